@@ -49,10 +49,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Guesses y from X while the guess leaks at most a budget about the sensitive features.
 
     estimator          classifier of y with `predict_proba`; gradient boosting by default
-    private_estimator  classifier of the sensitive features from X; gradient boosting by default
+    private_estimator  classifier of the sensitive features from X, under a conditional measure of the truth with them;
+                       gradient boosting by default
     budget             of leakage, in the unit of the measure
     fraction           the same as a share of what the plain classifier leaks; give one of both
-    measure            of leakage, by name or as an object of `discreet.measures`
+    measure            of leakage, by name or as an object of `discreet.measures`; "conditional-mutual-information" is what
+                       the guess says to who knows y, and a budget of it bounds how far equalized odds are missed
     confidence         of the promise about people
     calibration        share of the people who are kept apart for the promise; 0 for none, then only the model is certain
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by default
@@ -122,9 +124,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = taken(table, inside)
         first, second = self._weighed(sample_weight)
         self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first)
+        given = self.classes_.size if measure_of(self.measure).conditional else 1
+        hidden = members if given == 1 else truths * len(self.groups_) + members
         self.private_estimator_, p_x = calibrated(
-            self.private_estimator, seen, members[inside], len(self.groups_), mine, rng, weighed=second
+            self.private_estimator, seen, hidden[inside], given * len(self.groups_), mine, rng, weighed=second
         )
+        if given > 1:
+            p_x = p_x.reshape(len(p_x), given, -1)
         losses = loss_table(self.loss_matrix, self.classes_.size)
         if losses.shape[1] != self.classes_.size:
             raise InputError(
@@ -138,7 +144,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _decide(self, problem: Problem, limit: LeakageBudget, losses: Array, table: Any, truth: Any, members: Any) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on, that of the budget."""
-        named = Labels.of(self.classes_.tolist(), self.groups_, None, losses, len(self.groups_))
+        classes: list[Any] = self.classes_.tolist()
+        hidden: list[Any] = list(self.groups_)
+        if problem.measure.conditional:
+            hidden = [(truth, group) for truth in classes for group in self.groups_]
+        named = Labels.of(classes, hidden, None, losses, len(hidden))
 
         def design(amount: float) -> RuleDesign:
             under = problem.with_budget(LeakageBudget(amount, limit.measure))

@@ -28,6 +28,8 @@ from discreet.problems.checks import check_columns, loss_table, mass_array, posi
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -76,7 +78,8 @@ def design_rule(
     """The rule of least error that leaks at most a budget about the group, for people whose probabilities are given.
 
     p_y              p(y_k given z) of each person, by a calibrated classifier [people, truths]
-    p_x              p(x_j given z) [people, groups]
+    p_x              p(x_j given z) [people, groups]; under a conditional measure p(given value, x_j given z) [people, given,
+                     groups], with the truth as given value for equalized odds
     budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes rule leaks in this model
     guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there are as many
     loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
@@ -201,7 +204,9 @@ def checked_key(key: str | None) -> str:
 
 def people_problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | None) -> Problem:
     """The problem whose outcomes are people with these probabilities, without a constraint so far."""
-    by_truth, by_group = probabilities(p_y, "p_y"), probabilities(p_x, "p_x")
+    chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
+    by_truth = probabilities(p_y, "p_y")
+    by_group = probabilities(p_x, "p_x", "[people, given, groups]" if chosen.conditional else "[people, groups]")
     people = len(by_truth)
     if len(by_group) != people:
         raise InputError(f"p_y has {people} people and p_x {len(by_group)}; give a row for each person in both")
@@ -212,14 +217,16 @@ def people_problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, mea
             raise InputError(f"sample_weight has {len(weight)} entries, not all 0, for {people} people; give one for each")
     weight = weight / weight.sum()
     losses = loss_table(loss_matrix, by_truth.shape[1])
-    return Problem((by_group * weight[:, None]).T, (by_truth @ losses * weight[:, None]).T, np.inf, measure=measure)
+    private = np.moveaxis(by_group, 0, -1) * weight
+    return Problem(private, (by_truth @ losses * weight[:, None]).T, np.inf, measure=chosen)
 
 
-def probabilities(values: Any, what: str) -> Array:
-    """Rows of probabilities that add up to one; InputError for anything else."""
-    array = mass_array(values, what, 2, "[people, labels]")
-    check_columns(array.T, f"{what}, transposed")
-    return np.asarray(array / array.sum(axis=1, keepdims=True))
+def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
+    """Probabilities that add up to one for each person; InputError for anything else."""
+    array = mass_array(values, what, shape.count(",") + 1, shape)
+    rows = array.reshape(len(array), -1)
+    check_columns(rows.T, f"{what}, transposed")
+    return np.asarray((rows / rows.sum(axis=1, keepdims=True)).reshape(array.shape))
 
 
 def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:

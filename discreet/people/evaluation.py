@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.people.extremes import MOST_GROUPS, leakage_of, limits_of
+from discreet.people.extremes import MOST_GROUPS, highest_of, leakage_of, limits_of
 from discreet.people.labels import Codes, coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
 from discreet.problems.checks import as_numbers, check_columns, loss_table
@@ -129,6 +129,13 @@ class Evaluation:
         return Limits(estimate, min(low, estimate), high)
 
     @cached_property
+    def at_most(self) -> float:
+        """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower limit beside it."""
+        table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
+        given = len(self.by_truth) if self.measure.conditional else 1
+        return highest_of(self.measure, region_of(table, self.confidence, self.counted, given, upper=True))
+
+    @cached_property
     def leakages(self) -> Mapping[str, Limits]:
         """By every measure that needs no parameter, and Sibson's of order 2; conditional on the truth if there are two."""
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
@@ -171,13 +178,13 @@ class Evaluation:
                     f"there is no sensitive column {unknown[0]!r}; there are {', '.join(map(repr, self.secrets))}"
                 )
             return all(self.secrets[name].holds(amount) for name, amount in budget.items())
-        return self.leakage.high <= LeakageBudget(budget, self.measure).amount
+        return self.at_most <= LeakageBudget(budget, self.measure).amount
 
     def statement(self, budget: float | None = None) -> str:
         """One sentence about people, with the confidence; of whether a budget is kept if one is given."""
         unit = f" {self.measure.unit}".rstrip()
         sure = f"{100.0 * self.confidence:g} %"
-        at_most = f"the guess leaks at most {self.leakage.high:.4g}{unit} of {self.measure}"
+        at_most = f"the guess leaks at most {self.at_most:.4g}{unit} of {self.measure}"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         counted = f"({self.people:,} people)"
         if budget is None:
@@ -204,6 +211,7 @@ class Evaluation:
             "measure": str(self.measure),
             "error": plain(self.error),
             "leakage": plain(self.leakage),
+            "leakage_at_most": self.at_most if np.isfinite(self.at_most) else None,
             "odds": plain(self.odds),
             "leakages": {name: plain(limits) for name, limits in self.leakages.items()},
             "groups": [str(group) for group in self.groups],

@@ -81,10 +81,19 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
 
     The region of a conditional measure has the groups of each given value, one value after another.
     """
+    highest = highest_of(measure, region)
+    if min(len(region.rates), region.people.size // region.given) == 1:
+        return 0.0, 0.0
+    inner = MUTUAL_INFORMATION if measure.conditional else measure
+    return float(sum(_lowest(inner, part) for part in _parts(region))), highest
+
+
+def highest_of(measure: Measure, region: Region) -> float:
+    """The largest leakage alone, of all laws whose odds ratios lie between 1 and one that the region allows."""
     m, n = len(region.rates), region.people.size // region.given
     measure.on(np.arange(n), n)
     if m == 1 or n == 1:
-        return 0.0, 0.0
+        return 0.0
     if measure.conditional:
         measure = MUTUAL_INFORMATION
     elif region.given > 1:
@@ -94,11 +103,14 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
             f"there are {n} groups, and limits of {measure} are known for up to {MOST_GROUPS}; merge groups, "
             "or use mutual-information"
         )
-    parts = [region.part(value) for value in range(region.given)]
-    level = sum(_highest(measure, part, _Shares.of(part)) for part in parts)
+    level = sum(_highest(measure, part, _Shares.of(part)) for part in _parts(region))
     if isinstance(measure, _BY_CELLS):
         level = min(level, _highest_by_cells(measure, region))
-    return float(sum(_lowest(measure, part) for part in parts)), measure.amount(level * (1.0 + _OUTWARD))
+    return measure.amount(level * (1.0 + _OUTWARD))
+
+
+def _parts(region: Region) -> list[Region]:
+    return [region.part(value) for value in range(region.given)]
 
 
 def _values(measure: Measure, rates: Array, shares: Array) -> Array:
@@ -156,15 +168,14 @@ def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
     return math.inf
 
 
-def _along_odds(region: Region) -> tuple[Array, Array, Array, Array]:
+def _along_odds(region: Region, odds: Array) -> tuple[Array, Array, Array, Array]:
     """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w, least and largest v [k].
 
     The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w + (1 − w) r), which rises
     with w and falls with r.
     """
-    assert region.odds is not None
     w = np.linspace(region.low[0, 0], region.high[0, 0], _PIECES + 1)
-    (least, most), (lowest, highest) = region.odds[0], (region.low[0, 1], region.high[0, 1])
+    (least, most), (lowest, highest) = odds, (region.low[0, 1], region.high[0, 1])
     with np.errstate(over="ignore"):
         low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most)) if most < np.inf else np.zeros(_PIECES)
         high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least)) if least > -np.inf else np.ones(_PIECES)
@@ -174,7 +185,9 @@ def _along_odds(region: Region) -> tuple[Array, Array, Array, Array]:
 
 
 def _highest_by_odds(measure: Measure, region: Region, shares: _Shares) -> float:
-    w_low, w_high, v_low, v_high = _along_odds(region)
+    assert region.odds is not None
+    between = np.array([min(region.odds[0, 0], 0.0), max(region.odds[0, 1], 0.0)])
+    w_low, w_high, v_low, v_high = _along_odds(region, between)
     if not w_low.size:
         return math.inf  # odds and box have no law in common, which the other bounds may answer
     corners = np.array([np.stack(pair) for pair in product((w_low, w_high), (v_low, v_high))])  # [4, 2, k]
@@ -258,7 +271,7 @@ def _highest_by_cells(measure: Measure, region: Region) -> float:
 
     if math.isinf(region.radius):
         return math.inf
-    m, parts = len(region.rates), [region.part(value) for value in range(region.given)]
+    m, parts = len(region.rates), _parts(region)
     n = region.people.size // region.given
     laws = [(each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in parts]  # positive: any law will do
     cell, slope, turn = _cell_functions(measure, np.repeat(np.array(laws).T, n, axis=1), region)
@@ -361,7 +374,8 @@ def _least_apart(region: Region) -> Array:
 
     What is processed leaks no more: of a box the corner that is least apart, or any equal rates if w and v may be equal.
     """
-    w_low, w_high, v_low, v_high = _along_odds(region)
+    assert region.odds is not None
+    w_low, w_high, v_low, v_high = _along_odds(region, region.odds[0])
     rates = np.where(w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5))
     return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
 

@@ -46,7 +46,7 @@ class Step:
             "model_leakage": self.design.solution.leakage,
             "error": self.people.error.estimate,
             "leakage": self.people.leakage.estimate,
-            "leakage_limit": self.people.leakage.high,
+            "leakage_at_most": self.people.at_most,
         }
 
 
@@ -74,10 +74,10 @@ class Promise:
                 f"holds for people, {sure}: the guess leaks at most the budget of {self.budget} ({people}; designed for "
                 f"{self.taken.budget:.4g}, leaked {self.taken.people.leakage.estimate:.4g})"
             )
-        first = self.tried[0].people.leakage
+        first = self.tried[0].people
         why = f"who can promise about {self.least:.2g} at the least"
         if self.least <= self.budget.amount:
-            why = f"for whom the most private one leaked {first.estimate:.2g} and perhaps {first.high:.2g}"
+            why = f"for whom the most private one leaked {first.leakage.estimate:.2g} and perhaps {first.at_most:.2g}"
         return (
             f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no other rule could be shown to "
             f"keep the budget of {self.budget} with {people}, {why}"
@@ -103,4 +103,4 @@ def _least(found: Evaluation) -> float:
     tables = found.by_truth if found.measure.conditional else found.table[None]
     people = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
     independent = np.round(tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True) / people)
-    return replace(found, by_truth=independent, secrets={}).leakage.high
+    return replace(found, by_truth=independent, secrets={}).at_most

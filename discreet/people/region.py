@@ -71,10 +71,12 @@ class Region:
         return Region(**columns, radius=self.radius, odds=odds)
 
 
-def region_of(table: Array, confidence: float, counted: bool = True, given: int = 1) -> Region:
+def region_of(table: Array, confidence: float, counted: bool = True, given: int = 1, *, upper: bool = False) -> Region:
     """The region of a table [m, n] of how many people of group j got guess i, or of sums of probabilities if not `counted`.
 
     Guesses and groups that no one has count too if they have a row or a column. given: see `Region`.
+    upper: for upper limits alone, of everything that is no less for odds ratios further from 1 on the same side. A true
+    ratio has one side, and only the end of the odds on that side must not fail, so each end has all of their level.
     """
     m, n = table.shape
     people = np.round(table.sum(axis=0))
@@ -92,7 +94,8 @@ def region_of(table: Array, confidence: float, counted: bool = True, given: int 
     radius = ball_radius(freedom, of_ball) if of_ball > 0.0 else math.inf
     odds = None
     if of_odds > 0.0:
-        odds = odds_limits(np.round(table).reshape(2, given, 2).swapaxes(0, 1), of_odds / given)
+        level = of_odds * (2.0 if upper else 1.0) / given
+        odds = odds_limits(np.round(table).reshape(2, given, 2).swapaxes(0, 1), level)
     return Region(people, rates, low, high, people / people.sum(), share_low, share_high, radius, given, odds)
 
 

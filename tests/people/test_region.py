@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from discreet.people.extremes import MOST_GROUPS, leakage_of, limits_of
+from discreet.people.extremes import MOST_GROUPS, highest_of, leakage_of, limits_of
 from discreet.people.region import Fisher, Region, ball_radius, binomial_limits, levels_of, odds_limits, region_of
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import confidence_interval
@@ -143,10 +143,19 @@ def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
     inside = ((low <= rates) & (rates <= high)).all(axis=(1, 2))
     low, high = limits_by_value(groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n))
     inside &= ((low <= shares) & (shares <= high)).all(axis=1)
+    below = (
+        inside.copy()
+    )  # whether upper limits alone hold: the end of the odds on the side of the truth has all their level
     if of_odds > 0.0:
         for k, truth in enumerate(log_odds(rates)):
             tails = Fisher.of(tables[:, :, 2 * k : 2 * k + 2]).tails(np.full(DRAWS, truth))
             inside &= np.minimum(*tails) > 0.5 * of_odds / given
+            below &= np.maximum(tails[0], truth <= 0.0) * np.maximum(tails[1], truth >= 0.0) > of_odds / given
+        assert below.mean() >= 0.95
+        measure = MUTUAL if given == 1 else CONDITIONAL
+        for table, held in zip(tables[:20], below[:20], strict=True):
+            limit = highest_of(measure, region_of(table, 0.95, True, given, upper=True))
+            assert not held or leakage_of(measure, rates, shares, given) <= limit
     if of_ball > 0.0:
         spread = rel_entr(tables / groups[:, None, :], rates) * groups[:, None, :]
         inside &= spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), of_ball)
@@ -195,6 +204,8 @@ def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxe
     """About 2.3/N nats for two guesses and two groups; boxes alone have 5.4/N."""
     region = region_of(np.full((2, 2), 12500.0), 0.95)
     assert 50_000 * limits_of(MUTUAL, region)[1] == pytest.approx(2.31, abs=0.05)
+    upper = region_of(np.full((2, 2), 12500.0), 0.95, upper=True)
+    assert 50_000 * highest_of(MUTUAL, upper) == pytest.approx(1.7, abs=0.05)  # with no lower limit beside it
     alone = replace(region_of(np.full((2, 2), 12500.0), 0.95, True), odds=None)
     assert limits_of(MUTUAL, alone)[1] > 2.0 * limits_of(MUTUAL, region)[1]
 
