@@ -15,6 +15,7 @@ from .people.design import RuleDesign as RuleDesign
 from .people.design import design_rule as design_rule
 from .people.evaluation import Evaluation as Evaluation
 from .people.evaluation import evaluate as evaluate
+from .people.folder import DeployedRule as DeployedRule
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.certificate import Certificate as Certificate

@@ -99,7 +99,7 @@ app = typer.Typer(
 )
 for name in (  # in the order of the help; each is a file beside this one, with a function of its name
     "solve", "compare", "advise", "bench", "report", "frontier",
-    "audit", "verify", "evaluate", "reproduce", "problems", "crosscheck", "doctor",
+    "audit", "verify", "fit", "predict", "evaluate", "reproduce", "problems", "crosscheck", "doctor",
 ):  # fmt: skip
     app.command()(with_options(getattr(import_module(f"discreet.cli.{name}"), name)))
 

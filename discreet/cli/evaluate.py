@@ -8,55 +8,92 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Json, Measure
+from discreet.cli.people import check_column
 
 if TYPE_CHECKING:
     from discreet.people.evaluation import Evaluation
 
-Table = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
-Hide = Annotated[list[str], typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
-Truth = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
-Guesses = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the guesses.")]
+Paths = Annotated[
+    list[str], typer.Argument(metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet.")
+]
+Hide = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
+Truth = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
+Guesses = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins of a rule.")]
 Budget = Annotated[float | None, typer.Option(metavar="NATS", help="Budget that has to hold for people.")]
 Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the limits hold.")]
 
 
 def evaluate(
-    table: Table,
-    hide: Hide,
-    truth: Truth,
-    guesses: Guesses,
+    paths: Paths,
+    hide: Hide = None,
+    truth: Truth = None,
+    guesses: Guesses = None,
     leakage: Budget = None,
     measure: Measure = None,
     confidence: Confidence = 0.95,
+    person: Id = None,
     as_json: Json = False,
 ) -> None:
     """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits that are exact.
 
-    The people must have had no part in the making of the rule. Exits with 1 if a budget is given and not shown to hold.
+    The people must have had no part in the making of the rule. Given a RULE that discreet fit wrote, it guesses; columns,
+    measure and budget are its own, and the exit code is 1 if these people show that its promise is broken. With
+    --leakage it is 1 unless they show that this budget is kept.
 
     Examples:
+
+      discreet evaluate rule held-out.csv
 
       discreet evaluate held-out.csv --hide sex --truth income --guesses guess
 
       discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage 0.01
     """
-    import numpy as np
-
     from discreet.people.evaluation import evaluate as evaluated
+    from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
     from discreet.problems.measures.registry import measure_of
 
-    chosen = measure_of(measure or "mutual-information")
-    columns = read_table(table, [*hide, truth, guesses])
-    sensitive: Any = columns[hide[0]] if len(hide) == 1 else np.column_stack([columns[name] for name in hide])
+    if len(paths) > 2:
+        raise InputError(
+            f"there are {len(paths)} paths; give a table of people, and before it a folder with a rule if it guesses"
+        )
+    table, deployed, asked = paths[-1], None, {}
+    if len(paths) == 2:
+        from discreet.people.folder import DeployedRule
+
+        deployed = DeployedRule.load(paths[0])
+        asked = deployed.about["asked"]
+        hide, truth = hide or asked.get("hide"), truth or next(iter(asked.get("guess") or ()), None)
+    if not hide or truth is None or (guesses is None) == (deployed is None):
+        raise InputError("say what is what: --hide, --truth and --guesses, or a folder with a rule before the table")
+    chosen = measure_of(measure or asked.get("measure") or "mutual-information")
+    columns = read_table(table, texts=deployed.texts) if deployed else read_table(table, [*hide, truth, str(guesses)])
+    for name in [*hide, truth, *([person] if person else [])]:
+        check_column(table, columns, name)
+    ids = columns[person] if person else None
+    made = columns[str(guesses)] if deployed is None else deployed.predict(columns, ids)
+    labels = {} if deployed is None or len(deployed.possible_guesses) > 1 else {"labels": deployed.possible_guesses}
+    parts = {name: columns[name] for name in hide}
     found = evaluated(
-        columns[guesses], None, columns[truth], sensitive_features=sensitive, measure=chosen, confidence=confidence
+        made, None, columns[truth], sensitive_features=_groups(parts), measure=chosen, confidence=confidence, **labels
     )
-    sentence, kept = found.statement(leakage), None if leakage is None else found.holds(leakage)
-    record = {"statement": sentence, "budget": leakage, "holds": kept}
+    promised = asked.get("budget") if leakage is None and chosen == measure_of(asked.get("measure") or chosen) else None
+    budget = leakage if promised is None else float(promised)
+    sentence, kept = found.statement(budget), None if budget is None else found.holds(budget)
+    broken = kept is False and (promised is None or found.leakage.low > float(promised))
+    record = {"statement": sentence, "budget": budget, "holds": kept}
     screen.show(lambda: record | found.to_dict(), lambda tables: [*_tables(tables, table, found), sentence], as_json=as_json)
-    if kept is False:
+    if broken:
         raise typer.Exit(1)
+
+
+def _groups(parts: dict[str, Any]) -> Any:
+    """One column as it is, several side by side."""
+    import numpy as np
+
+    columns = [each.astype(object) for each in parts.values()]
+    return next(iter(parts.values())) if len(parts) == 1 else np.column_stack(columns)
 
 
 def _tables(tables: Any, title: str, found: Evaluation) -> list[Any]:

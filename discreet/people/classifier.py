@@ -12,16 +12,18 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from discreet.people.deployed import Rule, coins
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
+from discreet.people.digests import data_digest
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.labels import coded, groups
 from discreet.people.probabilities import Calibrated, calibrated, taken
-from discreet.people.promise import Promise, promised
+from discreet.people.promise import LADDER, Promise, promised
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
@@ -67,8 +69,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     design_            the rule with its certificate for the model; None for a constant rule
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        what the rule did to them, with errors counted; None without them
+    limit_, data_      the budget, also where a fraction was given; digest and number of the people
     statement_         one sentence that says for what, or for whom, the budget holds
     """
+
+    @staticmethod
+    def watch(done: int, total: int | None, what: str) -> None:
+        """Called with (steps done, steps in all, what happens now) while it is fitted; replace it to show progress."""
 
     def __init__(
         self,
@@ -123,9 +130,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mine = None if weight is None else weight[inside]
         seen = taken(table, inside)
         first, second = self._weighed(sample_weight)
+        self.watch(0, 2 + len(LADDER), "fitting the classifier of what is guessed")
         self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first)
         given = self.classes_.size if measure_of(self.measure).conditional else 1
         hidden = members if given == 1 else truths * len(self.groups_) + members
+        self.watch(1, 2 + len(LADDER), "fitting the classifier of what is hidden")
         self.private_estimator_, p_x = calibrated(
             self.private_estimator, seen, hidden[inside], given * len(self.groups_), mine, rng, weighed=second
         )
@@ -139,6 +148,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem = people_problem(p_y, p_x, losses, mine, self.measure)
         if limit is None:
             limit = LeakageBudget(float(self.fraction or 0.0) * problem.bayes_leakage, problem.measure)
+        self.limit_ = limit
+        self.data_ = {
+            "digest": data_digest(table, self.classes_[truths], members),
+            "people": people,
+            "calibration people": int(apart.sum()),
+        }
         self._decide(problem, limit, losses, taken(table, np.flatnonzero(apart)), truth[apart], members[apart])
         return self
 
@@ -150,7 +165,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             hidden = [(truth, group) for truth in classes for group in self.groups_]
         named = Labels.of(classes, hidden, None, losses, len(hidden))
 
+        done = count(2)
+
         def design(amount: float) -> RuleDesign:
+            self.watch(next(done), 2 + len(LADDER), f"designing a rule for {amount:.3g}")
             under = problem.with_budget(LeakageBudget(amount, limit.measure))
             return designed(under, named.guesses, named.groups, None, losses, key=self.key_)
 
@@ -266,6 +284,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         table = self._fitted_table(X)
         return self.rule_.predict_proba(*self._probabilities(table))
+
+    def to_onnx(self, examples: Any) -> bytes:
+        """All of it as one ONNX graph, which gives the probabilities of guesses, and the guess where no coin is tossed.
+
+        examples: rows of what it was fitted on, on which the graph is checked. See `discreet.people.graph`.
+        """
+        from discreet.people.graph import to_onnx
+
+        return to_onnx(self, self._fitted_table(examples))
+
+    def save(self, folder: Any, examples: Any, *, facts: Any = None, overwrite: bool = False) -> Rule:
+        """Write the rule, the graph and the card into a folder, from which `DeployedRule` predicts without scikit-learn.
+
+        examples: rows of what it was fitted on; facts: of the data, for the card. See `discreet.people.saving`.
+        """
+        from discreet.people.saving import save
+
+        return save(self, folder, self._fitted_table(examples), facts=facts, overwrite=overwrite)
 
     def _probabilities(self, table: Any) -> tuple[Array, Array]:
         models: tuple[Calibrated, Calibrated] = (self.estimator_, self.private_estimator_)

@@ -3,8 +3,7 @@
 Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i with the least score
 Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where just the guesses of `ties.second` tie, a second tilt decides.
 At the few `ties.points` (the first sum for each guess, then the p(x_j given z)) it is drawn from a column instead, and with
-probability `ignore.probability` from `ignore.towards`, whatever the scores are. X itself is not read.
-Coins are sticky: SipHash-1-3 under the rule's key of the person's id, or without ids of the person's probabilities.
+probability `ignore.probability` from `ignore.towards`. Coins are sticky: keyed hashes of ids, or of these probabilities.
 """
 
 from __future__ import annotations
@@ -96,9 +95,7 @@ class Rule:
 
     def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
-        p_y, p_x = _checked(p_y, "p_y", len(self.truths)), _checked(p_x, "p_x", len(self.groups))
-        if len(p_y) != len(p_x):
-            raise ValueError(f"p_y has {len(p_y)} rows and p_x {len(p_x)}; give one for each person")
+        p_y, p_x = _checked(p_y, "p_y", (len(p_x), len(self.truths))), _checked(p_x, "p_x", (len(p_y), len(self.groups)))
         losses = _sums(self.loss.T, p_y)
         scores, seen = losses + _sums(self.tilt, p_x), np.vstack([losses, p_x.T]).T
         found = np.eye(len(scores))[scores.argmin(axis=0)]
@@ -118,18 +115,21 @@ class Rule:
 
     def decide(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
         """The positions of the guesses among `guesses`."""
-        chosen = (columns := self.predict_proba(p_y, p_x)).argmax(axis=1)
+        return self.draw(self.predict_proba(p_y, p_x), ids, fresh, (p_y, p_x))
+
+    def draw(self, columns: np.ndarray, ids: Any, fresh: Any = None, record: tuple[Any, ...] = ()) -> np.ndarray:
+        """The positions drawn from columns [people, guesses]; without ids coins are tossed by the numbers of the record."""
+        chosen = columns.argmax(axis=1)
         drawn = np.flatnonzero(columns[np.arange(len(columns)), chosen] < 1.0)
-        if drawn.size:
-            coin = self._coins(drawn, p_y, p_x, ids) if fresh is None else fresh.random(drawn.size)
-            chosen[drawn] = (coin[:, None] >= np.cumsum(columns[drawn], axis=1)[:, :-1]).sum(axis=1)
+        coin = self._coins(drawn, len(columns), ids, record) if fresh is None else fresh.random(drawn.size)
+        chosen[drawn] = (coin[:, None] >= np.cumsum(columns[drawn], axis=1)[:, :-1]).sum(axis=1)
         return np.asarray(chosen)
 
-    def _coins(self, drawn: np.ndarray, p_y: Any, p_x: Any, ids: Any) -> np.ndarray:
+    def _coins(self, drawn: np.ndarray, people: int, ids: Any, record: tuple[Any, ...]) -> np.ndarray:
         if ids is None:
-            words = np.hstack([np.asarray(each, dtype=np.float64)[drawn] for each in (p_y, p_x)]) + 0.0
-        elif (ids := np.asarray(ids)).shape != (len(p_y),):
-            raise ValueError(f"ids has shape {list(ids.shape)}; give one id for each of {len(p_y)} people")
+            words = np.hstack([np.asarray(each, dtype=np.float64)[drawn] for each in record]) + 0.0
+        elif (ids := np.asarray(ids)).shape != (people,):
+            raise ValueError(f"ids has shape {list(ids.shape)}; give one id for each of {people} people")
         elif ids.dtype.kind in "iu":
             words = ids[drawn].astype(np.int64)[:, None]
         else:
@@ -139,12 +139,14 @@ class Rule:
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """table · seen [guesses, people], added up in one order on every machine."""
+    # table · seen [guesses, people], added up in one order on every machine
     return np.array([sum((t * column for t, column in zip(row, seen.T, strict=True)), np.zeros(len(seen))) for row in table])
 
 
-def _checked(values: Any, what: str, columns: int) -> np.ndarray:
+def _checked(values: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] != columns or not np.isfinite(array).all():
-        raise ValueError(f"{what} has shape {list(array.shape)} or is not finite; give numbers [people, {columns}]")
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(
+            f"{what} has shape {list(array.shape)} or is not finite; give numbers {list(shape)}, a row a person"
+        )
     return array

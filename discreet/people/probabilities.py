@@ -28,7 +28,7 @@ from discreet.problems.numerics.double_double import Array
 
 FOLDS = 3
 _ENOUGH = 50  # people of each label, of whom a tenth say when to stop
-_LEAST = 1e-12  # probability that a label has at least
+LEAST = 1e-12  # probability that a label has at least
 _MOST_CATEGORIES = 254  # that gradient boosting of scikit-learn takes, besides missing
 
 
@@ -77,7 +77,7 @@ def calibrated(
     for inside, outside in _folds(codes, rng):
         seen = np.unique(codes[inside])
         if seen.size == 1:
-            raw[outside] = np.clip(np.arange(labels) == seen[0], _LEAST, 1.0)
+            raw[outside] = np.clip(np.arange(labels) == seen[0], LEAST, 1.0)
             continue
         part = _fitted(estimator, taken(table, inside), codes[inside], None if own is None else own[inside], rng)
         raw[outside] = _raw(part, taken(table, outside), seen, labels)
@@ -158,12 +158,12 @@ def _takes_anything(model: Any) -> bool:
 
 def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     """What the model says, in columns of all labels, none of probability 0."""
-    found = np.full((_rows(table), labels), _LEAST)
+    found = np.full((_rows(table), labels), LEAST)
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
     except ValueError as error:
         raise InputError(f"these people have other columns than those fitted on: {error}; give columns alike") from error
-    found[:, known] = np.maximum(said, _LEAST)
+    found[:, known] = np.maximum(said, LEAST)
     return found
 
 
@@ -225,9 +225,9 @@ def classifier_of(table: Any, enough: bool, seed: int) -> Any:
     )
     tools = {
         "plain": "passthrough",
-        "numbers": FunctionTransformer(_numbers),
+        "numbers": FunctionTransformer(as_numbers),
         "labels": encoder,
-        "mixed": make_pipeline(FunctionTransformer(_texts), encoder),
+        "mixed": make_pipeline(FunctionTransformer(as_texts), encoder),
     }
     kinds = [_kind(part) for _, part in table.items()]
     used = {kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools if kind in kinds}
@@ -251,7 +251,7 @@ def _kind(part: Any) -> str:
     return "labels" if alike and not any(map(_is_na, values)) else "mixed"
 
 
-def _numbers(frame: Any) -> Array:
+def as_numbers(frame: Any) -> Array:
     """Columns of numbers and times as numbers [people, columns]; NaN where a value is missing."""
     columns = []
     for name, part in frame.items():
@@ -262,7 +262,7 @@ def _numbers(frame: Any) -> Array:
     return np.column_stack(columns)
 
 
-def _texts(frame: Any) -> NDArray[Any]:
+def as_texts(frame: Any) -> NDArray[Any]:
     """Values of any types as texts that differ where these do; None where a value is missing."""
     found = np.empty(frame.shape, dtype=object)
     for k, (_, part) in enumerate(frame.items()):

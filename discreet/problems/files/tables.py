@@ -10,7 +10,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,17 @@ def is_table(path: PathLike) -> bool:
     return os.fspath(path).lower().endswith(TABLES)
 
 
-def read_table(path: PathLike, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Columns of a CSV or Parquet file by name; all of them, or those named.
+def read_table(
+    path: PathLike, names: Sequence[str] | None = None, *, texts: Collection[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """Columns of a CSV or Parquet file by name; all of them, or those named. texts: columns of CSV that are no numbers.
 
     Raises FileError, naming the line, for what is no such table, and for a column that it lacks.
     """
-    return _read_parquet(path, names) if os.fspath(path).lower().endswith(".parquet") else _read_csv(path, names)
+    return _read_parquet(path, names) if os.fspath(path).lower().endswith(".parquet") else _read_csv(path, names, texts)
 
 
-def _read_csv(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+def _read_csv(path: PathLike, names: Sequence[str] | None, texts: Collection[str]) -> dict[str, NDArray[Any]]:
     shown = shown_path(path)
     lines = csv.reader(io.StringIO(read_text(path, _LARGEST).removeprefix("\ufeff"), newline=""), strict=True)
     try:
@@ -60,7 +62,7 @@ def _read_csv(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[
         raise FileError(f"{shown}, line {lines.line_num} is not CSV: {error}; write it with commas and a header") from None
     if not places or not columns[0]:
         raise FileError(f"{shown} has no people; give a header and a line for each person")
-    return {name: _parsed(cells) for name, cells in zip(places, columns, strict=True)}
+    return {name: _texts(cells) if name in texts else _parsed(cells) for name, cells in zip(places, columns, strict=True)}
 
 
 def _parsed(cells: list[str]) -> NDArray[Any]:
@@ -69,6 +71,10 @@ def _parsed(cells: list[str]) -> NDArray[Any]:
         numbers = np.array([float(cell) if cell else np.nan for cell in cells])
         whole = not any("." in cell or "e" in cell or "E" in cell for cell in cells)
         return numbers.astype(np.int64) if whole and (np.abs(numbers) < 2.0**53).all() else numbers
+    return _texts(cells)
+
+
+def _texts(cells: list[str]) -> NDArray[Any]:
     texts = np.empty(len(cells), dtype=object)
     texts[:] = [cell or None for cell in cells]
     return texts

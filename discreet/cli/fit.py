@@ -1,0 +1,160 @@
+"""`discreet fit`: from a table of people to a folder with a rule, which predicts anywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import screen
+from discreet.cli.flags import Force, Json, Measure
+from discreet.cli.people import check_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Columns = Mapping[str, NDArray[Any]]
+
+People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
+Hide = Annotated[list[str], typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
+Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
+Out = Annotated[str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")]
+Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Budget of leakage, in the unit of the measure.")]
+Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what a plain guess leaks.")]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated.")]
+Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the promise holds.")]
+Calibration = Annotated[float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret.")]
+
+_IDENTIFIES = 0.5  # of the people have a text of their own in a column that is no feature
+
+
+def fit(
+    people: People,
+    hide: Hide,
+    guess: Guess,
+    out: Out,
+    leakage: Leakage = None,
+    fraction: Fraction = None,
+    measure: Measure = None,
+    ignore: Ignore = None,
+    confidence: Confidence = 0.95,
+    calibration: Calibration = 0.25,
+    seed: Seed = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a rule that guesses one column and reveals at most a budget about others, and write it into a folder.
+
+    The sensitive columns are needed here and never to predict. The folder holds rule.json, model.onnx and a card;
+    see discreet predict. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
+
+    Examples:
+
+      discreet fit people.csv --hide sex --guess income --fraction 0.3 --out rule
+
+      discreet fit people.parquet --hide sex --hide race --guess income --leakage 0.01 --out rule --force
+
+      discreet fit people.csv --hide sex --guess hired --leakage 0.05 --measure parity-difference --out rule
+    """
+    from pathlib import Path
+
+    from discreet.people.classifier import PrivateClassifier
+    from discreet.people.folder import CARD, NAMES
+    from discreet.problems.errors import InputError
+    from discreet.problems.files.tables import read_table
+    from discreet.reports.card import card_data
+    from discreet.reports.outputs import check_folder
+
+    check_folder(out, NAMES, inputs=[people], overwrite=force)
+    if (leakage is None) == (fraction is None):
+        raise InputError("give one of --leakage and --fraction")
+    with screen.progress() as tell:
+        tell(0, None, "reading")
+        table = read_table(people)
+        features = _features(people, table, [*hide, guess], ignore or [])
+        truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
+        private = PrivateClassifier(
+            budget=leakage,
+            fraction=fraction,
+            measure=measure or "mutual-information",
+            confidence=confidence,
+            calibration=calibration,
+            random_state=seed,
+        )
+        private.watch = tell  # type: ignore[method-assign, assignment]
+        try:
+            private.fit(features, truth, sensitive_features=hidden)
+        except InputError:
+            raise
+        except ValueError as error:  # scikit-learn's
+            raise InputError(f"{people}: {error}") from None
+        tell(0, None, "writing")
+        facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
+        card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
+    screen.show(
+        lambda: {"folder": out, **card}, lambda tables: [_table(tables, out, card), private.statement_], as_json=as_json
+    )
+    screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
+
+
+def _frame(columns: Columns) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        from discreet.problems.errors import InputError
+
+        raise InputError(f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})") from None
+    return pandas.DataFrame(dict(columns))
+
+
+def _features(people: str, table: Columns, asked: list[str], ignored: list[str]) -> Any:
+    """The columns that a guess is made from; a column that nearly identifies people is named."""
+    from discreet.problems.checks import brief
+    from discreet.problems.errors import InputError
+
+    for name in [*asked, *ignored]:
+        check_column(people, table, name)
+    found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
+    if not found:
+        raise InputError(f"{people} has no column to guess from; give one beside --hide and --guess")
+    for name, column in found.items():
+        if column.dtype.kind == "O" and len({*column.tolist()}) > max(50, _IDENTIFIES * len(column)):
+            screen.say(f"column {brief(name)} has nearly as many texts as people; leave it out with --ignore {name}")
+    return _frame(found)
+
+
+def _labels(people: str, table: Columns, name: str, missing: bool = False) -> Any:
+    """A column of labels; InputError for one of measurements, or where a label is missing and may not."""
+    import numpy as np
+
+    from discreet.people.folder import as_text
+    from discreet.problems.checks import brief
+    from discreet.problems.errors import InputError
+
+    column = table[name]
+    if column.dtype.kind in "Mm" or (column.dtype.kind == "f" and (column % 1.0 > 0.0).any()):
+        raise InputError(f"column {brief(name)} of {people} holds measurements; cut it into ranges, and give those")
+    lost = np.array([as_text(value) == "" or value != value for value in column.tolist()])
+    if not missing and lost.any():
+        raise InputError(
+            f"column {brief(name)} of {people} is empty for {int(lost.sum())} people, first in row {int(lost.argmax()) + 1}; "
+            "leave these people out"
+        )
+    return column.astype(str) if column.dtype.kind == "O" and not lost.any() else column
+
+
+def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
+    """What is worth knowing at once."""
+    people, model, data = card["people"], card["model"], card["data"]
+    facts = [("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")]
+    if people:
+        facts += [
+            (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
+            for name, limits in (("errors", people["error"]), ("leakage", people["leakage"]))
+        ]
+    if model:
+        facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))
+    return tables.Facts(out, tuple(facts))

@@ -1,0 +1,211 @@
+"""A rule in production: a folder with the rule, its classifiers as an ONNX graph, and its card.
+
+    rule.json    the rule, signed with a digest; `about` holds what is known of it, and the SHA-256 of the graph
+    model.onnx   from the columns of a table to the probabilities of guesses (`discreet.people.graph`)
+    card.html, card.json   what is known of the rule, for people and for programs
+
+None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and onnxruntime, no scikit-learn.
+
+Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns that the graph reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.people.deployed import Rule
+from discreet.problems.checks import brief, nearest
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files.texts import check_ordinary
+from discreet.problems.files.writing import PathLike, shown_path
+from discreet.problems.numerics.double_double import Array
+
+RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", "card.json")
+"""The files of a folder."""
+
+GRAPH_FORMAT, GRAPH_VERSION = "discreet rule graph", 1
+
+_TOGETHER = 1 << 15  # people whom the graph sees at a time
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that the graph reads, and whether it holds "numbers", "times" (as seconds since 1970) or "texts"."""
+
+    name: str
+    kind: str
+
+    @classmethod
+    def of(cls, table: Any) -> tuple[Column, ...]:
+        """The columns of a data frame or a mapping of arrays; none for an array."""
+        return tuple(cls(str(name), _kind(part)) for name, part in table.items()) if hasattr(table, "items") else ()
+
+    def cells(self, table: Any) -> NDArray[Any]:
+        """The cells of a table as the graph reads them [people, 1]; InputError where there are none of that kind."""
+        names = [str(name) for name in table]
+        if self.name not in names:
+            raise InputError(
+                f"the people have no column {brief(self.name)}{nearest(self.name, names)}, which the rule reads"
+            )
+        part = table[next(name for name in table if str(name) == self.name)]
+        if self.kind == "texts":
+            texts = np.empty((len(part), 1), dtype=object)
+            texts[:, 0] = [as_text(value) for value in part.tolist()]
+            return texts
+        numbers = as_numbers(part)
+        if numbers is None:
+            raise InputError(f"column {brief(self.name)} held {self.kind} when the rule was fitted; give such again")
+        return numbers[:, None]
+
+
+def _kind(part: Any) -> str:
+    if getattr(part.dtype, "kind", "O") in "Mm":
+        return "times"
+    return "texts" if as_numbers(part) is None else "numbers"
+
+
+def as_text(value: Any) -> str:
+    """A category as a text; an empty one where a value is missing."""
+    if isinstance(value, str):
+        return value
+    return "" if _is_missing(value) else repr(value)
+
+
+def as_numbers(part: Any) -> Array | None:
+    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else."""
+    kind = getattr(part.dtype, "kind", "O")
+    if type(part.dtype).__name__ == "CategoricalDtype":
+        return None
+    if kind in "Mm":
+        times = np.asarray(part if kind == "m" or getattr(part.dtype, "tz", None) is None else part.dt.tz_convert(None))
+        seconds = times.astype(f"{kind}8[us]").astype(np.float64) / 1e6
+        return np.where(np.isnat(times), np.nan, seconds)
+    if kind in "biuf" and isinstance(part.dtype, np.dtype):
+        return np.asarray(part, dtype=np.float64)
+    values = part.tolist()
+    if all(_is_missing(value) or isinstance(value, int | float | np.number) for value in values):
+        return np.array([np.nan if _is_missing(value) else float(value) for value in values])
+    return None
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+def feeds(table: Any, columns: tuple[Column, ...], width: int | None = None) -> dict[str, NDArray[Any]]:
+    """What the graph reads of a table: its columns, or numbers [people, width]. Raises InputError."""
+    if columns:
+        if not hasattr(table, "items"):
+            raise InputError("the rule reads columns by name; give a data frame, or a mapping of arrays")
+        found = {each.name: each.cells(table) for each in columns}
+        if len({len(each) for each in found.values()}) > 1:
+            raise InputError("the columns are not equally long; give a cell for each person")
+        return found
+    numbers = np.ascontiguousarray(table, dtype=np.float64)
+    if numbers.ndim != 2 or width not in (None, numbers.shape[1]):
+        raise InputError(f"X has shape {list(numbers.shape)}; give numbers [people, {width}]")
+    return {"X": numbers}
+
+
+class DeployedRule:
+    """A rule with its classifiers, from a folder: tables of people in, guesses out.
+
+    rule      the `Rule`, with what is known of it in `rule.document["about"]`
+    columns   the columns that it reads; none where it reads an array
+    """
+
+    def __init__(self, rule: Rule, graph: bytes) -> None:
+        """From the bytes of a graph. Raises InputError for a graph that is not that of the rule."""
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise InputError(
+                f"onnxruntime runs the classifiers, and is not installed; pip install onnxruntime ({error})"
+            ) from None
+        stated = rule.document["about"].get("graph")
+        if stated != graph_digest(graph):
+            raise InputError("the graph is not the one that the rule was made with; take the original files of the folder")
+        try:
+            self._session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+            about = json.loads(self._session.get_modelmeta().custom_metadata_map["discreet"])
+            if (about["format"], about["version"]) != (GRAPH_FORMAT, GRAPH_VERSION):
+                raise ValueError(f"its format is {about['format']!r}, version {about['version']!r}")
+            self.columns = tuple(Column(str(each["name"]), str(each["kind"])) for each in about["columns"])
+        except Exception as error:  # onnxruntime has many kinds
+            raise InputError(f"the graph cannot be run ({brief(str(error))}); take the original files, or update") from None
+        self.rule = rule
+        self._width = None if self.columns else self._session.get_inputs()[0].shape[1]
+
+    @classmethod
+    def load(cls, folder: PathLike) -> DeployedRule:
+        """The rule of a folder. Raises FileError."""
+        place, shown = Path(folder), shown_path(folder)
+        if not place.is_dir():
+            raise FileError(f"{shown} is no folder with a rule; give one that discreet fit or PrivateClassifier.save made")
+        for name in (RULE, GRAPH):
+            check_ordinary(place / name)
+        try:
+            return cls(Rule.load(place / RULE), (place / GRAPH).read_bytes())
+        except (InputError, ValueError) as error:
+            raise FileError(f"{shown}: {error}") from None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What is known of the rule."""
+        return dict(self.rule.document["about"])
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are read as texts, even where all of them look like numbers."""
+        return tuple(each.name for each in self.columns if each.kind == "texts")
+
+    @property
+    def possible_guesses(self) -> tuple[Any, ...]:
+        """The guesses that it can make: one for a constant rule."""
+        return self.rule.possible_guesses
+
+    def predict_proba(self, table: Any) -> Array:
+        """The probabilities of the guesses [people, guesses], of which `predict` draws."""
+        return self._columns_of(feeds(table, self.columns, self._width))
+
+    def predict(self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> NDArray[Any]:
+        """The guesses. Coins are tossed by ids (an integer or a text for each person), by records, or by a generator."""
+        labels = np.array([*self.rule.guesses, None], dtype=object)[:-1]
+        return np.asarray(labels[self.decide(table, ids, fresh)[0]])
+
+    def decide(self, table: Any, ids: Any = None, fresh: Any = None) -> tuple[NDArray[np.intp], Array]:
+        """The positions of the guesses among `rule.guesses`, and their probabilities [people, guesses]."""
+        seen = feeds(table, self.columns, self._width)
+        columns = self._columns_of(seen)
+        if ids is None and fresh is None:
+            drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
+            ids = np.full(len(columns), "", dtype=object)
+            ids[drawn] = _records([each[drawn] for each in seen.values()])
+        return self.rule.draw(columns, ids, fresh), columns
+
+    def _columns_of(self, seen: Mapping[str, NDArray[Any]]) -> Array:
+        people = len(next(iter(seen.values())))
+        found = np.empty((people, len(self.rule.guesses)))
+        for start in range(0, people, _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            found[part] = self._session.run(["probabilities"], {name: each[part] for name, each in seen.items()})[0]
+        return found
+
+
+def graph_digest(graph: bytes) -> str:
+    """SHA-256 of a graph, as a rule states it."""
+    return f"sha256:{hashlib.sha256(graph).hexdigest()}"
+
+
+def _records(columns: list[NDArray[Any]]) -> list[str]:
+    """What is known of each person as one text, the same for the same cells in any kind of file."""
+    texts = [[json.dumps(row) for row in (each + 0.0 if each.dtype.kind == "f" else each).tolist()] for each in columns]
+    return ["\n".join(each) for each in zip(*texts, strict=True)]

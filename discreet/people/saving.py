@@ -1,0 +1,85 @@
+"""From a fitted `PrivateClassifier` to a folder that another process can run: the rule, the graph, the card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.people.deployed import Rule
+from discreet.people.design import about_people
+from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
+from discreet.people.graph import to_onnx
+from discreet.problems.provenance import date_now, version_of
+from discreet.reports.card import card_data, card_page
+from discreet.reports.outputs import check_folder, plain, write_folder
+
+_EXAMPLES = 10_000  # rows on which the graph is checked
+
+
+def save(
+    private: Any, folder: str | Path, examples: Any, *, facts: Mapping[str, Any] | None = None, overwrite: bool = False
+) -> Rule:
+    """Write the folder of a fitted `PrivateClassifier`; its rule, with all that is known of it.
+
+    examples   rows of what it was fitted on: the kinds of columns are read from them, and the graph is checked on the first
+               10,000
+    facts      what is known of the data beside its digest: `data` and `asked`
+
+    Raises InputError for a classifier that has no graph, FileError for a place that is taken by files not made here.
+    """
+    check_folder(folder, NAMES, overwrite=overwrite)
+    rows = examples.iloc[:_EXAMPLES] if hasattr(examples, "iloc") else np.asarray(examples)[:_EXAMPLES]
+    graph = to_onnx(private, rows)
+    told = facts or {}
+    versions = {name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")}
+    about = {
+        "statement": private.statement_,
+        "asked": {**_asked(private), **told.get("asked", {})},
+        "data": {**private.data_, **told.get("data", {})},
+        "tried": _tried(private.promise_),
+        "graph": graph_digest(graph),
+        "made": date_now(),
+        "versions": {**private.rule_.document["about"].get("versions", {}), **versions},
+    }
+    rule = about_people(private.rule_, plain(about))
+    contents: dict[str, str | bytes] = {
+        RULE: _text(rule.document),
+        GRAPH: graph,
+        CARD: card_page(rule.document),
+        CARD_DATA: json.dumps(card_data(rule.document), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+    }
+    write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)
+    return rule
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    """As `Rule.save` writes it, a fact a line."""
+    facts = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in document.items())
+    return "{\n" + ",\n".join(facts) + "\n}\n"
+
+
+def _asked(private: Any) -> dict[str, Any]:
+    """What the rule was asked to do."""
+    limit = private.limit_
+    return {
+        "budget": limit.amount,
+        "fraction": private.fraction,
+        "measure": str(limit.measure),
+        "unit": limit.measure.unit or None,
+        "confidence": private.confidence,
+    }
+
+
+def _tried(promise: Any) -> list[dict[str, Any]]:
+    """The rules that were tried on the calibration people."""
+    if promise is None:
+        return []
+    return [
+        {**step.to_dict(), "error": vars(step.people.error), "passed": step.people.holds(promise.budget.amount)}
+        | {"taken": step is promise.taken}
+        for step in promise.tried
+    ]

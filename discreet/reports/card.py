@@ -1,0 +1,193 @@
+"""The card of a rule for people: what was promised, what it does, to whom, and by what it was made.
+
+It is drawn from what the file of the rule holds (`about` in rule.json), so anybody who has the rule can draw it again. As a
+page it is one file that loads nothing, as data it is JSON. Sentences about people and about the model stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from html import escape
+from typing import Any
+
+from discreet.reports import wording
+from discreet.reports.figure_svg import svg
+from discreet.reports.figures import Figure, Series
+from discreet.reports.html.page import MARK, document, sentences, table
+
+FORMAT, VERSION = "discreet rule card", 1
+
+
+def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as data, from the document of a rule."""
+    about = rule["about"]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "rule": rule["digest"],
+        "guesses": rule["guesses"],
+        "groups": rule["groups"],
+        "draws": bool(rule["ties"]["points"] or rule["ties"]["second"] or 0.0 < rule["ignore"]["probability"]),
+        "statement": about.get("statement"),
+        **{name: about.get(name) for name in ("asked", "data", "people", "tried", "model", "graph", "made", "versions")},
+    }
+
+
+def card_page(rule: Mapping[str, Any]) -> str:
+    """The card as a page."""
+    told = card_data(rule)
+    asked = told["asked"] or {}
+    hidden, guessed = (" and ".join(map(str, asked.get(name) or ())) for name in ("hide", "guess"))
+    what = f"the guess of {guessed} may reveal so much about {hidden}" if hidden and guessed else "what the guess may reveal"
+    body = "".join(
+        f'<section><h2 id="{name}">{escape(heading)}</h2>{inside}</section>'
+        for name, heading, inside in (
+            ("results", "What it does to people", _people(told)),
+            ("curve", "Errors against the budget", _curve(told)),
+            ("model", "What is certain in the model", _model(told)),
+            ("made", "What it was made of", _made(told)),
+        )
+        if inside
+    )
+    return document(
+        mark=MARK,
+        brand="discreet",
+        title="Card of a private rule",
+        heading="Card of a private rule",
+        lead=f'<p class="lead">A rule under a budget: {escape(what)}.</p>'
+        f"{sentences([told['statement'] or 'nothing is promised'])}"
+        f'<dl class="cards">{"".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in _cards(told))}</dl>',
+        body=f"<main>{body}</main>",
+        footer="<p>Nothing is loaded from anywhere. The same facts stand in card.json, and signed in rule.json. “Certified” "
+        "is about the model, “holds for people” about the population that these people were drawn from.</p>",
+    )
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return wording.number(value, digits) if value is not None else "∞"
+
+
+def _limits(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
+    """Estimate and limits, which are rounded outward."""
+    return _number(limits["estimate"]), _rounded(limits["low"], ROUND_FLOOR), _rounded(limits["high"], ROUND_CEILING)
+
+
+def _rounded(value: float | None, how: str) -> str:
+    exact = None if value is None else Context(prec=3, rounding=how).create_decimal(repr(value))
+    return _number(None if exact is None else float(exact))
+
+
+def _unit(told: Mapping[str, Any]) -> str:
+    unit = (told["asked"] or {}).get("unit")
+    return f" {unit}" if unit else ""
+
+
+def _cards(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The few numbers at the top."""
+    asked, people = told["asked"] or {}, told["people"]
+    found = []
+    if asked.get("budget") is not None:
+        found.append((f"budget of {asked['measure']}", f"{_number(asked['budget'])}{_unit(told)}"))
+    if people:
+        sure = f"{100 * people['confidence']:g} %"
+        found += [
+            (f"leaks at most, {sure}", f"{_rounded(people['leakage']['high'], ROUND_CEILING)}{_unit(told)}"),
+            ("errors", f"{100 * people['error']['estimate']:.1f} %"),
+            (f"one guess changes odds by at most, {sure}", f"{_rounded(people['odds']['high'], ROUND_CEILING)} ×"),
+            ("people looked at", f"{people['people']:,}"),
+        ]
+    return found
+
+
+def _people(told: Mapping[str, Any]) -> str:
+    people = told["people"]
+    if not people:
+        return '<p class="aside">Nobody was kept apart, so nothing is known about people. Evaluate the rule on new ones.</p>'
+    sure = f"{100 * people['confidence']:g} %"
+    rates = [
+        (str(row["group"]), str(guess), *_limits(limits))
+        for row in people["rates"]
+        for guess, limits in row["guesses"].items()
+    ]
+    shares = [(str(row["group"]), *_limits(row["share"])) for row in people["rates"]]
+    leaks = [(name, *_limits(limits)) for name, limits in people["leakages"].items()]
+    numbers = ("estimate", "at least", "at most")
+    drawn = "Some guesses are drawn; their coins are sticky." if told["draws"] else "No guess is drawn."
+    return (
+        f'<p class="aside">{people["people"]:,} people who had no part in the making of the classifiers. The limits hold '
+        f"with {sure}, all of them together but the errors, for the population that these people come from. {drawn}</p>"
+        f"<h3>How often each group gets each guess</h3>{table('Rates', ('group', 'guess', *numbers), rates)}"
+        f"<h3>How large the groups are</h3>{table('Groups', ('group', *numbers), shares)}"
+        f"<h3>Leakage by every measure</h3>{table('Leakage', ('measure', *numbers), leaks)}"
+    )
+
+
+def _curve(told: Mapping[str, Any]) -> str:
+    tried = told["tried"] or []
+    if len(tried) < 2:
+        return ""
+    x = tuple(row["design_budget"] for row in tried)
+    error, low, high = (tuple(row["error"][name] for row in tried) for name in ("estimate", "low", "high"))
+    model = tuple(row["model_error"] for row in tried)
+    sure = f"{100 * told['people']['confidence']:g} %"
+    figure = Figure(
+        name="curve",
+        title="Errors of the rules that were tried",
+        subtitle=f"each designed for another budget; limits of each hold with {sure}",
+        x_label=f"budget of the design,{_unit(told) or ' in the unit of the measure'}",
+        y_label="error",
+        series=(
+            Series("calibration people, with limits", x, error, "both", 0, low, high),
+            Series("the model", x, model, "line", 1),
+        ),
+        description=f"Errors fall from {_number(error[0])} to {_number(error[-1])} as the budget grows.",
+        log_x=True,
+    )
+    lines = [
+        (
+            _number(row["design_budget"]),
+            _number(row["model_leakage"]),
+            _number(row["leakage"]),
+            _rounded(row["leakage_limit"], ROUND_CEILING),
+            _number(row["error"]["estimate"]),
+            "taken" if row["taken"] else "kept the budget" if row["passed"] else "not shown to keep it",
+        )
+        for row in tried
+    ]
+    heads = ("design budget", "leaks in the model", "leaks for people", f"at most, {sure}", "errors", "")
+    caption = "Rules were tried from the smallest budget on; the last that was shown to keep the budget is taken."
+    return f'<p class="aside">{caption}</p><figure>{svg(figure)}</figure>{table("Rules that were tried", heads, lines)}'
+
+
+def _model(told: Mapping[str, Any]) -> str:
+    model = told["model"]
+    if not model:
+        return '<p class="aside">The rule always makes the same guess. It leaks nothing, in any model.</p>'
+    unit = _unit(told)
+    facts = {
+        "status": f"{model['status']} for this model",
+        "errors": _number(model["error_probability"], 6),
+        "no rule errs less than": _number(model["lower_bound"], 6),
+        "leaks": f"{_number(model['leakage'], 4)}{unit}, proven at most {_number(model['leakage_ceiling'], 4)}{unit}",
+        "designed for": f"{_number(model['budget'], 4)}{unit} of {model['measure']}",
+        "outcomes": f"{model['outcomes']:,}",
+    }
+    return f'<p class="aside">The model is what the classifiers say about the people they were fitted on.</p>{_facts(facts)}'
+
+
+def _made(told: Mapping[str, Any]) -> str:
+    asked, data = told["asked"] or {}, told["data"] or {}
+    facts: dict[str, str] = {}
+    for name, value in {**asked, **data, "made": told["made"], "graph": told["graph"], "rule": told["rule"]}.items():
+        if value not in (None, [], ""):
+            facts[name] = (
+                ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+            )
+    facts["versions"] = ", ".join(f"{name} {version}" for name, version in (told["versions"] or {}).items())
+    return _facts(facts)
+
+
+def _facts(facts: Mapping[str, str]) -> str:
+    lines = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>" for name, words in facts.items())
+    return f'<dl class="facts">{lines}</dl>'

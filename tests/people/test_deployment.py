@@ -1,0 +1,282 @@
+"""A rule in production: the graph says what the classifier says, coins tell nothing new, a folder is enough."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import discreet as ds
+from discreet.people import graph
+from discreet.people.folder import Column, feeds
+from discreet.people.saving import save
+from discreet.reports.card import card_data, card_page
+
+
+def table(count: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Numbers, times, texts, mixtures and missing values; the sex depends on the age, and so does the truth."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, count),
+            "hours per week": rng.gamma(4.0, 9.0, count),
+            "job": rng.choice(["clerk", "cook", "nurse", None], count),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, count), "D"),
+            "children": pd.array(rng.integers(0, 5, count), dtype="Int64"),
+            "own": rng.random(count) < 0.5,
+            "mixed": rng.choice(np.array([1, "x", 2.5, None], dtype=object), count),
+            "town": pd.Categorical(rng.choice(["u", "v", "w"], count)),
+        }
+    )
+    frame.loc[::7, "hours per week"] = np.nan
+    old = (frame["age"].to_numpy() - 49) / 12
+    sex = np.where(rng.random(count) < 1 / (1 + np.exp(-old)), "m", "f")
+    truth = np.where(rng.random(count) < 1 / (1 + np.exp(-old - 2.0 * (frame["job"] == "clerk"))), "yes", "no")
+    return frame, truth, sex
+
+
+class Rough(HistGradientBoostingClassifier):
+    """Not the class that is converted tree by tree."""
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, pd.DataFrame]:
+    frame, truth, sex = table(800)
+    private = ds.PrivateClassifier(budget=0.05, calibration=0.4, random_state=0)
+    return private.fit(frame, truth, sensitive_features=sex), frame
+
+
+@pytest.fixture(scope="module")
+def folder(fitted: tuple[Any, pd.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("deployed") / "rule"
+    fitted[0].save(place, fitted[1], facts={"asked": {"hide": ["sex"], "guess": ["paid <b>"]}, "data": {"file": "p.csv"}})
+    return place
+
+
+# -- the graph -------------------------------------------------------------------------------------------------------------
+
+
+def asked(made: bytes, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    session = onnxruntime.InferenceSession(made)
+    said: Any = session.run(["probabilities", "guess"], feeds(frame, Column.of(frame)))
+    return said[0], said[1]
+
+
+def test_the_graph_guesses_as_the_classifier_does_for_people_of_every_kind(fitted: tuple[Any, pd.DataFrame]) -> None:
+    """Also for missing values and categories that were never seen."""
+    private, frame = fitted
+    new = table(500, seed=1)[0]
+    new.loc[:20, "job"] = "astronaut"
+    probabilities, guess = asked(private.to_onnx(frame), new)
+    expected = private.predict_proba(new)
+    assert np.abs(probabilities - expected).max() < 1e-12
+    sure = expected.max(axis=1) == 1.0
+    assert (guess == np.where(sure, expected.argmax(axis=1), -1)).all()
+
+
+CLASSIFIERS = {
+    "boosting": (HistGradientBoostingClassifier(max_iter=5), None),
+    "categories": (HistGradientBoostingClassifier(max_iter=5, categorical_features=[0]), None),
+    "logistic": (LogisticRegression(), LogisticRegression()),
+    "forests": (RandomForestClassifier(5, max_depth=3), RandomForestClassifier(5, max_depth=3)),
+    "bayes": (GaussianNB(), LogisticRegression()),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("budget", [0.0, 0.01])
+def test_any_classifier_that_skl2onnx_knows_has_a_graph(name: str, budget: float) -> None:
+    """Three guesses, three groups, an array; rules that draw, too."""
+    rng = np.random.default_rng(0)
+    seen = rng.integers(0, 4, size=(240, 3)).astype(float)
+    truth, group = (rng.integers(0, 2, 240) + (seen[:, k] > 2) for k in (0, 1))
+    first, second = CLASSIFIERS[name]
+    second = HistGradientBoostingClassifier(max_iter=4) if second is None else second
+    private = ds.PrivateClassifier(first, second, budget=budget, calibration=0, random_state=0)
+    private.fit(seen, truth, sensitive_features=group)
+    probabilities, guess = asked(private.to_onnx(seen), seen)
+    assert np.abs(probabilities - private.predict_proba(seen)).max() < 1e-9
+    assert ((guess == -1) == (probabilities.max(axis=1) < 1.0)).all()
+
+
+def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted: tuple[Any, pd.DataFrame]) -> None:
+    private, frame = fitted
+    document = dict(private.rule_.document)
+    document["tilt"] = [[0.0, 0.0], [0.0, 0.0]]
+    document["loss"] = [[0.5, 0.5], [0.5, 0.5]]
+    second = {"among": [True, True], "tilt": [[1.0, 0.0], [0.0, 1.0]], "share": 0.25, "towards": [0.5, 0.5], "band": 1e-6}
+    document["ties"] = {"within": 1e-9, "points": [], "second": second}
+    document["ignore"] = {"probability": 0.1, "towards": [0.0, 1.0]}
+    kept, private.rule_ = private.rule_, _signed(document)
+    try:
+        probabilities, guess = asked(private.to_onnx(frame), frame)
+        assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
+        assert (guess == -1).all()
+        assert len(np.unique(probabilities.round(9), axis=0)) == 2
+    finally:
+        private.rule_ = kept
+
+
+def _signed(document: dict[str, Any]) -> ds.Rule:
+    from discreet.people.deployed import digest_of
+
+    return ds.Rule({**document, "digest": digest_of(document)})
+
+
+def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
+    fitted: tuple[Any, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, truth, sex = table(120)
+    numbers = frame[["age"]].astype(float)
+    private = ds.PrivateClassifier(Rough(max_iter=2), LogisticRegression(), budget=0.1, calibration=0, random_state=0)
+    with pytest.raises(ds.InputError, match=r"Rough has no ONNX graph .* take another classifier"):
+        private.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
+    mixed = ds.PrivateClassifier(RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0)
+    with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
+        mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
+    monkeypatch.setattr(graph, "LEAST", 0.3)
+    with pytest.raises(ds.InputError, match=r"graph of the classifier of y says something else about \d+ of 800 examples"):
+        fitted[0].to_onnx(fitted[1])
+
+
+# -- the folder ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_guesses_as_the_classifier_does(fitted: tuple[Any, pd.DataFrame], folder: Path) -> None:
+    private, frame = fitted
+    deployed = ds.DeployedRule.load(folder)
+    ids = [f"person {k}" for k in range(len(frame))]
+    assert (deployed.predict(frame, ids) == private.predict(frame, ids)).all()
+    assert np.abs(deployed.predict_proba(frame) - private.predict_proba(frame)).max() < 1e-12
+    plain = {name: frame[name].astype(object).to_numpy() for name in frame if name != "since"}
+    arrays = {**plain, "since": frame["since"].to_numpy(), "age": frame["age"].to_numpy()}
+    assert (deployed.predict(arrays, ids) == private.predict(frame, ids)).all()
+    assert deployed.about["statement"] == private.statement_
+    assert deployed.about["asked"]["hide"] == ["sex"]
+    assert [each.kind for each in deployed.columns] == [
+        "numbers", "numbers", "texts", "times", "numbers", "numbers", "texts", "texts",
+    ]  # fmt: skip
+
+
+def test_predicting_imports_neither_scikit_learn_nor_pandas(folder: Path) -> None:
+    script = (
+        "import sys, numpy as np, discreet as ds\n"
+        f"rule = ds.DeployedRule.load({str(folder)!r})\n"
+        "people = {each.name: np.array(['u', None], dtype=object) if each.kind == 'texts' else np.array([1.0, np.nan])"
+        " for each in rule.columns}\n"
+        "assert len(rule.predict(people)) == 2\n"
+        "print(sorted({'sklearn', 'pandas', 'scipy', 'onnx'} & set(sys.modules)))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
+    fitted: tuple[Any, pd.DataFrame], folder: Path, tmp_path: Path
+) -> None:
+    """The attack: average the guesses about one record to learn its probability, which says more than one guess."""
+    private, frame = fitted
+    document = {**private.rule_.document, "ignore": {"probability": 1.0, "towards": [0.5, 0.5]}}
+    kept, private.rule_ = private.rule_, _signed(document)
+    try:
+        save(private, tmp_path / "drawing", frame)
+    finally:
+        private.rule_ = kept
+    deployed = ds.DeployedRule.load(tmp_path / "drawing")
+    thousand = frame.iloc[np.zeros(1000, dtype=int)]
+    assert len({*deployed.predict(thousand)}) == 1
+    assert len({*deployed.predict(thousand, ids=np.full(1000, 7))}) == 1
+    fresh = deployed.predict(thousand, fresh=np.random.default_rng(0))
+    assert 400 < (fresh == "yes").sum() < 600
+    everyone = deployed.predict(frame)
+    assert 300 < (everyone == "yes").sum() < 500  # coins of different records differ
+    assert (deployed.predict(frame.iloc[::-1]) == everyone[::-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda place: (place / "model.onnx").write_bytes(b"other"), "not the one that the rule was made with"),
+        (lambda place: (place / "model.onnx").unlink(), "model.onnx"),
+        (lambda place: (place / "rule.json").write_text("{}"), "no rule for people"),
+        (lambda place: (place / "rule.json").write_text((place / "rule.json").read_text().replace("0.05", "0.5")), "digest"),
+    ],
+)
+def test_a_folder_that_was_changed_is_refused(folder: Path, tmp_path: Path, change: Any, complaint: str) -> None:
+    for name in ("rule.json", "model.onnx"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    change(tmp_path)
+    with pytest.raises(ds.FileError, match=complaint):
+        ds.DeployedRule.load(tmp_path)
+
+
+def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder: Path, tmp_path: Path) -> None:
+    deployed = ds.DeployedRule.load(folder)
+    frame = table(5)[0]
+    for people, complaint in (
+        (frame.drop(columns="job"), "no column 'job'"),
+        (frame.assign(age="old"), "column 'age' held numbers"),
+        (np.ones((5, 8)), "columns by name"),
+    ):
+        with pytest.raises(ds.InputError, match=complaint):
+            deployed.predict(people)
+    with pytest.raises(ds.FileError, match="no folder with a rule"):
+        ds.DeployedRule.load(tmp_path / "nowhere")
+    assert deployed.predict(frame.iloc[:0]).shape == (0,)
+
+
+def test_a_folder_is_replaced_only_if_it_was_made_here(fitted: tuple[Any, pd.DataFrame], tmp_path: Path) -> None:
+    (tmp_path / "rule.json").write_text("mine")
+    with pytest.raises(ds.FileError, match="not made here"):
+        fitted[0].save(tmp_path, fitted[1])
+    assert (tmp_path / "rule.json").read_text() == "mine"
+
+
+# -- the card --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder: Path, fitted: tuple[Any, pd.DataFrame]) -> None:
+    document = json.loads((folder / "rule.json").read_text())
+    card = json.loads((folder / "card.json").read_text())
+    assert card == card_data(document)
+    assert document["key"] not in (folder / "card.json").read_text() + (folder / "card.html").read_text()
+    assert card["statement"] == fitted[0].statement_
+    assert card["data"]["people"] == 800
+    assert card["data"]["digest"].startswith("sha256:")
+    assert card["tried"][-1]["design_budget"] > 0
+    page = (folder / "card.html").read_text()
+    assert page == card_page(document)
+    assert "paid &lt;b&gt;" in page
+    assert "paid <b>" not in page
+    for word in ("src=", "http://", "@import", "url("):
+        assert word not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted: tuple[Any, pd.DataFrame], tmp_path: Path) -> None:
+    frame, truth, sex = table(150)
+    for k, (calibration, said) in enumerate(((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))):
+        private = ds.PrivateClassifier(budget=1e-7, calibration=calibration, random_state=0)
+        private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
+        assert said in (tmp_path / str(k) / "card.html").read_text()
+
+
+def test_the_digest_of_the_people_is_that_of_their_cells(fitted: tuple[Any, pd.DataFrame]) -> None:
+    frame, truth, sex = table(60)
+    settings: dict[str, Any] = {"budget": 0.1, "calibration": 0, "random_state": 0}
+    digests = {
+        ds.PrivateClassifier(**settings).fit(each, truth, sensitive_features=sex).data_["digest"]
+        for each in (frame[["age", "job"]], frame[["age", "job"]].astype({"age": float}))
+    }
+    assert len(digests) == 1
+    other = ds.PrivateClassifier(**settings).fit(frame[["age", "job"]], truth, sensitive_features=sex[::-1]).data_["digest"]
+    assert other not in digests
