@@ -140,8 +140,8 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     lost = np.array([as_text(value) == "" or value != value for value in column.tolist()])
     if not missing and lost.any():
         raise InputError(
-            f"column {brief(name)} of {people} is empty for {int(lost.sum())} people, first in row {int(lost.argmax()) + 1}; "
-            "leave these people out"
+            f"column {brief(name)} of {people} is empty for {int(lost.sum())} people, first in row "
+            f"{int(lost.argmax()) + 1}; leave these people out"
         )
     return column.astype(str) if column.dtype.kind == "O" and not lost.any() else column
 

@@ -1,0 +1,187 @@
+"""`discreet fit`, `predict` and `evaluate` of a rule: from a table to guesses, exit codes, refusals, nothing overwritten."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run
+
+import discreet as ds
+
+
+def write(path: Path, count: int, seed: int) -> Path:
+    """People whose age says much about their sex and their income; some cells are empty."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, count)
+    sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
+    income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
+    job = rng.choice(["clerk", "cook", ""], count)
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["customer", "age", "job", "sex", "south", "income"])
+        rows.writerows(zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with people, others, and a rule that the command fitted."""
+    found = tmp_path_factory.mktemp("people")
+    write(found / "people.csv", 900, 0)
+    write(found / "others.csv", 600, 1)
+    fitted = run("fit", str(found / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found / "rule"), "--json")
+    assert fitted.exit_code == 0, fitted.stderr
+    (found / "said.json").write_text(fitted.stdout, encoding="utf-8")
+    return found
+
+
+ASKED = ("--hide", "sex", "--guess", "income", "--ignore", "customer", "--seed", "0", "--calibration", "0.5")
+
+
+def test_fit_writes_a_rule_and_says_what_it_promises(place: Path) -> None:
+    said = json.loads((place / "said.json").read_text())
+    assert said["statement"].startswith("holds for people, 95 %")
+    assert said["asked"] == {
+        "budget": 0.1, "fraction": None, "measure": "mutual-information", "unit": "nats", "confidence": 0.95,
+        "hide": ["sex"], "guess": ["income"],
+    }  # fmt: skip
+    assert said["data"]["columns"] == ["age", "job", "south"]
+    assert {"file": "people.csv", "people": 900, "calibration people": 450}.items() <= said["data"].items()
+    rule = ds.DeployedRule.load(place / "rule")
+    assert rule.rule.guesses == ("high", "low")
+    assert sorted(path.name for path in (place / "rule").iterdir()) == [
+        "card.html", "card.json", "made-by-discreet.json", "model.onnx", "rule.json",
+    ]  # fmt: skip
+
+
+def test_predict_guesses_for_everybody_in_their_order(place: Path, tmp_path: Path) -> None:
+    rule, people, out = str(place / "rule"), str(place / "others.csv"), tmp_path / "guesses.csv"
+    said = run("predict", rule, people, "--out", str(out), "--id", "customer", "--probabilities", "--json")
+    assert said.exit_code == 0, said.stderr
+    rows = [*csv.reader(out.read_text(encoding="utf-8").splitlines())]
+    assert rows[0] == ["customer", "guess", "p(high)", "p(low)"]
+    assert [row[0] for row in rows[1:]] == [str(k) for k in range(600)]
+    record = json.loads(said.stdout)
+    assert record["people"] == 600
+    assert record["guesses"] == {each: sum(row[1] == each for row in rows) for each in ("high", "low")}
+    printed = run("predict", rule, people, "--id", "customer").stdout.splitlines()
+    assert printed == [",".join(row[:2]) for row in rows]
+
+
+def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    people, out = tmp_path / "others.parquet", tmp_path / "guesses.parquet"
+    with duckdb.connect() as engine:
+        engine.execute(f"COPY (SELECT * FROM '{place / 'others.csv'}') TO '{people}'")
+        assert run("predict", str(place / "rule"), str(people), "--id", "customer", "--out", str(out)).exit_code == 0
+        found = engine.execute(f"SELECT customer, guess FROM '{out}'").fetchall()
+    printed = run("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer").stdout.splitlines()
+    assert [f"{who},{guess}" for who, guess in found] == printed[1:]
+
+
+def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
+    rule, people = str(place / "rule"), str(place / "others.csv")
+    said = run("evaluate", rule, people, "--json")
+    assert said.exit_code == 0, said.stderr
+    record = json.loads(said.stdout)
+    assert record["people"] == 600
+    assert record["budget"] == 0.1
+    assert "of 0.1" in record["statement"]
+    assert record["groups"] == ["f", "m"]
+    words = run("evaluate", rule, people)
+    assert " ".join(words.stdout.split()).endswith("(600 people)")
+
+
+def test_a_promise_that_new_people_break_is_exit_code_1(place: Path, tmp_path: Path) -> None:
+    """In other people the guess gives the sex away; those of the held-out table only leave the budget unproven."""
+    text = (place / "others.csv").read_text(encoding="utf-8").splitlines()
+    broken = tmp_path / "broken.csv"
+    guesses = run("predict", str(place / "rule"), str(place / "others.csv")).stdout.splitlines()[1:]
+    cells = [line.split(",") for line in text[1:]]
+    lines = [",".join([*row[:3], "fm"[guess == "high"], *row[4:]]) for row, guess in zip(cells, guesses, strict=True)]
+    broken.write_text("\n".join([text[0], *lines]) + "\n", encoding="utf-8")
+    said = run("evaluate", str(place / "rule"), str(broken))
+    assert said.exit_code == 1
+    assert "broken for people, 95 %" in " ".join(said.stdout.split())
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(text[:40]) + "\n", encoding="utf-8")
+    assert run("evaluate", str(place / "rule"), str(few)).exit_code == 0
+    assert run("evaluate", str(place / "rule"), str(few), "--leakage", "0.1").exit_code == 1
+
+
+def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: Path) -> None:
+    asked = (*ASKED, "--hide", "south", "--fraction", "0.5", "--measure", "total-variation", "--out", str(tmp_path / "rule"))
+    said = run("fit", str(place / "people.csv"), *asked)
+    assert said.exit_code == 0, said.stderr
+    assert "total-variation" in " ".join(said.stdout.split())
+    rule = ds.DeployedRule.load(tmp_path / "rule").rule
+    assert len(rule.groups) == 4
+    assert run("evaluate", str(tmp_path / "rule"), str(place / "others.csv")).exit_code == 0
+
+
+def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "guesses.csv"
+    mine.write_text("mine", encoding="utf-8")
+    rule, people = str(place / "rule"), str(place / "others.csv")
+    assert "--force" in refused("predict", rule, people, "--out", str(mine))
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert "is an input" in refused("predict", rule, people, "--out", people, "--force")
+    assert run("predict", rule, people, "--out", str(mine), "--force").exit_code == 0
+    taken = tmp_path / "rule"
+    taken.mkdir()
+    (taken / "card.html").write_text("mine", encoding="utf-8")
+    assert "--force" in refused("fit", people, *ASKED, "--leakage", "0.1", "--out", str(taken))
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (("--leakage", "0.1", "--fraction", "0.5"), "one of --leakage and --fraction"),
+        ((), "one of --leakage and --fraction"),
+        (("--leakage", "-1"), "leakage budget is -1"),
+        (("--leakage", "0.1", "--hide", "sexe"), "no column 'sexe' (did you mean 'sex'?)"),
+        (("--leakage", "0.1", "--measure", "guilt"), "'guilt'"),
+        (("--leakage", "0.1", "--calibration", "2"), "calibration is 2"),
+    ],
+)
+def test_bad_input_is_one_sentence(place: Path, tmp_path: Path, more: tuple[str, ...], complaint: str) -> None:
+    assert complaint in refused("fit", str(place / "people.csv"), *ASKED, *more, "--out", str(tmp_path / "rule"))
+    assert not (tmp_path / "rule").exists()
+
+
+@pytest.mark.parametrize(
+    ("cells", "complaint"),
+    [
+        ("x,m,\n", "column 'income' of {0} is empty for 1 people, first in row 1"),
+        ("x,m,1.5\ny,f,2.25\n", "column 'income' of {0} holds measurements; cut it into ranges"),
+    ],
+)
+def test_labels_that_are_none_are_refused(tmp_path: Path, cells: str, complaint: str) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("job,sex,income\n" + cells, encoding="utf-8")
+    asked = ("--hide", "sex", "--guess", "income", "--leakage", "0.1", "--out", str(tmp_path / "rule"))
+    assert complaint.format(people) in refused("fit", str(people), *asked)
+
+
+def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Path) -> None:
+    people = str(place / "people.csv")
+    assert "no folder with a rule" in refused("predict", people, people)
+    assert "say what is what" in refused("evaluate", people)
+    assert "say where with --out" in refused("predict", str(place / "rule"), people, "--json")
+    less = tmp_path / "less.csv"
+    less.write_text("age,sex\n30,f\n", encoding="utf-8")
+    assert "no column 'job', which the rule reads" in refused("predict", str(place / "rule"), str(less))
+    assert "no column 'custom'" in refused("predict", str(place / "rule"), people, "--id", "custom")
+
+
+def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
+    people = tmp_path / "people.csv"
+    lines = [f"name {k},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(120)]
+    people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")
+    said = run("fit", str(people), "--hide", "sex", "--guess", "paid", "--leakage", "1", "--out", str(tmp_path / "rule"))
+    assert said.exit_code == 0
+    assert "leave it out with --ignore name" in said.stderr
