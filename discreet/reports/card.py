@@ -92,7 +92,7 @@ def _cards(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     if people:
         sure = f"{100 * people['confidence']:g} %"
         found += [
-            (f"leaks at most, {sure}", f"{_rounded(people['leakage']['high'], ROUND_CEILING)}{_unit(told)}"),
+            (f"leaks at most, {sure}", f"{_rounded(people['leakage_at_most'], ROUND_CEILING)}{_unit(told)}"),
             ("errors", f"{100 * people['error']['estimate']:.1f} %"),
             (f"one guess changes odds by at most, {sure}", f"{_rounded(people['odds']['high'], ROUND_CEILING)} ×"),
             ("people looked at", f"{people['people']:,}"),
@@ -149,7 +149,7 @@ def _curve(told: Mapping[str, Any]) -> str:
             _number(row["design_budget"]),
             _number(row["model_leakage"]),
             _number(row["leakage"]),
-            _rounded(row["leakage_limit"], ROUND_CEILING),
+            _rounded(row["leakage_at_most"], ROUND_CEILING),
             _number(row["error"]["estimate"]),
             "taken" if row["taken"] else "kept the budget" if row["passed"] else "not shown to keep it",
         )
