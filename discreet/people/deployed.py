@@ -139,14 +139,12 @@ class Rule:
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    # table · seen [guesses, people], added up in one order on every machine
+    """table · seen [guesses, people], added up in one order on every machine."""
     return np.array([sum((t * column for t, column in zip(row, seen.T, strict=True)), np.zeros(len(seen))) for row in table])
 
 
 def _checked(values: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(
-            f"{what} has shape {list(array.shape)} or is not finite; give numbers {list(shape)}, a row a person"
-        )
+        raise ValueError(f"{what} has shape {list(array.shape)} or is not finite; give a row a person, {list(shape)}")
     return array
