@@ -27,7 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.repairs import private_versions
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -36,7 +38,7 @@ ROUNDING = 1e-9
 """By so much the probabilities of one person may differ from one process to the next."""
 
 NEAR = 1e-6
-"""Guesses whose scores differ by more are no tie, and a guess of a probability this near to one is certain."""
+"""Guesses whose scores differ by more are no tie."""
 
 _MOST_TIES = 256
 """Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
@@ -88,7 +90,7 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array) -> Tied:
     best, least, _, runner = least_two(losses)
     mass = problem.p_z
     margin = np.divide(runner - least, mass, out=np.full_like(mass, np.inf), where=mass > 0.0)
-    drawn = estimator[best, np.arange(problem.N)] < 1.0 - NEAR
+    drawn = estimator[best, np.arange(problem.N)] < 1.0
     ties = np.flatnonzero((margin <= ROUNDING) | (drawn & (margin <= NEAR)))
     if not ties.size:
         return Tied(OutcomeRule(tilt), nobody, None)
@@ -100,7 +102,8 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array) -> Tied:
             return Tied(OutcomeRule(tilt, found[0], found[1]), found[2], found[3])
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
-    return Tied(OutcomeRule(tilt, ties[kept], columns[:, kept]), np.arange(kept.size), None)
+    ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
+    return Tied(OutcomeRule(tilt, ties, columns), np.arange(ties.size), None)
 
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
@@ -116,6 +119,21 @@ def _alike(problem: Problem, ties: NDArray[Any], columns: Array) -> tuple[NDArra
     means = np.maximum(sums, 0.0)
     means = means / means.sum(axis=0)
     return kinds, means[:, kinds]
+
+
+def _private(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array) -> Array:
+    """Columns of ties that make the rule exactly private, where perfect privacy is asked for and so small a change does it.
+
+    The answer of an interior point has a trace of every guess everywhere, and a rule has none off its ties.
+    """
+    if not any(term.budget.perfect for term in problem.terms):
+        return columns
+    whole = one_hot(best, problem.m)
+    whole[:, ties] = columns
+    found = private_versions(problem, whole)
+    if not found or np.abs(found[0] - whole).max() > NEAR:
+        return columns
+    return np.asarray(found[0][:, ties])
 
 
 def _second(

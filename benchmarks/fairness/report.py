@@ -1,0 +1,209 @@
+"""What was found, as a page of Markdown with figures; the rows are in the CSV file beside it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from fairness.methods import METHODS
+from fairness.split import CONSTRAINTS, Row
+from fairness.tables import LOADERS
+from large.machine import described
+
+from discreet.reports.figure_svg import standalone
+from discreet.reports.figures import Figure, Series
+from discreet.reports.measurements import grouped
+from discreet.reports.outputs import replace_file
+from discreet.reports.wording import markdown_table, scientific, span
+
+__all__ = ["write"]
+
+_NOTHING = "–"
+_ORDER = [*(method.name for method in METHODS), "discreet, promised"]
+_ROUNDING = 1e-9  # of an error probability
+_FASTER = {"ThresholdOptimizer": 4.0, "program of LinearPost": 20.0}
+
+
+def write(stem: Path, rows: Sequence[Row]) -> None:
+    """STEM.md, and STEM-….svg for each figure that there are rows for."""
+    figures = [figure for figure in (_plane(rows, constraint) for constraint in CONSTRAINTS) if figure is not None]
+    for figure in figures:
+        replace_file(stem.parent / f"{stem.name}-{figure.name}.svg", standalone(figure))
+    shown = "\n\n".join(f"![{figure.description}]({stem.name}-{figure.name}.svg)" for figure in figures)
+    parts = ["# Rules for people, side by side", _head(rows, stem), "## In short", _summary(rows), shown, _NOTES]
+    parts += ["\n\n".join([f"## {name}", _about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
+    replace_file(stem.with_name(f"{stem.name}.md"), "\n\n".join(part for part in parts if part) + "\n")
+
+
+_NOTES = """How to read the tables. Every table of people is divided at random, once for each split; no method sees the
+held-out part. In the setting *blind* a rule sees the features; in *aware* it must also be told the group of
+each person that it treats. *Fitted error* and *leakage* are those of the rule under the calibrated
+probabilities of the fitted people, by the judge: parity as a difference of rates, equalized odds as information
+about the group given the truth, in nats. *Above the least* is the error less that of the best rule that leaks
+as much, which is certified. *Held-out* figures count people: wrong guesses, and the largest difference of rates
+between groups (of the same truth, for equalized odds). *Over* counts the splits where that difference is above
+the tolerance, and in brackets those where it is so beyond doubt (95 %). Means over the splits; seconds are
+medians of processor time for the design alone, probabilities at hand, but ExponentiatedGradient and `discreet,
+promised` fit their classifiers too. `discreet, promised` is `ds.PrivateClassifier`, which keeps two fifths of
+the fitted people apart, and falls back to one guess for everybody where they are too few to show that the
+tolerance is kept. ExponentiatedGradient is tried on the first three splits of the census only."""
+
+
+_FITTED = """- On the fitted law {better} of {count} answers err less than the certified least error at their leakage by
+  more than 1e-9. The others err up to {excess:.2g} more."""
+
+_PROMISED = """- The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
+  the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant."""
+
+_SLOWER = """- {method} takes {middle:.3g} times as long as discreet in the median of {count} designs for {people:,} people,
+  and {low:.3g} times at the least. At least {wanted:g} times was asked for."""
+
+
+def _head(rows: Sequence[Row], stem: Path) -> str:
+    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+    splits = max((row.split for row in rows), default=-1) + 1
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    return f"""Written on {day} by `python benchmarks/people_side_by_side.py --census PATH`, {splits} splits
+of each table. All rows are in [{stem.name}.csv]({stem.name}.csv). What a tolerance for a model is worth for
+people is the subject of [docs/theory.md, section 23](../docs/theory.md).
+
+| machine | |
+|---|---|
+{facts}"""
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    lines = []
+    judged = [row for row in rows if row.fitted_error is not None and row.least_error is not None]
+    better = sum(_above(row) < -_ROUNDING for row in judged)
+    if judged:
+        lines.append(_FITTED.format(better=better, count=len(judged), excess=max(map(_above, judged))))
+    promised = [row for row in rows if row.method == "discreet, promised" and row.difference is not None]
+    if promised:
+        kept, over = sum(not _broken(row) for row in promised), sum(map(_over, promised))
+        constant = sum(row.note == "constant" for row in promised)
+        lines.append(_PROMISED.format(kept=kept, count=len(promised), over=over, constant=constant))
+    for method, wanted in _FASTER.items():
+        if ratios := _ratios(rows, method):
+            middle, low = statistics.median(ratios), min(ratios)
+            lines.append(
+                _SLOWER.format(
+                    method=method, middle=middle, count=len(ratios), people=_largest(rows), low=low, wanted=wanted
+                )
+            )
+    return "\n".join(lines)
+
+
+def _largest(rows: Sequence[Row]) -> int:
+    return max(row.fitted for row in rows)
+
+
+def _ratios(rows: Sequence[Row], method: str) -> list[float]:
+    """Seconds of a method ÷ those of discreet, in the same split, setting and constraint, for the most people."""
+    own = {_place(row): row.seconds for row in rows if row.method == "discreet" and row.fitted == _largest(rows)}
+    return [
+        row.seconds / base
+        for row in rows
+        if row.method == method and row.seconds is not None and (base := own.get(_place(row)))
+    ]
+
+
+def _place(row: Row) -> tuple[str, int, str, str]:
+    return row.table, row.split, row.constraint, row.setting
+
+
+def _above(row: Row) -> float:
+    return (row.fitted_error or 0.0) - (row.least_error or 0.0)
+
+
+def _over(row: Row) -> bool:
+    return row.difference is not None and row.difference > row.tolerance
+
+
+def _broken(row: Row) -> bool:
+    return row.difference_low is not None and row.difference_low > row.tolerance
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------------
+
+
+def _by_table(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found = grouped(rows, lambda row: row.table)
+    return {name: found[name] for name in reversed(LOADERS) if name in found}
+
+
+def _about(rows: Sequence[Row]) -> str:
+    words = (LOADERS[rows[0].table].__doc__ or "").partition(" path:")[0]
+    return f"{words} Fitted to {rows[0].fitted:,}, held out {rows[0].held_out:,}."
+
+
+def _tables(rows: Sequence[Row]) -> Iterable[str]:
+    for constraint, tolerance in CONSTRAINTS.items():
+        heads = ["rule", "setting", "fitted error", "leakage", "above the least", "held-out error", "held-out difference",
+                 "over", "seconds"]  # fmt: skip
+        named = grouped([row for row in rows if row.constraint == constraint], lambda row: (row.method, row.setting))
+        order = sorted(named, key=lambda key: (key[1] == "aware", _ORDER.index(key[0])))
+        wanted = f"tolerance {tolerance:g}" if tolerance else "no difference"
+        yield f"**{constraint}**, {wanted}\n\n" + markdown_table(heads, (_line(key, named[key]) for key in order)).rstrip()
+
+
+def _line(key: tuple[str, str], rows: Sequence[Row]) -> list[str]:
+    method, setting = key
+    done = [row for row in rows if row.error is not None]
+    if not done:
+        return [method, setting, *[_NOTHING] * 6, rows[0].note]
+    over = _NOTHING
+    if done[0].tolerance:
+        over = f"{sum(map(_over, done))} ({sum(map(_broken, done))}) of {len(done)}"
+    judged = [row for row in done if row.fitted_error is not None]
+    return [
+        method,
+        setting,
+        _mean(judged, lambda row: row.fitted_error, "{:.5f}"),
+        _NOTHING if not judged else scientific(statistics.fmean(row.fitted_leakage or 0.0 for row in judged)),
+        _NOTHING if not judged else scientific(max(0.0, statistics.fmean(map(_above, judged)))),
+        _mean(done, lambda row: row.error, "{:.5f}"),
+        _mean(done, lambda row: row.difference, "{:.4f}"),
+        over,
+        span(statistics.median(row.seconds or 0.0 for row in done)) if method != "plain" else _NOTHING,
+    ]
+
+
+def _mean(rows: Sequence[Row], value: Callable[[Row], float | None], style: str) -> str:
+    found = [number for row in rows if (number := value(row)) is not None]
+    return style.format(statistics.fmean(found)) if found else _NOTHING
+
+
+# -- figures ---------------------------------------------------------------------------------------------------------------
+
+
+def _plane(rows: Sequence[Row], constraint: str) -> Figure | None:
+    """Held-out error against held-out difference on the largest table, a mark for each split."""
+    table = max(rows, key=lambda row: row.fitted).table if rows else ""
+    chosen = [row for row in rows if row.table == table and row.constraint == constraint and row.difference is not None]
+    if not chosen:
+        return None
+    series = []
+    for (method, setting), own in grouped(chosen, lambda row: (row.method, row.setting)).items():
+        x = tuple(row.difference or 0.0 for row in own)
+        y = tuple(row.error if row.error is not None else math.nan for row in own)
+        aware = setting == "aware"
+        label = f"{method}, told the group" if aware else method
+        series.append(Series(label, x, y, "points", _ORDER.index(method), hollow=aware))
+    told = "; ".join(f"{each.label}: difference {statistics.fmean(each.x):.3g}, error {statistics.fmean(each.y):.4g}"
+                     for each in series)  # fmt: skip
+    tolerance = CONSTRAINTS[constraint]
+    name = constraint.replace(" ", "-")
+    people = chosen[0].held_out
+    subtitle = f"{table}, {people:,} held-out people; a mark for each split" + (
+        "; shaded: above the tolerance" * bool(tolerance)
+    )
+    x_label, description = (
+        "largest difference of rates between groups",
+        f"Held-out error against difference of rates. {told}.",
+    )
+    return Figure(name, f"Error and {constraint}", subtitle, x_label, "error", tuple(series), description,
+                  zone_from=tolerance or None)  # fmt: skip

@@ -1,0 +1,90 @@
+"""The page of rules for people: one split of a table end to end, and what the page says of its rows."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("statsmodels")
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of the benchmarks, which do not belong to the package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module
+
+
+def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
+    pytest.importorskip("fairlearn")
+    split, report, main = load("fairness.split"), load("fairness.report"), load("fairness.main")
+    rows = list(split.rows_of(load("fairness.tables").diabetes(None), 0))
+    named = {(row.method, row.setting, row.constraint): row for row in rows}
+    for row in rows:
+        if row.fitted_error is not None:  # nobody errs less than the certified least error at the same leakage
+            assert row.fitted_error >= row.least_error - 1e-9
+        assert row.error is not None
+        assert row.difference_low <= row.difference <= row.difference_high
+    for setting in ("blind", "aware"):
+        for constraint, tolerance in split.CONSTRAINTS.items():
+            ours, theirs = (named[name, setting, constraint] for name in ("discreet", "program of LinearPost"))
+            assert ours.fitted_leakage <= tolerance + 1e-20
+            assert ours.fitted_error == pytest.approx(theirs.fitted_error, abs=1e-6)
+        assert named["discreet, promised", setting, "parity"].note == "constant"  # 88 people can promise nothing else
+    assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
+    report.write(tmp_path / "people", rows)
+    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    assert "On the fitted law 0 of " in page
+    assert "kept in 2 of 2 splits" in page
+    assert (tmp_path / "people-parity.svg").exists()
+    # what was written is read again, and no split is done twice
+    main.replace_file(tmp_path / "people.csv", main.records_csv(split.Row, rows))
+    assert main.read(tmp_path / "people.csv") == rows
+    assert main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
+    assert (tmp_path / "people.md").read_text(encoding="utf-8") == page
+
+
+def test_a_broken_promise_and_slow_methods_are_told(load: Any, tmp_path: Path) -> None:
+    split, report = load("fairness.split"), load("fairness.report")
+    row = split.Row(
+        "fair", 0, "parity", 0.02, "discreet", "aware", 100_000, 5_000, 0.1, 0.2, 0.02, 0.2, 0.2, 0.01, 0.0, 0.03
+    )
+    slow = replace(row, method="ThresholdOptimizer", seconds=0.5, fitted_error=0.19)
+    broken = replace(row, method="discreet, promised", difference=0.05, difference_low=0.03, difference_high=0.07)
+    report.write(tmp_path / "people", [row, slow, broken])
+    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    assert "On the fitted law 1 of 3 answers err less" in page
+    assert "kept in 0 of 1 splits" in page
+    assert "takes 5 times as long as discreet in the median of 1 designs for 100,000 people" in page
+
+
+def test_the_census_is_read_from_its_archive(load: Any, tmp_path: Path) -> None:
+    tables = load("fairness.tables")
+    line = ["a"] * 42
+    lines = []
+    for age, sex, income in (("30", "Female", "- 50000."), ("40", "Male", "50000+.")):
+        line[0], line[12], line[24], line[41] = age, sex, "1700.5", income
+        lines.append(", ".join(line))
+    archive = tmp_path / "archive.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        for name, text in zip(tables._CENSUS, lines, strict=True):
+            member = tarfile.TarInfo(f"package/data/{name}")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text.encode()))
+    found = tables.census(archive)
+    assert found.features.shape == (2, 39)
+    assert found.hide.tolist() == [0, 1]
+    assert found.guess.tolist() == [0, 1]
+    assert found.categories is not None
+    assert found.categories[0] is False
+    with pytest.raises(SystemExit, match="--census PATH"):
+        tables.census(None)
