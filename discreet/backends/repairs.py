@@ -72,7 +72,7 @@ def _within_others(problem: Problem, private: Array) -> Array:
     """
     law = Laws(problem.laws(private))
     budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
-    found, slack = [], _uncertain(problem, private) + Precision.entry
+    found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
         share = least_common_share(law, law_of_guess(end, law), budgets, slack)
         if share is not None:
@@ -159,14 +159,15 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 
 
 def _within_budgets(problem: Problem, columns: Array) -> Array:
-    """What errs least of the versions of an estimator that keep all budgets, itself among them; itself without any."""
+    """What errs least of the versions of an estimator that keep all budgets; without any that which comes nearest."""
     if any(term.budget.perfect for term in problem.terms):
         versions = private_versions(problem, columns)
     elif _keeps(problem, columns):
         return columns
     else:
         versions = [_within_others(problem, normalise(columns))]
-    return min((each for each in versions if _keeps(problem, each)), key=problem.error_probability, default=columns)
+    kept = [each for each in versions if _keeps(problem, each)] or versions[-1:] or [columns]
+    return min(kept, key=problem.error_probability)
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:

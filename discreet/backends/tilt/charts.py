@@ -575,8 +575,14 @@ class Pieces(Single):
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class Exact(Single):
-    """Perfect privacy: d = 0, with any tilt of mean 0."""
+    """Perfect privacy: d = 0, with any tilt of mean 0, also of several groups of rows.
+
+    price  the multiplier of a point, or multipliers
+    """
+
+    price: float | Array = math.inf
 
     apart = True
     ranks = 0
@@ -628,8 +634,8 @@ class Exact(Single):
         return np.zeros(()), 0.0
 
     def prices(self, multiplier: Array) -> float | Array:
-        """Infinite."""
-        return math.inf
+        """The price, whatever the multiplier."""
+        return self.price
 
 
 @dataclass(frozen=True, eq=False)
@@ -762,9 +768,8 @@ class Stack(Chart):
         """One of each constraint; one number of a single constraint."""
         found = np.zeros(self._constraints)
         found[[self._terms[budget] for budget in self._shared]] = multiplier
-        for chart, budget in zip(self._charts, self._budgets, strict=True):
-            if isinstance(chart, Exact):
-                found[self._terms[budget]] = math.inf
+        for chart in self._charts:
+            found += chart.price if isinstance(chart, Exact) else 0.0
         return found if found.size > 1 else float(found[0])
 
     def least(self, part: Parts) -> Array:  # type: ignore[override]
@@ -776,7 +781,7 @@ class Stack(Chart):
         """Each in its place; 0 elsewhere."""
         found = np.zeros((len(tilt), self._rows))
         for chart, own, place in zip(self._charts, self._columns, self._places, strict=True):
-            found[:, place] = chart.rows(tilt[:, own])
+            found[:, place] += chart.rows(tilt[:, own])
         return found
 
 

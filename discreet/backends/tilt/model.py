@@ -16,13 +16,15 @@ Source: docs/theory.md, section 13 (the structured interior point).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack, chart_of
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term, asks_privacy, is_plain
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -81,10 +83,16 @@ class Model:
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
     mass, plain = problem.p_z, is_plain(problem.terms)
-    perfect = plain and problem.constraint.perfect
-    charts, numbers, places, rows = [], [], [], []
+    perfect = all(term.budget.perfect for term in problem.terms if not term.budget.oblivious)
+    charts, numbers, places, rows = list[Single](), list[int](), list[slice](), list[Array]()
+    if asks_privacy(problem.terms):
+        private, features = _private_chart(problem, precision)
+        charts.append(private)
+        numbers.append([term.budget.perfect for term in problem.terms].index(True))
+        places.append(slice(None))
+        rows.append(features)
     for number, term in enumerate(problem.terms):
-        for group in term.groups if not term.budget.oblivious else ():
+        for group in term.groups if term.priced else ():
             total = problem.p_x[group].sum() if term.measure.conditional else 1.0
             own, features = _chart(problem, term, group, total, precision)
             charts.append(own)
@@ -92,7 +100,7 @@ def model_of(problem: Problem, precision: Precision) -> Model:
             places.append(group)
             rows.append(features)
     features = np.concatenate(rows)
-    chart: Chart = charts[0] if plain else Stack(charts, numbers, len(problem.terms), places, problem.n)
+    chart: Chart = charts[0] if plain or perfect else Stack(charts, numbers, len(problem.terms), places, problem.n)
     width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
@@ -102,25 +110,36 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
         chart,
-        problem.n,
+        features.shape[0] if perfect else problem.n,
         perfect,
         precision.undercut,
         problem.constant_error,
     )
 
 
+def _private_chart(problem: Problem, precision: Precision) -> tuple[Exact, Array]:
+    """Of all groups of rows that must not leak, which may say the same: dependent directions are dropped."""
+    groups = [group for term in problem.terms if term.budget.perfect for group in term.groups]
+    p_x, costs = problem.p_x.copy(), np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
+    for term in problem.terms:
+        for group in term.groups if term.measure.conditional else ():
+            p_x[group] /= p_x[group].sum()
+    basis, lift = _independent(p_x, problem.deviations / p_x[:, None], problem.p_z, groups, precision)
+    features = np.concatenate([np.ones((1, problem.N)), basis.T @ (problem.deviations / problem.p_z)])
+    frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
+    price = costs if costs.size > 1 else math.inf
+    return Exact(problem.terms[0].measure, p_x, 0.0, lift, frame, price), features
+
+
 def _chart(problem: Problem, term: Term, group: slice, total: float, precision: Precision) -> tuple[Single, Array]:
     """The chart of a group of rows with the prior p_x / total, and its features [k, N]."""
     p_x, deviations, mass, measure = problem.p_x[group], problem.deviations[group], problem.p_z, term.measure
     p_x = p_x if total == 1.0 else p_x / total
-    basis = lift = _basis(p_x)
-    if term.budget.perfect:
-        basis, lift = _independent(p_x, deviations / p_x[:, None], mass, precision)
+    basis = _basis(p_x)
     directions = basis.T @ (deviations / mass)
     share = problem.p_xz[group].sum(axis=0) / mass if measure.conditional else np.ones(problem.N)
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
-    kind = Exact if term.budget.perfect else chart_of(measure)
-    chart = kind(measure, p_x, term.level * (1.0 - precision.undercut), lift, frame)
+    chart = chart_of(measure)(measure, p_x, term.level * (1.0 - precision.undercut), basis, frame)
     return chart, np.concatenate([share[None], directions])
 
 
@@ -144,17 +163,24 @@ def _basis(p_x: Array) -> Array:
     return np.asarray(orthogonal.take((np.arange(root.size) != most).nonzero()[0], axis=1) / root[:, None])
 
 
-def _independent(p_x: Array, phi: Array, p_z: Array, precision: Precision) -> tuple[Array, Array]:
-    """B [n, k − 1] with π'B = 0 whose coordinates vanish only under perfect privacy, and the lift back.
+def _independent(p_x: Array, phi: Array, p_z: Array, groups: Sequence[slice], precision: Precision) -> tuple[Array, Array]:
+    """B [n, k − 1] with π'B = 0 in every group, whose coordinates vanish only under perfect privacy, and the lift back.
 
-    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent ones.
+    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent ones. Rows outside the
+    groups are free.
     """
-    others = np.arange(p_x.size) != p_x.argmax()
+    likeliest = [group.start + int(p_x[group].argmax()) for group in groups]
+    others = np.zeros(p_x.size, dtype=np.bool_)
+    for group in groups:
+        others[group] = True
+    others[likeliest] = False
     rows = phi[others] / np.sqrt(p_z)
     sizes = np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
     left, values, _ = np.linalg.svd(rows / sizes, full_matrices=False)
     rotation = left[:, values > precision.rank]
     basis, lift = np.zeros((2, p_x.size, rotation.shape[1]))
     basis[others], lift[others] = rotation / sizes / p_x[others, None], rotation * sizes
-    lift[~others] = -p_x[others] @ lift[others] / p_x[~others]
-    return basis - p_x @ basis, lift
+    for group, most in zip(groups, likeliest, strict=True):
+        lift[most] = -p_x[group] @ lift[group] / p_x[most]
+        basis[group] -= p_x[group] @ basis[group]
+    return basis, lift

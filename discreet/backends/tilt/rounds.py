@@ -311,7 +311,7 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        columns = within_budget(small, point.columns) if is_plain(small.terms) else point.columns
+        columns = within_budget(small, point.columns)
         return self._found(small, proof, replace(point, columns=columns))
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
