@@ -16,6 +16,7 @@ from .people.design import design_rule as design_rule
 from .people.evaluation import Evaluation as Evaluation
 from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
+from .people.table_rule import TableRule as TableRule
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.certificate import Certificate as Certificate
@@ -32,6 +33,7 @@ from .problems.inference.adversary import inference as inference
 from .problems.inference.local_estimates import local_inference as local_inference
 from .problems.problem import Problem as Problem
 from .problems.rule import OutcomeRule as OutcomeRule
+from .problems.samples import FewRecordsWarning as FewRecordsWarning
 from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier
 from .reports.curve import frontier as frontier

@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 
 from discreet.backends import solve
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
+from discreet.problems.binning import Binning
 from discreet.problems.constraint import Constraint
 from discreet.problems.inference.adversary import error_of_best, fano_bound, inference
 from discreet.problems.inference.local_estimates import local_inference, local_law
@@ -30,7 +31,7 @@ from discreet.problems.judge import certify
 from discreet.problems.measures.duals import feasible_duals, feasible_for
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.problem import Problem
-from discreet.problems.samples import joint_of_samples
+from discreet.problems.samples import count
 from discreet.problems.sensors import (
     grouped_sensors,
     index_sensors,
@@ -573,7 +574,10 @@ def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)
     records, cells = 60, 6
     x, y, z = rng.integers(0, 2, records), rng.integers(0, 2, records), rng.integers(0, cells, records)
-    joints = [joint_of_samples(x, y, z, bins=None, smoothing=alpha)[0] for alpha in (0.0, 0.5, 3.0)]
+    table = {"x": x, "y": y, "z": z}
+    joints = [
+        count(table, hide="x", guess="y", binning=Binning(None, smoothing=alpha)).joints[0] for alpha in (0.0, 0.5, 3.0)
+    ]
     drawn = joints[0].sum(axis=2, keepdims=True) / cells
     models = [Problem.from_joint(joint, budget=1e-4) for joint in joints]
     brackets, estimator = [], random_estimator(models[0], rng)

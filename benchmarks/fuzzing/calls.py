@@ -33,15 +33,16 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
     budgets = {"budget": 0.01, "equivocation": None}
     masses = {"p_xz": right.p_xz, "loss": right.loss}
     duals = {"tilt": found.tilt, "multiplier": found.multiplier}
-    records = {"x": [0, 1, 1, 0], "y": ["a", "b", "b", "a"], "z": [[0.1, 1], [0.2, 2], [0.3, 3], [0.1, 1]]}
+    table = {"x": [0, 1, 1, 0], "y": ["a", "b", "b", "a"], "z": [0.1, 0.2, 0.3, 0.1], "w": [1, 2, 3, 1]}
+    records = {"table": table, "hide": "x", "guess": "y", "use": ["z"], "weights": "w", "seed": 0}
     law, prior = sensors.paper_conditional([0.0, 1.0]), sensors.paper_p_xy()
     limits = {"gap": 1e-9, "time_limit": 5.0, "max_iterations": 50, "settings": {"threads": 1}}
     densities = [[sensors.NormalDensity(float(x + y), 0.5) for y in range(2)] for x in range(2)]
-    binning = {"bins": 2, "edges": None, "smoothing": 0.5, "min_count": 1}
+    binning = {"bins": 2, "edges": {"z": [0.15]}, "missing": "drop", "smoothing": 0.5, "min_count": 1}
     return (
         (ds.Problem, {**masses, **budgets, "name": "x"}),
         (ds.Problem.from_joint, {"joint": joint, **budgets, "loss_matrix": [[0.0, 1.0], [1.0, 0.0]], "name": "x"}),
-        (ds.Problem.from_samples, {**records, **budgets, **binning}),
+        (ds.Problem.from_frame, {**records, "budget": 0.01, "fraction": None, **binning}),
         (right.with_budget, {"budget": 0.01, "equivocation": None}),
         (ds.certify, {"problem": right, "answer": found.estimator, **duals, "gap": 1e-9, "anchors": ()}),
         (ds.certify, {"problem": right, "answer": found.rule, **duals}),

@@ -19,6 +19,7 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
@@ -277,14 +278,16 @@ class Solution:
         return solution_members(*self._stated)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool | None = None) -> None:
-        """Write `members()` and `to_dict()` as one `.npz`, atomically; raises FileError.
+        """Write `members()`, `to_dict()`, the date and the report of samples as one `.npz`, atomically; raises FileError.
 
         overwrite: True replaces any file, False none, and None only a solution.
         """
         from discreet.problems.files.records import save_solution
 
         estimator, tilt, multiplier, exact = self._stated
-        save_solution(path, estimator, tilt, multiplier, self.to_dict(), exact=exact, overwrite=overwrite)
+        report = getattr(self.problem, "samples", None)
+        record = self.to_dict() | {"date": date_now()}
+        save_solution(path, estimator, tilt, multiplier, record, exact=exact, samples=report, overwrite=overwrite)
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -31,6 +32,7 @@ class _Commands(TyperGroup):
     ) -> Any:
         extra["standalone_mode"] = False
         _open_streams()
+        warnings.formatwarning = _warning
         try:
             code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
@@ -52,6 +54,16 @@ class _Commands(TyperGroup):
         if code == INTERRUPTED:
             _complain("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
+
+
+_usual_warning = warnings.formatwarning
+
+
+def _warning(message: Any, category: type[Warning], *where: Any, **more: Any) -> str:
+    """A warning of discreet is a sentence like its errors; others are written as usual."""
+    if category.__module__.partition(".")[0] == "discreet":
+        return f"discreet: {shortened(str(message))}\n"
+    return _usual_warning(message, category, *where, **more)
 
 
 def _open_streams() -> None:

@@ -32,7 +32,9 @@ def backend_list(typed: str) -> list[str]:
 Problem = Annotated[
     str,
     typer.Argument(
-        metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.", autocompletion=problem_names
+        metavar="PROBLEM",
+        help="A catalog name, name:key=value,..., a .npz file, or a table, people.csv:hide=...,guess=....",
+        autocompletion=problem_names,
     ),
 ]
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")]
@@ -41,7 +43,7 @@ Backend = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem or a table; may be repeated."),
 ]
 Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Leakage budget I(X;Ŷ) ≤ NATS.")]
 Equivocation = Annotated[float | None, typer.Option(metavar="NATS", help="The paper's H0: keep H(X given Ŷ) ≥ NATS.")]

@@ -25,8 +25,8 @@ def solve(
 ) -> None:
     """Solve one problem in a process of its own and certify the answer.
 
-    Without a budget a catalog problem gets half of the Bayes rule's leakage, and a file keeps its own. Exits with 1 unless
-    the answer is certified.
+    Without a budget a catalog problem or a table gets half of the Bayes rule's leakage, and a problem file keeps its own.
+    Exits with 1 unless the answer is certified.
 
     Examples:
 
@@ -35,6 +35,8 @@ def solve(
       discreet solve paper-multi:sensors=10 --fraction 0.5 --backend conic --option solver=clarabel
 
       discreet solve model.npz --perfect --backend highs --out answer.npz --json
+
+      discreet solve people.csv:hide=sex,guess=income,bins.age=6 --fraction 0.1 --out answer.npz
     """
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.solution import Status

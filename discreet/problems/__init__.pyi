@@ -2,6 +2,7 @@ from . import catalog as catalog
 from . import errors as errors
 from . import measures as measures
 from . import sensors as sensors
+from .binning import BinnedColumn as BinnedColumn
 from .blocks import ArrayBlocks as ArrayBlocks
 from .blocks import BlockProblem as BlockProblem
 from .catalog.adversarial import duplicated as duplicated
@@ -55,6 +56,8 @@ from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
 from .reduction import reduce as reduce
 from .rule import OutcomeRule as OutcomeRule
+from .samples import FewRecordsWarning as FewRecordsWarning
+from .samples import Placement as Placement
 from .samples import SampleReport as SampleReport
 from .sensors.bins import NormalDensity as NormalDensity
 from .streams.lattice import CountLattice as CountLattice

@@ -12,14 +12,16 @@ Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from discreet.problems.binning import DEFAULT_BINS, DEFAULT_SMOOTHING, Binning
 from discreet.problems.checks import (
     check_ceiling,
     check_stray_losses,
@@ -28,6 +30,7 @@ from discreet.problems.checks import (
     freeze,
     loss_table,
     mass_array,
+    positive,
     real_numbers,
     row_totals,
 )
@@ -40,7 +43,7 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import split_rows
-from discreet.problems.samples import SampleReport, joint_of_samples
+from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
@@ -170,34 +173,76 @@ class Problem(Constrained):
         check_total(tensor, "joint")
         p_yz = tensor.sum(axis=0)
         asked = measure_asked(budget, measure)
-        p_xz, loss = (
-            tensor.transpose(1, 0, 2) if asked is not None and asked.conditional else tensor.sum(axis=1),
-            matrix.T @ p_yz,
-        )
-        return cls(p_xz, loss, budget, measure=measure, equivocation=equivocation, name=name)
+        return cls(_private(tensor, asked), matrix.T @ p_yz, budget, measure=measure, equivocation=equivocation, name=name)
 
     @classmethod
-    def from_samples(
+    def from_frame(
         cls,
-        x: Any,
-        y: Any,
-        z: Any,
-        budget: float | LeakageBudget | None = None,
+        table: Any,
         *,
-        measure: str | Measure | None = None,
-        equivocation: float | None = None,
+        hide: str | Sequence[str],
+        guess: str,
+        budget: float | LeakageBudget | Mapping[str, float | LeakageBudget] | None = None,
+        fraction: float | Mapping[str, float] | None = None,
+        measure: str | Measure | Mapping[str, str | Measure] | None = None,
         loss_matrix: Any = None,
+        use: str | Sequence[str] | None = None,
+        weights: str | None = None,
+        bins: int | Mapping[str, int | None] | None = DEFAULT_BINS,
+        edges: Mapping[str, Sequence[float]] | None = None,
+        missing: str = "drop",
+        smoothing: float = DEFAULT_SMOOTHING,
+        min_count: int = 0,
+        seed: int | None = None,
         name: str = "",
-        **binning: Any,
     ) -> Problem:
-        """The problem of observed triples, with a `SampleReport` in its `samples`.
+        """The problem of a table of people, with a `SampleReport` in its `samples`.
 
-        binning: bins, edges, smoothing and min_count, see `discreet.problems.samples.joint_of_samples`.
+        table         a data frame, or a mapping from names of columns to one entry for each person
+        hide          the column of labels that stays hidden; several are several constraints on the same guesses
+        guess         the column of labels that is guessed
+        budget        of leakage, for all secrets or by their names; 0 is perfect privacy, inf no constraint
+        fraction      the same as a share of what the plain Bayes rule leaks in this model; give one of both
+        measure       of leakage, for all or by name. A conditional one is given the guessed column: equalized odds
+        loss_matrix   loss of each guess [truths, guesses] in the order of the sorted values, or a mapping
+                      truth → guess → loss, whose guesses may be others too; the default is 0/1
+        use           the columns that are seen; by default all others
+        weights       a column that says how many people each stands for
+        seed          decides the coins of `ds.TableRule`; it is kept in files, and new by default
+
+        bins, edges, missing, smoothing and min_count are those of `discreet.problems.samples.Binning`. A measurement or a
+        date that is to be hidden or guessed is refused with advice. Warns (`FewRecordsWarning`) where people are few for
+        the cells. Raises InputError.
         """
-        joint, report = joint_of_samples(x, y, z, **binning)
-        given: dict[str, Any] = {"measure": measure, "equivocation": equivocation, "name": name}
-        model = cls.from_joint(joint, budget, loss_matrix=loss_matrix, **given)
-        freeze(model, samples=report)
+        if (budget is None) == (fraction is None):
+            raise InputError(
+                "give one of budget= (in the unit of the measure; 0 for perfect privacy, inf for no constraint) and "
+                "fraction= (of what the plain Bayes rule leaks)"
+            )
+        binning = Binning(bins, edges, missing, smoothing, min_count)
+        counted = count(table, hide=hide, guess=guess, use=use, weights=weights, binning=binning, seed=seed)
+        secrets = counted.report.hide
+        budgets = each_secret(budget, secrets, "budget", every=True)
+        asked = [
+            measure_asked(*each) for each in zip(budgets, each_secret(measure, secrets, "measure", every=False), strict=True)
+        ]
+        matrix, guesses = named_losses(loss_matrix, counted.report.truths)
+        if len(secrets) == 1:
+            model = cls.from_joint(counted.joints[0], math.inf, measure=asked[0], loss_matrix=matrix, name=name)
+        else:
+            each = [
+                Constraint(_private(joint, chosen), math.inf, chosen)
+                for joint, chosen in zip(counted.joints, asked, strict=True)
+            ]
+            losses = loss_table(matrix, len(counted.report.truths)).T @ counted.joints[0].sum(axis=0)
+            model = cls(loss=losses, constraints=each, name=name)
+        if budget is None:
+            shares = each_secret(fraction, secrets, "fraction", every=True)
+            budgets = shares_of_bayes(model, [positive(share, "fraction", zero=True) for share in shares])
+        model = model.with_budget(budgets if len(secrets) > 1 else budgets[0])
+        freeze(model, samples=replace(counted.report, guesses=guesses))
+        if few := counted.report.few:
+            warnings.warn(few, FewRecordsWarning, stacklevel=2)
         return model
 
     def titled(self, name: str) -> Problem:
@@ -360,6 +405,21 @@ class Problem(Constrained):
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
         return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, {stated(self.terms)})"
+
+
+def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:
+    """Of every constraint its share of what the Bayes rule leaks; InputError where that is without bound."""
+    leakages: tuple[float, ...] = problem.bayes_leakages  # type: ignore[attr-defined]
+    budgets = [share * most if share > 0.0 else 0.0 for share, most in zip(shares, leakages, strict=True)]
+    for budget, term in zip(budgets, problem.terms, strict=True):
+        if math.isinf(budget):
+            raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
+    return budgets
+
+
+def _private(joint: Array, measure: Measure | None) -> Array:
+    """The private joint of a joint tensor [n, m, N]: p(x, z) [n, N], or under a conditional measure p(y, x, z) [m, n, N]."""
+    return joint.transpose(1, 0, 2) if measure is not None and measure.conditional else np.asarray(joint.sum(axis=1))
 
 
 def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:

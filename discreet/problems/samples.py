@@ -1,8 +1,10 @@
-"""From observed triples (x, y, z) to their joint law: bin the columns of z, count, smooth.
+"""From a table of people to the joint law of a secret, of what is guessed, and of what is seen: bin, count, smooth.
 
-Every column of z is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a *cell*)
-that was observed. Smoothing adds α pseudo-records per cell, spread over (x, y) as in the whole sample. Leakage and
+Every column that is seen is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a
+*cell*) that was observed. Smoothing adds α pseudo-records per cell, spread over (x, y) as in the whole sample. Leakage and
 certificate are those of the smoothed model; α = 0 keeps the raw frequencies.
+
+The report of the counting also places other people in the cells (`SampleReport.outcome_of`), and is kept in files.
 
 Source: docs/theory.md, section 21, which says what smoothing does.
 """
@@ -10,320 +12,374 @@ Source: docs/theory.md, section 21, which says what smoothing does.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import as_numbers, brief, positive, whole
+from discreet.problems.binning import BinnedColumn, Binning
+from discreet.problems.checks import brief, nearest, whole
 from discreet.problems.errors import InputError
+from discreet.problems.frames import (
+    Codes,
+    Values,
+    columns_of,
+    digest_of,
+    label_column,
+    one_or_several,
+    plain,
+    refuse_many,
+    title,
+)
 from discreet.problems.numerics.double_double import Array
-
-DEFAULT_BINS = 4
-"""Quantile bins of a numeric column by default."""
-
-DEFAULT_SMOOTHING = 1.0
-"""Pseudo-records per cell."""
+from discreet.problems.provenance import date_now, version_of
 
 REST = -1
 """In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
 
+ENOUGH = 5.0
+"""Records for each number of the joint law p(x, y, cell) on average; fewer are few, by Cochran's rule for tables of counts
+(W. G. Cochran, "Some Methods for Strengthening the Common χ² Tests", Biometrics 10 (1954))."""
+
+
+class FewRecordsWarning(UserWarning):
+    """The people of a table are few for so many cells, so what is certified for the model need not hold for people."""
+
+
 _LARGEST = 1 << 27  # entries of a joint tensor: a gigabyte
-_Codes = NDArray[np.intp]
+_AT_ONCE = 1 << 24  # distances that are compared together
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where people belong among the outcomes of a problem.
+
+    outcomes   index of each person's outcome [people]
+    fallback   whether the person has no cell of its own, so that another outcome stands in [people]
+    """
+
+    outcomes: Codes
+    fallback: NDArray[np.bool_]
+
+    @property
+    def fallbacks(self) -> int:
+        """How many people have no cell of their own."""
+        return int(self.fallback.sum())
+
+    def __repr__(self) -> str:
+        return f"Placement({len(self.outcomes):,} people, {self.fallbacks:,} of them in no cell of their own)"
 
 
 @dataclass(frozen=True, eq=False)
 class SampleReport:
-    """How samples became a model.
+    """How a table became a model, and where other people belong in it.
 
-    records          triples used
-    dropped          triples left out because x, y or a column of z was missing (NaN, None)
-    columns          names of the columns of z
-    edges            per column its cuts e (k cuts make k + 1 bins (e_k, e_{k+1}], the outer ones open), None if categorical
-    categories       per column its sorted categories, None if numeric
-    merged_edges     per column how many bins were lost because quantiles coincided
-    cells_possible   product of the numbers of bins
+    records          people who were counted
+    dropped          people who were left out because a value was missing, or because they weigh nothing
+    hide, guess      names of the secrets, and of what is guessed
+    private_labels   name of each secret → its values, in the order of its rows of p_xz
+    truths, guesses  the values of what is guessed, and the guesses, the rows of the loss
+    weights          name of the column of weights; None without one
+    columns          the columns that are seen, and their bins
+    cells            bin per column of every outcome [N, columns]; a row of `REST` is the rest
+    counts           records per outcome [N]
     cells_occupied   cells that were observed
     merged_cells     observed cells with under `min_count` records that were gathered into the rest
-    cells            bin per column of every outcome [N, columns]; a row of −1 is the rest
-    counts           records per outcome [N]
-    x_labels, y_labels   the values of X and Y, sorted
     smoothing        pseudo-records per cell, α
     min_count        least number of records of an outcome asked for
+    digest           SHA-256 of the columns that were used
+    seed             decides the coins by which guesses are drawn for people; as secret as a password
+    date, versions   when it was counted (UTC), and by what
     """
 
     records: int
     dropped: int
-    columns: tuple[str, ...]
-    edges: tuple[Array | None, ...]
-    categories: tuple[tuple[Any, ...] | None, ...]
-    merged_edges: tuple[int, ...]
-    cells_possible: int
+    hide: tuple[str, ...]
+    guess: str
+    private_labels: Mapping[str, tuple[Any, ...]]
+    truths: tuple[Any, ...]
+    guesses: tuple[Any, ...]
+    weights: str | None
+    columns: tuple[BinnedColumn, ...]
+    cells: Codes
+    counts: Codes
     cells_occupied: int
     merged_cells: int
-    cells: _Codes
-    counts: _Codes
-    x_labels: tuple[Any, ...]
-    y_labels: tuple[Any, ...]
     smoothing: float
     min_count: int
+    digest: str
+    seed: int
+    date: str
+    versions: Mapping[str, str]
+
+    @property
+    def cells_possible(self) -> int:
+        """Product of the numbers of bins."""
+        return math.prod(column.bins for column in self.columns)
+
+    @property
+    def records_per_number(self) -> float:
+        """Records for each number of the joint law p(x, y, cell), of the secret with the most values."""
+        most = max(map(len, self.private_labels.values()))
+        return self.records / (most * len(self.truths) * len(self.counts))
+
+    @property
+    def few(self) -> str:
+        """A sentence if the records are few for so many cells; else empty."""
+        if self.records_per_number >= ENOUGH:
+            return ""
+        most = max(map(len, self.private_labels.values()))
+        return (
+            f"{self.records:,} people are few for {len(self.counts):,} cells of {most} × {len(self.truths)} values "
+            f"({self.records_per_number:.2g} for each number, {ENOUGH:g} are a usual minimum), so what is certified for "
+            "this model need not hold for people; take fewer columns (use=), fewer bins or a larger min_count, and evaluate "
+            "the rule on people apart"
+        )
+
+    @cached_property
+    def rest(self) -> int | None:
+        """The outcome that gathers the cells with too few records; None without one."""
+        return len(self.cells) - 1 if self.cells[-1, 0] == REST else None
+
+    def outcome_of(self, table: Any) -> Placement:
+        """Where people belong: a table with at least the columns that are seen, of which no other is read.
+
+        A person whose cell is no outcome falls back: to the rest if there is one, which gathers all cells of too few
+        records; else to the nearest cell. The distance of two cells is the sum over the columns of how far the bins are
+        apart, from 0 to 1 (`BinnedColumn.apart`); a category never seen says nothing about it. Of several nearest cells
+        the one with most records is taken. Raises InputError for a column that is missing or of another kind.
+        """
+        seen = columns_of(table, [column.name for column in self.columns])
+        codes = np.stack([column.codes(seen[column.name]) for column in self.columns], axis=1)
+        kinds, index = _distinct(codes, [column.bins for column in self.columns])
+        at, known = np.zeros(len(kinds), dtype=np.intp), np.zeros(len(kinds), dtype=bool)
+        place = {cell.tobytes(): k for k, cell in enumerate(np.ascontiguousarray(self.cells))}
+        for k, kind in enumerate(np.ascontiguousarray(kinds)):
+            found = place.get(kind.tobytes())
+            known[k], at[k] = found is not None, found or 0
+        if not known.all():
+            at[~known] = self._nearest(kinds[~known]) if self.rest is None else self.rest
+        return Placement(at[index], ~known[index])
+
+    def _nearest(self, kinds: Codes) -> Codes:
+        """The nearest cell of each row of bins [k, columns], the one with most records of several."""
+        order = np.argsort(-self.counts, kind="stable")
+        cells, step = self.cells[order], max(1, _AT_ONCE // len(order))
+        found = []
+        for start in range(0, len(kinds), step):
+            part = kinds[start : start + step]
+            apart = sum(column.apart(part[:, c], cells[:, c]) for c, column in enumerate(self.columns))
+            found.append(order[np.argmin(np.round(apart, 9), axis=1)])  # rounded: sums of equal terms in any order tie
+        return np.concatenate(found)
 
     def __repr__(self) -> str:
         return (
-            f"SampleReport({self.records} records, {self.dropped} dropped, {len(self.columns)} columns, "
-            f"{len(self.counts)} outcomes of {self.cells_possible} possible cells, {self.merged_cells} cells and "
-            f"{sum(self.merged_edges)} edges merged, smoothing {self.smoothing:g})"
+            f"SampleReport({self.records:,} records, {self.dropped:,} dropped, {len(self.columns)} columns, "
+            f"{len(self.counts):,} outcomes of {self.cells_possible:,} possible cells, {self.merged_cells} cells and "
+            f"{sum(column.merged for column in self.columns)} edges merged, smoothing {self.smoothing:g})"
         )
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of z after binning: the bin of every record, the number of bins, and how they were made."""
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counted people: the joint tensor p(x, y, z) [n, m, N] of each secret, and the report."""
 
-    codes: _Codes
-    bins: int
-    edges: Array | None
-    categories: tuple[Any, ...] | None
-    merged: int
+    joints: tuple[Array, ...]
+    report: SampleReport
 
 
-def joint_of_samples(
-    x: Any,
-    y: Any,
-    z: Any,
+def count(
+    table: Any,
     *,
-    bins: int | Sequence[int | None] | None = DEFAULT_BINS,
-    edges: Any = None,
-    smoothing: float = DEFAULT_SMOOTHING,
-    min_count: int = 0,
-) -> tuple[Array, SampleReport]:
-    """The joint tensor p(x, y, z) [n, m, N] of observed triples, and the report of how it was made.
+    hide: Any,
+    guess: Any,
+    use: Any = None,
+    weights: Any = None,
+    binning: Binning | None = None,
+    seed: int | None = None,
+) -> Counted:
+    """Count the people of a table (see `frames` for what a table is).
 
-    x, y        labels [records] of any hashable kind; their sorted values become the private and public values
-    z           [records], [records, columns], or a mapping (or data frame) from names to columns
-    bins        quantile bins of a numeric column: one number for all, or one entry per column; None keeps a column
-                categorical. Columns of text or truth values always are. Equal quantiles merge.
-    edges       increasing cuts that replace the quantiles: a row of numbers if z has one column, else one entry per column
-                (None for quantiles); outer bins are open, so ±inf may be left out
-    smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
-    min_count   cells with fewer records are gathered into one rest outcome, which comes last; if even the rest has fewer,
-                the smallest other cell joins it, and so on
+    hide      the name of a column of labels that stays hidden, or several; each is a secret
+    guess     the name of the column of labels that is guessed
+    use       names of the columns that are seen; by default all others
+    weights   the name of a column of weights ≥ 0: how many people each stands for
+    seed      see `SampleReport`; by default a new one from the system's generator
 
-    Records with a missing value are dropped and counted. Raises InputError.
+    A person of whom a value is missing is left out, or is counted in a bin for that (`Binning.missing`), but never without
+    the guess or the weight. Raises InputError, with what to do, also for dates and for labels that are measurements.
     """
-    columns, names = _columns(z)
-    x_raw, y_raw = _flat(x, "x"), _flat(y, "y")
-    for what, values in (("x", x_raw), *((f"z column {name_}", c) for name_, c in zip(names, columns, strict=True))):
-        if len(values) != len(y_raw):
-            raise InputError(f"{what} has {len(values)} records and y has {len(y_raw)}; give one entry per record")
-    kept = ~np.logical_or.reduce([_missing(values) for values in (x_raw, y_raw, *columns)])
-    records = int(kept.sum())
-    if records == 0:
-        raise InputError(f"none of the {len(kept)} records is complete; give at least one with x, y and z all present")
-    x_labels, x_codes = _labelled(x_raw[kept], "x")
-    y_labels, y_codes = _labelled(y_raw[kept], "y")
-    counts_wanted, cuts = _per_column(bins, "bins", len(columns)), _edges_per_column(edges, len(columns))
-    binned = [
-        _bin(values[kept], wanted, cut, f"z column {title}")
-        for values, wanted, cut, title in zip(columns, counts_wanted, cuts, names, strict=True)
-    ]
-    table = np.stack([column.codes for column in binned], axis=1)
-    cells, codes = np.unique(table, axis=0, return_inverse=True)
-    occupied = len(cells)
-    cells, codes = _gather_rare(cells, codes.reshape(-1), whole(min_count, "min_count", 0))
-    sizes = len(x_labels), len(y_labels), len(cells)
-    if math.prod(sizes) > _LARGEST:
+    secret = one_or_several(hide, "hide")
+    target = _one(guess, "guess")
+    weight = None if weights is None else _one(weights, "weights")
+    every = columns_of(table)
+    named = [*secret, target, *([] if weight is None else [weight])]
+    seen = [name for name in every if name not in named] if use is None else list(one_or_several(use, "use"))
+    if target in secret or target in seen or weight in {*secret, target, *seen}:
         raise InputError(
-            f"{sizes[0]:,} values of x, {sizes[1]:,} of y and {sizes[2]:,} cells of z make {math.prod(sizes):,} entries and "
-            f"the limit is {_LARGEST:,}; merge rare values, or take fewer bins or a larger min_count"
+            f"one column is named for two things (hide {brief(list(secret))}, guess {brief(target)}, use {brief(seen)}, "
+            f"weights {brief(weight)}); only a hidden column may also be seen"
         )
-    flat = np.ravel_multi_index((x_codes, y_codes, codes), sizes)
-    counts = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
-    alpha = positive(smoothing, "smoothing", zero=True, most=1e100)
-    totals = counts.sum(axis=(0, 1))
+    if not seen:
+        raise InputError("no column is left to be seen; give at least one beside those that are hidden and guessed")
+    columns = columns_of(table, [*named, *(name for name in seen if name not in named)])
+    chosen = (binning or Binning()).checked(seen)
+    kept, masses = _kept(columns, target, weight, chosen.missing == "category")
+    columns = {name: values.kept(kept) for name, values in columns.items()}
+    truths = _labels(columns[target], "guessed")
+    private = {name: _labels(columns[name], "hidden") for name in secret}
+    binned = tuple(chosen.column(columns[name]) for name in seen)
+    cells, codes = _distinct(
+        np.stack([each.codes(columns[each.name]) for each in binned], axis=1), [each.bins for each in binned]
+    )
+    occupied = len(cells)
+    cells, codes = _gather_rare(cells, codes, chosen.min_count)
+    y_codes = columns[target].codes(truths)
+    joints = tuple(
+        _joint(columns[name].codes(labels), y_codes, codes, (len(labels), len(truths), len(cells)), masses, chosen.smoothing)
+        for name, labels in private.items()
+    )
+    totals = np.bincount(codes, minlength=len(cells))
     for array in (cells, totals):
         array.setflags(write=False)
     report = SampleReport(
-        records=records,
-        dropped=len(kept) - records,
-        columns=names,
-        edges=tuple(column.edges for column in binned),
-        categories=tuple(column.categories for column in binned),
-        merged_edges=tuple(column.merged for column in binned),
-        cells_possible=math.prod(column.bins for column in binned),
-        cells_occupied=occupied,
-        merged_cells=int(occupied - (cells[:, 0] != REST).sum()),
+        records=int(kept.sum()),
+        dropped=int((~kept).sum()),
+        hide=secret,
+        guess=target,
+        private_labels=private,
+        truths=truths,
+        guesses=truths,
+        weights=weight,
+        columns=binned,
         cells=cells,
         counts=totals,
-        x_labels=x_labels,
-        y_labels=y_labels,
-        smoothing=alpha,
-        min_count=int(min_count),
+        cells_occupied=occupied,
+        merged_cells=int(occupied - (cells[:, 0] != REST).sum()),
+        smoothing=float(chosen.smoothing),
+        min_count=int(chosen.min_count),
+        digest=digest_of(columns.values()),
+        seed=secrets.randbits(128) if seed is None else whole(seed, "seed", 0, (1 << 128) - 1),
+        date=date_now(),
+        versions={library: version_of(library) for library in ("discreet", "numpy")},
     )
-    return _smoothed(counts, alpha), report
+    return Counted(joints, report)
 
 
-def _smoothed(counts: _Codes, alpha: float) -> Array:
-    """Posterior mean [n, m, N] of counts [n, m, N] under α pseudo-records per cell, spread as p(x, y) of the sample."""
+def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> list[Any]:
+    """What is given for each secret: one value for all, or a mapping from their names; `every`: which must name all."""
+    if not isinstance(given, Mapping):
+        return [given] * len(names)
+    told = {title(name): value for name, value in given.items()}
+    for name in told:
+        if name not in names:
+            raise InputError(
+                f"{what} names {brief(name)}, which is not hidden{nearest(name, names)}; hidden: {', '.join(names)}"
+            )
+    lacking = [name for name in names if name not in told]
+    if lacking and every:
+        raise InputError(f"{what} says nothing about the hidden column {brief(lacking[0])}; name every hidden column")
+    return [told.get(name) for name in names]
+
+
+def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The matrix of losses [truths, guesses] and the labels of the guesses.
+
+    losses: None for 0/1, a matrix in the order of the truths, or a mapping truth → guess → loss, whose guesses may be others
+    too ("don't know"); the loss of the guess that is the truth may be left out, and is 0.
+    """
+    if not isinstance(losses, Mapping):
+        columns = np.shape(losses)[1] if np.ndim(losses) == 2 else len(truths)
+        return losses, truths if columns == len(truths) else tuple(range(columns))
+    told = {plain(truth): row for truth, row in losses.items()}
+    wrong = [truth for truth in truths if not isinstance(told.get(truth), Mapping)] + [t for t in told if t not in truths]
+    if wrong:
+        raise InputError(
+            f"loss_matrix does not fit the value {brief(wrong[0])}; give a mapping guess → loss for each of "
+            f"{brief(list(truths))}"
+        )
+    rows = {truth: {plain(guess): loss for guess, loss in row.items()} for truth, row in told.items()}
+    guesses = tuple(dict.fromkeys([*truths, *(guess for truth in truths for guess in rows[truth])]))
+    for truth in truths:
+        rows[truth].setdefault(truth, 0.0)
+        lacking = [guess for guess in guesses if guess not in rows[truth]]
+        if lacking:
+            raise InputError(f"loss_matrix lacks the loss of the guess {brief(lacking[0])} when the truth is {brief(truth)}")
+    return [[rows[truth][guess] for guess in guesses] for truth in truths], guesses
+
+
+def _one(name: Any, what: str) -> str:
+    found = one_or_several(name, what)
+    if len(found) != 1:
+        raise InputError(f"{what} is {brief(name)}; give the name of one column")
+    return found[0]
+
+
+def _kept(
+    columns: Mapping[str, Values], target: str, weight: str | None, keep: bool
+) -> tuple[NDArray[np.bool_], Array | None]:
+    """Who is counted, and their weights of mean 1; None without weights."""
+    people = len(columns[target])
+    always = [name for name in (target, weight) if name is not None]
+    lost = [values.missing for name, values in columns.items() if not keep or name in always]
+    kept = ~np.logical_or.reduce(lost)
+    masses = None
+    if weight is not None:
+        numbers = columns[weight].numbers
+        if numbers is None or not (numbers[~columns[weight].missing] >= 0.0).all() or np.isinf(numbers).any():
+            raise InputError(f"the weights {brief(weight)} are not all finite numbers ≥ 0; give one for each person")
+        kept &= numbers > 0.0
+        masses = numbers[kept]
+    if not kept.any():
+        raise InputError(
+            f"none of the {people} people is complete; give at least one with a value in every column that is used, or take "
+            "missing='category'"
+        )
+    return kept, None if masses is None else np.asarray(masses / masses.mean())
+
+
+def _labels(values: Values, what: str) -> tuple[Any, ...]:
+    """The values of a column that is hidden or guessed; a missing one comes last, as None."""
+    found = label_column(values, what).labels()
+    refuse_many(found, values.name)
+    return (*found, None) if values.missing.any() else found
+
+
+def _joint(x: Codes, y: Codes, cell: Codes, sizes: tuple[int, int, int], masses: Array | None, alpha: float) -> Array:
+    """Posterior mean [n, m, N] of the counts under α pseudo-records per cell, spread as p(x, y) of the sample."""
+    if math.prod(sizes) > _LARGEST:
+        raise InputError(
+            f"{sizes[0]:,} hidden values, {sizes[1]:,} guessed ones and {sizes[2]:,} cells make {math.prod(sizes):,} "
+            f"entries and the limit is {_LARGEST:,}; merge rare values, or take fewer bins or a larger min_count"
+        )
+    flat = np.ravel_multi_index((x, y, cell), sizes)
+    counts = np.bincount(flat, weights=masses, minlength=math.prod(sizes)).reshape(sizes)
     overall = counts.sum(axis=2, keepdims=True) / counts.sum()
     model = counts + alpha * overall
     return np.asarray(model / model.sum())
 
 
-# -- labels and missing values -----------------------------------------------------------------------------------------
-
-
-def _flat(values: Any, what: str) -> NDArray[Any]:
-    """A one-dimensional array with one element per record; objects stay what they are (tuples are labels too)."""
-    if np.ma.is_masked(values):
-        raise InputError(f"{what} has masked entries; fill them with NaN, and their records are left out")
-    if hasattr(values, "dtype"):
-        array = np.asarray(values)
-        if array.ndim != 1:
-            raise InputError(f"{what} has shape {list(array.shape)}; give one entry per record")
-        return array
-    try:
-        items = list(values)
-    except TypeError:
-        raise InputError(f"{what} is {brief(values)}; give one entry per record") from None
-    array = np.empty(len(items), dtype=object)
-    for k, item in enumerate(items):
-        array[k] = item
-    return array
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind in "fcmM":
-        return np.asarray(values != values)
-    if values.dtype.kind == "O":
-        return np.array([_is_missing(value) for value in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    # pandas.NA has no truth value, so it is known by the name of its type.
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
-
-
-def _labelled(values: NDArray[Any], what: str) -> tuple[tuple[Any, ...], _Codes]:
-    """Sorted distinct labels and the index of each record's label. Labels without an order are sorted by type and text."""
-    if values.dtype.kind != "O":
-        labels, codes = np.unique(values, return_inverse=True)
-        return tuple(labels.tolist()), codes.reshape(-1)
-    try:
-        distinct = set(values)
-    except TypeError as error:
-        raise InputError(
-            f"{what} has a label that cannot be compared for equality ({error}); give hashable labels"
-        ) from None
-    try:
-        ordered = sorted(distinct)
-    except TypeError:
-        ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
-    position = {label: k for k, label in enumerate(ordered)}
-    return tuple(ordered), np.array([position[value] for value in values], dtype=np.intp)
-
-
-# -- columns and their bins --------------------------------------------------------------------------------------------
-
-
-def _columns(z: Any) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
-    """The columns of z and their names ("0", "1", … without names)."""
-    if isinstance(z, Mapping) or hasattr(z, "columns"):
-        named = {str(key): _flat(column, f"z column {key}") for key, column in z.items()}
-        if not named:
-            raise InputError("z has no columns; give at least one")
-        return list(named.values()), tuple(named)
-    if np.ma.is_masked(z):
-        raise InputError("z has masked entries; fill them with NaN, and their records are left out")
-    array = np.asarray(z) if hasattr(z, "dtype") else _table(z)
-    if array.ndim == 1:
-        return [array], ("0",)
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(f"z has shape {list(array.shape)}; give [records], [records, columns] or a mapping of columns")
-    return list(array.T), tuple(map(str, range(array.shape[1])))
-
-
-def _table(z: Any) -> NDArray[Any]:
-    """Rows that are not an array yet: numbers become an array of numbers, anything else one of objects."""
-    try:
-        array = np.asarray(list(z), dtype=object)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"z is not a table ({error}); give [records], [records, columns] or a mapping of columns") from None
-    if array.ndim == 1 and any(isinstance(row, list | tuple | np.ndarray) for row in array):
-        raise InputError("the rows of z differ in length; give [records, columns] or a mapping of columns")
-    try:
-        return array.astype(np.float64) if not any(isinstance(v, str | bool) for v in array.flat) else array
-    except (TypeError, ValueError, OverflowError):
-        return array
-
-
-def _per_column(given: Any, what: str, columns: int) -> list[Any]:
-    if given is None or isinstance(given, int | np.integer):
-        return [given] * columns
-    try:
-        listed = list(given)
-    except TypeError:
-        raise InputError(f"{what} is {given!r}; give an integer, None, or a list with one entry per column") from None
-    if len(listed) != columns:
-        raise InputError(f"{what} has {len(listed)} entries and z has {columns} columns; give one entry per column")
-    return listed
-
-
-def _edges_per_column(edges: Any, columns: int) -> list[Any]:
-    if edges is None:
-        return [None] * columns
-    if columns == 1 and all(isinstance(e, int | float | np.number) for e in np.atleast_1d(np.asarray(edges, dtype=object))):
-        return [edges]
-    return _per_column(edges, "edges", columns)
-
-
-def _bin(values: NDArray[Any], bins: Any, cuts: Any, what: str) -> _Column:
-    numeric = _numeric(values)
-    if cuts is not None:
-        if numeric is None:
-            raise InputError(f"{what} is not numeric, so it cannot be cut at edges; give None for it")
-        edges = _checked_cuts(cuts, what)
-        return _Column(np.searchsorted(edges, numeric, side="left"), edges.size + 1, edges, None, 0)
-    if bins is None or numeric is None:
-        labels, codes = _labelled(values, what)
-        return _Column(codes, len(labels), None, labels, 0)
-    edges, merged = _quantiles(numeric, whole(bins, f"bins of {what}", 1, 1e6))
-    return _Column(np.searchsorted(edges, numeric, side="left"), edges.size + 1, edges, None, merged)
-
-
-def _numeric(values: NDArray[Any]) -> Array | None:
-    """The values as float64, or None if they are not numbers."""
-    if values.dtype.kind in "iuf":
-        return values.astype(np.float64)
-    numbers = (int, float, np.integer, np.floating)
-    if values.dtype.kind == "O" and all(isinstance(v, numbers) and not isinstance(v, bool) for v in values):
-        return as_numbers(values, "a column of z", "[records]")
-    return None
-
-
-def _checked_cuts(cuts: Any, what: str) -> Array:
-    edges = as_numbers(cuts, f"the row of edges of {what}", "[cuts]").reshape(-1)
-    wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
-    if wrong.size or np.isnan(edges).any():
-        k = int(wrong[0]) if wrong.size else 0
-        raise InputError(f"the edges of {what} do not increase at position {k}: {edges.tolist()}; give increasing numbers")
-    return np.asarray(edges[np.isfinite(edges)])
-
-
-def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
-    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that cost."""
-    cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
-    cuts = cuts[cuts < values.max()]  # bins are closed above: a cut at the maximum has nothing beyond it
-    return cuts, bins - 1 - cuts.size
-
-
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 
-def _gather_rare(cells: _Codes, codes: _Codes, least: int) -> tuple[_Codes, _Codes]:
+def _distinct(codes: Codes, bins: Sequence[int]) -> tuple[Codes, Codes]:
+    """The distinct rows of codes [people, columns] ≥ `UNKNOWN`, in lexical order, and the place of each row among them."""
+    key = np.zeros(len(codes), dtype=np.int64)
+    most = 1
+    for column, count_ in zip(codes.T, bins, strict=True):
+        if most > 2**62 // (count_ + 2):  # before the keys overflow: the same order by smaller ones
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            most = len(codes)
+        key, most = key * (count_ + 2) + (column + 2), most * (count_ + 2)
+    _, first, index = np.unique(key, return_index=True, return_inverse=True)
+    return codes[first], index.reshape(-1)
+
+
+def _gather_rare(cells: Codes, codes: Codes, least: int) -> tuple[Codes, Codes]:
     """Merge cells with fewer than `least` records into one outcome, the last; its cell is a row of `REST`."""
     counts = np.bincount(codes, minlength=len(cells))
     order = np.argsort(counts, kind="stable")

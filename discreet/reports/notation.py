@@ -1,6 +1,7 @@
 """How problems, budgets and backends are typed, on the command line and in study files.
 
     PROBLEM   name | file.npz | name:key=value,key=value       paper-multi:sensors=10,measure=maximal-leakage
+    TABLE     file.csv:key=value,... | file.parquet:...        people.csv:hide=sex,guess=income,bins.age=6
     BACKEND   name | name:setting=value,...                     conic:solver=scs
     BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own     in study files; the command line has flags
 
@@ -12,13 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from discreet.problems.catalog import build
+from discreet.problems.catalog.registry import DEFAULT_FRACTION
 from discreet.problems.catalog.registry import Budget as Budget
-from discreet.problems.checks import brief
+from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import InputError
+from discreet.problems.files import tables
 from discreet.problems.files.records import load_problem
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
@@ -38,13 +42,18 @@ def read_budget(word: str) -> Budget:
 
 
 def is_file(spec: str) -> bool:
-    """Whether a problem is meant as a file: by its suffix or because it has a folder in it."""
-    return spec.endswith(".npz") or "/" in spec or "\\" in spec
+    """Whether a problem is meant as a problem file: by its suffix or because it has a folder in it."""
+    return spec.endswith(".npz") or (("/" in spec or "\\" in spec) and not is_table(spec))
+
+
+def is_table(spec: str) -> bool:
+    """Whether a problem is meant as a table of people, with or without parameters."""
+    return tables.is_table(spec) or tables.is_table(spec.partition(":")[0])
 
 
 def files(specs: Iterable[str]) -> list[str]:
-    """Those of the problems that are files."""
-    return [spec for spec in specs if is_file(spec)]
+    """The files among the problems: of tables without the parameters."""
+    return [spec.partition(":")[0] if is_table(spec) else spec for spec in specs if is_file(spec) or is_table(spec)]
 
 
 def problem(
@@ -58,7 +67,8 @@ def problem(
     """The problem of a specification, its parameters overridden by `parameters`, under a budget if one is given.
 
     measure: of the budget; a catalog problem takes it as a parameter too. Without a budget a catalog problem has its default
-    one and a file its own (FileError if it has none and no `default_budget`, in nats, stands for it).
+    one, a table half of what the Bayes rule leaks, and a file its own (FileError if it has none and no `default_budget`, in
+    nats, stands for it).
     """
     chosen = budget or Budget()
     if is_file(spec):
@@ -67,6 +77,8 @@ def problem(
         unbound = math.inf if chosen.given else None
         given = measure if chosen.given and measure is not None and measure_of(measure).conditional else None
         return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget, measure=given), measure)
+    if is_table(spec):
+        return _of_table(spec, parameters or {}, chosen, measure)
     name, inline = read(spec, "problem")
     values = {**inline, **(parameters or {}), **({} if measure is None else {"measure": measure})}
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))
@@ -75,6 +87,59 @@ def problem(
             f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, --perfect or --fraction"
         )
     return chosen.apply(build(name, **values, budget=math.inf)) if chosen.given else build(name, **values)
+
+
+_LISTS, _WORDS = ("hide", "use"), ("guess", "weights", "missing", "measure")
+_NUMBERS: dict[str, Callable[[str], Any]] = {
+    "bins": lambda text: None if text == "none" else int(text),
+    "min_count": int,
+    "seed": int,
+    "smoothing": float,
+}
+
+
+def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure: str | None) -> Problem:
+    """The problem of a table in a file; its parameters are the arguments of `Problem.from_frame`.
+
+    Several columns are separated by commas; bins.COLUMN and edges.COLUMN are those of one column.
+    """
+    path, inline = read(spec, "table")
+    given: dict[str, Any] = {}
+    cuts: dict[str, list[float]] = {}
+    counts: dict[str, int | None] = {}
+    for key, text in {**inline, **({} if measure is None else {"measure": measure}), **parameters}.items():
+        what, _, column = key.partition(".")
+        try:
+            if key in _LISTS:
+                given[key] = split_list(str(text))
+            elif key in _WORDS:
+                given[key] = str(text)
+            elif key in _NUMBERS:
+                given[key] = _NUMBERS[key](str(text))
+            elif what == "bins" and column:
+                counts[column] = _NUMBERS["bins"](str(text))
+            elif what == "edges" and column:
+                cuts[column] = [float(edge) for edge in split_list(str(text))]
+            else:
+                known = [*_LISTS, *_WORDS, *_NUMBERS, "bins.COLUMN", "edges.COLUMN"]
+                raise InputError(f"a table has no parameter {brief(key)}{nearest(key, known)}; it takes {', '.join(known)}")
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{key} of the table is {brief(text)}; give a number") from None
+    lacking = [key for key in ("hide", "guess") if key not in given]
+    if lacking:
+        raise InputError(
+            f"{brief(path)} is a table, and nobody said what to {lacking[0]}; write {path}:hide=COLUMN,guess=COLUMN, or "
+            "give them with --set"
+        )
+    if counts:
+        if "bins" in given:
+            raise InputError("bins is given for all columns and for one; give bins.COLUMN for each")
+        given["bins"] = counts
+    table = tables.read_table(path)
+    whole = Problem.from_frame(table, budget=math.inf, edges=cuts, name=PurePath(path).name, **given)
+    return (budget if budget.given else Budget(fraction=DEFAULT_FRACTION)).apply(whole)
 
 
 def configurations(text: str) -> list[Configuration]:

@@ -23,7 +23,12 @@ BLOCKS = ds.BlockProblem.of(MODEL)
 LAW = np.full((2, 2), 0.25)
 NORMAL = sensors.NormalDensity(0.0, 1.0)
 DENSITIES = ds.problems.paper_continuous(0.01)
-joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
+joint = ds.Problem.from_joint
+
+
+def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: Any) -> ds.Problem:
+    """The problem of three columns."""
+    return ds.Problem.from_frame({"x": x, "y": y, "z": z}, hide="x", guess="y", budget=1.0, **options)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +104,14 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.OutcomeRule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
         (lambda: ds.OutcomeRule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
         (lambda: ds.OutcomeRule([[10**400]]), "int too large to convert to float"),
-        (lambda: samples(range(30_000), range(30_000), range(30_000), 1.0), "make 3,600,000,000 entries"),
-        (lambda: samples(MASKED.ravel(), range(8), range(8), 1.0), "x has masked entries"),
-        (lambda: samples(range(2), range(2), [10**400, 1], 1.0), "int too large to convert to float"),
-        (lambda: samples(range(2), range(2), range(2), 1.0, bins=HUGE), "give an integer ≥ 1 and ≤ 1e+06"),
-        (lambda: samples(range(2), range(2), range(2), 1.0, smoothing=1e308), "≤ 1e+100"),
+        (
+            lambda: frame(*[np.arange(40_000) % k for k in (100, 99, 40_000)], bins=40_000),
+            "entries and the limit is 134,217,728; merge rare values",
+        ),
+        (lambda: frame(MASKED.ravel(), range(8), range(8)), "column 'x' has masked entries"),
+        (lambda: frame(z=[10**400, 1]), "column 'z' has a number beyond those of doubles"),
+        (lambda: frame(bins=HUGE), "give an integer ≥ 1 and ≤ 1e+06"),
+        (lambda: frame(smoothing=1e308), "≤ 1e+100"),
         (lambda: catalog.build("x" * 10_000), "the catalog has no problem 'xxx"),
         (lambda: catalog.build("smart-meter", variation=1e-320), "cannot be computed from these parameters"),
         (lambda: catalog.build("road", limit=1e308), "limit is 1e+308; give a finite number > 0 and ≤ 1e+100"),

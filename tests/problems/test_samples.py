@@ -1,4 +1,4 @@
-"""From samples to a problem: binning, smoothing, missing values, labels, merging."""
+"""From a table of people to a problem: binning, smoothing, missing values, labels, merging, secrets, other people."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import discreet as ds
 from discreet.problems import Problem
 from discreet.problems.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
 
 
 def survey(records=400, seed=1):
@@ -21,12 +24,20 @@ def survey(records=400, seed=1):
     return x, y, z
 
 
+def from_samples(x, y, z, budget=math.inf, **options):
+    """The problem of triples: the columns x and y, and those of z by their numbers."""
+    if not isinstance(z, dict):
+        z = np.asarray(z)
+        z = {str(k): column for k, column in enumerate(z.T if z.ndim == 2 else [z])}
+    return Problem.from_frame({"x": x, "y": y, **z}, hide="x", guess="y", budget=budget, **options)
+
+
 # -- the model ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_smoothing_the_model_is_the_table_of_frequencies():
     x, y, z = survey()
-    problem = Problem.from_samples(x, y, z[:, 0], math.inf, edges=[0.3, 0.8], smoothing=0.0)
+    problem = from_samples(x, y, z[:, 0], edges={"0": [0.3, 0.8]}, smoothing=0.0)
     cell = np.searchsorted([0.3, 0.8], z[:, 0])
     wanted_a = np.zeros((2, 3))
     wanted_loss = np.zeros((3, 3))
@@ -40,7 +51,7 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
 def test_smoothing_is_the_stated_posterior_mean():
     x, y, z = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0], ["a", "a", "b", "b", "c"]
     alpha = 2.0
-    problem = Problem.from_samples(x, y, z, math.inf, smoothing=alpha)
+    problem = from_samples(x, y, z, smoothing=alpha)
     counts = np.zeros((2, 2, 3))
     for j, i, k in zip(x, y, [0, 0, 1, 1, 2], strict=True):
         counts[j, i, k] += 1
@@ -54,7 +65,7 @@ def test_smoothing_is_the_stated_posterior_mean():
 @given(st.integers(0, 10_000), st.floats(0.0, 50.0), st.integers(1, 6), st.integers(0, 20))
 def test_smoothing_and_merging_keep_the_laws_of_x_and_y(seed, alpha, bins, least):
     x, y, z = survey(120, seed)
-    problem = Problem.from_samples(x, y, z, math.inf, bins=bins, smoothing=alpha, min_count=least)
+    problem = from_samples(x, y, z, bins=bins, smoothing=alpha, min_count=least)
     np.testing.assert_allclose(problem.p_x, np.bincount(x) / 120, rtol=1e-12)
     np.testing.assert_allclose(1.0 - problem.loss.sum(axis=1), np.bincount(y) / 120, atol=1e-12)
     assert problem.samples.counts.sum() == 120
@@ -63,12 +74,12 @@ def test_smoothing_and_merging_keep_the_laws_of_x_and_y(seed, alpha, bins, least
 
 def test_more_smoothing_leaks_less():
     x, y, z = survey()
-    leaks = [Problem.from_samples(x, y, z, math.inf, smoothing=alpha).bayes_leakage for alpha in (0.0, 1.0, 10.0)]
+    leaks = [from_samples(x, y, z, smoothing=alpha).bayes_leakage for alpha in (0.0, 1.0, 10.0)]
     assert leaks[0] > leaks[1] > leaks[2] >= 0.0
 
 
 def test_a_pair_without_records_gets_no_mass():
-    problem = Problem.from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], math.inf, smoothing=5.0)
+    problem = from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], smoothing=5.0)
     # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x = 0, y = 0 alone.
     assert problem.loss[1].sum() == pytest.approx(1 / 3)
 
@@ -77,29 +88,29 @@ def test_a_pair_without_records_gets_no_mass():
 
 
 def test_quantile_bins_are_closed_above_and_hold_equal_shares():
-    problem = Problem.from_samples([0, 1] * 50, [0, 1] * 50, np.arange(100.0), math.inf, bins=4)
+    problem = from_samples([0, 1] * 50, [0, 1] * 50, np.arange(100.0), bins=4)
     report = problem.samples
-    np.testing.assert_array_equal(report.edges[0], [24.0, 49.0, 74.0])
+    np.testing.assert_array_equal(report.columns[0].edges, [24.0, 49.0, 74.0])
     np.testing.assert_array_equal(report.counts, [25, 25, 25, 25])
-    assert report.merged_edges == (0,)
+    assert report.columns[0].merged == 0
 
 
 def test_equal_quantiles_merge_and_are_counted():
     z = np.array([0.0] * 90 + list(range(1, 11)))
-    report = Problem.from_samples(np.arange(100) % 2, np.arange(100) % 3, z, math.inf, bins=5).samples
-    np.testing.assert_array_equal(report.edges[0], [0.0])
-    assert report.merged_edges == (3,)
+    report = from_samples(np.arange(100) % 2, np.arange(100) % 3, z, bins=5).samples
+    np.testing.assert_array_equal(report.columns[0].edges, [0.0])
+    assert report.columns[0].merged == 3
     np.testing.assert_array_equal(report.counts, [90, 10])
-    constant = Problem.from_samples([0, 1], [0, 1], [7.0, 7.0], math.inf, bins=3).samples
-    assert constant.edges[0].size == 0
-    assert constant.merged_edges == (2,)
+    constant = from_samples([0, 1], [0, 1], [7.0, 7.0], bins=3).samples
+    assert constant.columns[0].edges.size == 0
+    assert constant.columns[0].merged == 2
 
 
 def test_given_edges_are_half_open_and_infinite_ends_are_implied():
     z = np.array([-5.0, 0.2, 0.21, 0.9, math.inf])
     for edges in ([0.2, 0.5, 0.8], [-math.inf, 0.2, 0.5, 0.8, math.inf], [[0.2, 0.5, 0.8]]):
-        report = Problem.from_samples([0, 1, 0, 1, 0], [0, 1, 1, 0, 1], z, math.inf, edges=edges).samples
-        np.testing.assert_array_equal(report.edges[0], [0.2, 0.5, 0.8])
+        report = from_samples([0, 1, 0, 1, 0], [0, 1, 1, 0, 1], z, edges={"0": edges}).samples
+        np.testing.assert_array_equal(report.columns[0].edges, [0.2, 0.5, 0.8])
         np.testing.assert_array_equal(report.cells[:, 0], [0, 1, 3])
         np.testing.assert_array_equal(report.counts, [2, 1, 2])
         assert report.cells_possible == 4
@@ -108,11 +119,11 @@ def test_given_edges_are_half_open_and_infinite_ends_are_implied():
 def test_columns_mix_quantiles_edges_and_categories():
     x, y, z = survey()
     table = {"score": z[:, 0], "group": z[:, 1], "town": np.where(z[:, 0] > 0.5, "north", "south")}
-    report = Problem.from_samples(x, y, table, math.inf, bins=[3, None, 9], edges=[None, None, None]).samples
-    assert report.columns == ("score", "group", "town")
-    assert report.categories == (None, (0.0, 1.0, 2.0, 3.0), ("north", "south"))
-    assert report.edges[0].size == 2
-    assert report.edges[1] is None
+    report = from_samples(x, y, table, bins={"score": 3, "group": None}).samples
+    assert tuple(each.name for each in report.columns) == ("score", "group", "town")
+    assert tuple(each.categories for each in report.columns) == (None, (0, 1, 2, 3), ("north", "south"))
+    assert report.columns[0].edges.size == 2
+    assert report.columns[1].edges is None
     assert report.cells_possible == 3 * 4 * 2
     assert report.cells_occupied == len(report.counts) <= report.cells_possible
     assert report.cells.tolist() == sorted(report.cells.tolist())
@@ -120,42 +131,67 @@ def test_columns_mix_quantiles_edges_and_categories():
 
 def test_outcomes_count_the_records_of_their_cell():
     x, y, z = survey()
-    report = Problem.from_samples(x, y, z, math.inf, bins=[3, None]).samples
-    bins = np.stack([np.searchsorted(report.edges[0], z[:, 0]), z[:, 1].astype(int)], axis=1)
+    report = from_samples(x, y, z, bins={"0": 3, "1": None}).samples
+    bins = np.stack([np.searchsorted(report.columns[0].edges, z[:, 0]), z[:, 1].astype(int)], axis=1)
     for cell, count in zip(report.cells, report.counts, strict=True):
         assert (bins == cell).all(axis=1).sum() == count
 
 
-def test_rows_of_mixed_kinds_keep_their_kinds():
-    rows = [[1, "a"], [2, "b"], [None, "a"], [4, "b"]]
-    report = Problem.from_samples([0, 1, 0, 1], [0, 1, 1, 0], rows, math.inf, bins=2).samples
+def test_columns_of_objects_keep_their_kinds():
+    z = {"number": [1, 2, None, 4], "word": ["a", "b", "a", "b"]}
+    report = from_samples([0, 1, 0, 1], [0, 1, 1, 0], z, bins=2).samples
     assert (report.records, report.dropped) == (3, 1)
-    np.testing.assert_array_equal(report.edges[0], [2.0])
-    assert report.categories[1] == ("a", "b")
-    flags = Problem.from_samples([0, 1], [0, 1], [True, False], math.inf).samples
-    assert flags.categories == ((False, True),)
+    np.testing.assert_array_equal(report.columns[0].edges, [2.0])
+    assert report.columns[1].categories == ("a", "b")
+    flags = from_samples([0, 1], [0, 1], [True, False]).samples
+    assert flags.columns[0].categories == (False, True)
 
 
 def test_many_columns_do_not_overflow():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, 40))
-    report = Problem.from_samples(rng.integers(0, 2, 50), rng.integers(0, 2, 50), z, math.inf, bins=8).samples
+    report = from_samples(rng.integers(0, 2, 50), rng.integers(0, 2, 50), z, bins=8).samples
     assert report.cells_possible == 8**40
     assert report.cells_occupied == 50
 
 
-def test_a_frame_and_its_columns_give_the_same_problem():
+def test_every_kind_of_table_gives_the_same_problem():
     import pandas as pd
 
+    class Frame:
+        """As data frames of other libraries: names of columns, and columns by name."""
+
+        def __init__(self, columns):
+            self.columns, self._held = list(columns), columns
+
+        def __getitem__(self, name):
+            return self._held[name]
+
     x, y, z = survey()
-    frame = pd.DataFrame({"a": z[:, 0], "b": z[:, 1]})
-    one = Problem.from_samples(pd.Series(x), pd.Series(y), frame, 0.01)
-    two = Problem.from_samples(x, y, z, 0.01)
-    np.testing.assert_array_equal(one.p_xz, two.p_xz)
-    assert one.samples.columns == ("a", "b")
-    assert two.samples.columns == ("0", "1")
-    three = Problem.from_samples(x, y, pd.Series(z[:, 0]), 0.01)
-    np.testing.assert_array_equal(three.p_xz, Problem.from_samples(x, y, z[:, 0].tolist(), 0.01).p_xz)
+    columns = {"x": x, "y": y.astype(str), "a": z[:, 0], "b": z[:, 1]}
+    fields = [(name, column.dtype) for name, column in columns.items()]
+    records = np.array(list(zip(*columns.values(), strict=True)), dtype=fields)
+    listed = {name: column.tolist() for name, column in columns.items()}
+    asked = {"hide": "x", "guess": "y", "budget": 0.01}
+    one, *others = (
+        Problem.from_frame(table, **asked)
+        for table in (
+            columns,
+            listed,
+            pd.DataFrame(columns),
+            pd.DataFrame(columns).convert_dtypes(),
+            Frame(columns),
+            records,
+        )
+    )
+    for other in others:
+        np.testing.assert_array_equal(one.p_xz, other.p_xz)
+        np.testing.assert_array_equal(one.loss, other.loss)
+        assert one.samples.digest == other.samples.digest
+        assert other.samples.private_labels == {"x": (0, 1)}
+        assert other.samples.truths == ("0", "1", "2")
+    changed = Problem.from_frame(columns | {"a": z[:, 0] + 1e-9}, **asked)
+    assert changed.samples.digest != one.samples.digest
 
 
 # -- rare cells --------------------------------------------------------------------------------------------------------
@@ -163,7 +199,7 @@ def test_a_frame_and_its_columns_give_the_same_problem():
 
 def test_rare_cells_are_merged_into_a_last_rest():
     z = ["a"] * 5 + ["b"] * 2 + ["c"] * 6 + ["d"] * 2
-    report = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
+    report = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, min_count=3).samples
     assert report.cells.tolist() == [[0], [2], [-1]]
     assert report.counts.tolist() == [5, 6, 4]
     assert report.merged_cells == 2
@@ -172,96 +208,323 @@ def test_rare_cells_are_merged_into_a_last_rest():
 
 def test_a_rest_that_is_still_rare_takes_the_smallest_other_cell():
     z = ["a"] * 5 + ["b"] * 1 + ["c"] * 9
-    report = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
+    report = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, min_count=3).samples
     assert report.cells.tolist() == [[2], [-1]]
     assert report.counts.tolist() == [9, 6]
-    everything = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=1000).samples
+    everything = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, min_count=1000).samples
     assert everything.counts.tolist() == [15]
 
 
-# -- records and labels ------------------------------------------------------------------------------------------------
+# -- people and labels -------------------------------------------------------------------------------------------------
 
 
-def test_incomplete_records_are_dropped_and_counted():
+def test_incomplete_people_are_left_out_and_counted():
     import pandas as pd
 
-    x = np.array([0.0, math.nan, 1.0, 1.0, 0.0])
-    y = ["yes", "no", None, "no", "yes"]
-    z = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, math.nan], "b": pd.array([1, 2, 3, pd.NA, 5], dtype="Int64")})
-    report = Problem.from_samples(x, y, z, math.inf).samples
+    table = pd.DataFrame(
+        {
+            "x": [0.0, math.nan, 1.0, 1.0, 0.0],
+            "y": ["yes", "no", None, "no", "yes"],
+            "a": [1.0, 2.0, 3.0, 4.0, math.nan],
+            "b": pd.array([1, 2, 3, pd.NA, 5], dtype="Int64"),
+            "ignored": [math.nan] * 5,
+        }
+    )
+    asked = {"hide": "x", "guess": "y", "use": ["a", "b"], "budget": math.inf}
+    report = Problem.from_frame(table, **asked).samples
     assert (report.records, report.dropped) == (1, 4)
-    assert report.x_labels == (0.0,)
-    assert report.y_labels == ("yes",)
+    assert report.private_labels == {"x": (0,)}
+    assert report.truths == ("yes",)
+    kept = Problem.from_frame(table, missing="category", **asked).samples
+    assert (kept.records, kept.dropped) == (4, 1)  # without the guess nobody is counted
+    assert kept.private_labels == {"x": (0, 1, None)}
+    assert [(each.missing, each.bins) for each in kept.columns] == [(True, 4), (True, 4)]
+    assert kept.outcome_of(table).fallbacks == 1
+    assert kept.outcome_of(table[table["y"].notna()]).fallbacks == 0
 
 
 def test_labels_may_be_anything_hashable():
-    report = Problem.from_samples([(1, 2), (0, 5), (1, 2)], ["b", 3, "b"], [1.0, 2.0, 3.0], math.inf).samples
-    assert report.x_labels == ((0, 5), (1, 2))
-    assert report.y_labels == (3, "b")
-    assert Problem.from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0], math.inf).samples.x_labels == (1, "1")
+    import pandas as pd
+
+    report = from_samples([(1, 2), (0, 5), (1, 2)], ["b", 3, "b"], [1.0, 2.0, 3.0]).samples
+    assert report.private_labels["x"] == ((0, 5), (1, 2))
+    assert report.truths == (3, "b")
+    assert from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0]).samples.private_labels["x"] == (1, "1")
+    ranges = pd.cut(pd.Series([1.0, 5.0, 9.0, 2.0]), [0, 3, 6, 10])
+    assert from_samples([0, 1, 1, 0], ranges, [1, 2, 3, 4]).samples.truths == ("(0, 3]", "(3, 6]", "(6, 10]")
 
 
-def test_permuting_the_records_changes_nothing():
+def test_permuting_the_people_changes_nothing_but_the_digest():
     x, y, z = survey()
     order = np.random.default_rng(3).permutation(len(x))
-    one, two = Problem.from_samples(x, y, z, 0.02), Problem.from_samples(x[order], y[order], z[order], 0.02)
+    one, two = from_samples(x, y, z, 0.02), from_samples(x[order], y[order], z[order], 0.02)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     np.testing.assert_array_equal(one.loss, two.loss)
+    assert one.samples.digest != two.samples.digest
 
 
-def test_problem_from_samples_passes_all_options_on():
-    x, y, z = survey()
-    problem = Problem.from_samples(x, y, z, equivocation=0.5, bins=3, name="mine")
-    assert problem.name == "mine"
-    assert problem.equivocation == pytest.approx(0.5)
-    assert problem.samples.records == 400
+def test_other_budgets_keep_the_report():
+    problem = from_samples(*survey(), bins=3, name="mine", seed=7)
+    assert (problem.name, problem.samples.seed) == ("mine", 7)
+    assert problem.with_budget(equivocation=0.5).equivocation == pytest.approx(0.5)
     assert problem.with_budget(0.0).samples is problem.samples
     assert "400 records" in repr(problem.samples)
 
 
-def test_a_loss_matrix_is_used():
+def test_losses_are_a_matrix_or_named():
     x, y, z = survey()
-    matrix = [[0.0, 1.0], [1.0, 0.0], [5.0, 0.0]]
-    assert Problem.from_samples(x, y, z, math.inf, loss_matrix=matrix).m == 2
+    y = np.array(["bad", "fair", "good"])[y]
+    matrix = [[0.0, 2.0, 3.0, 0.5], [1.0, 0.0, 1.0, 0.5], [5.0, 1.0, 0.0, 0.5]]
+    plain = from_samples(x, y, z, loss_matrix=matrix)
+    assert plain.m == 4
+    assert plain.samples.guesses == (0, 1, 2, 3)
+    named = {
+        "good": {"bad": 5, "fair": 1, "?": 0.5},
+        "bad": {"?": 0.5, "fair": 2, "good": 3},
+        "fair": {"bad": 1, "good": 1, "?": 0.5},
+    }
+    other = from_samples(x, y, z, loss_matrix=named)
+    np.testing.assert_array_equal(plain.loss, other.loss)
+    assert other.samples.guesses == ("bad", "fair", "good", "?")
+    assert from_samples(x, y, z, loss_matrix=np.ones((3, 3))).samples.guesses == ("bad", "fair", "good")
+
+
+def test_weights_count_people_as_often_as_they_say():
+    x, y, z = survey(60)
+    times = np.random.default_rng(0).integers(0, 4, 60)
+    table = {"x": x, "y": y, "z": z[:, 1], "times": times}
+    repeated = {name: np.repeat(column, times) for name, column in table.items() if name != "times"}
+    asked = {"hide": "x", "guess": "y", "budget": math.inf, "bins": None, "smoothing": 0.0}
+    one, two = Problem.from_frame(table, weights="times", **asked), Problem.from_frame(repeated, **asked)
+    np.testing.assert_allclose(one.p_xz, two.p_xz, rtol=1e-13)
+    np.testing.assert_allclose(one.loss, two.loss, rtol=1e-13)
+    assert (one.samples.records, one.samples.dropped) == (int((times > 0).sum()), int((times == 0).sum()))
+    equal = Problem.from_frame(table | {"times": np.full(60, 7.0)}, weights="times", **asked | {"smoothing": 2.0})
+    unweighted = Problem.from_frame(table, use="z", **asked | {"smoothing": 2.0})
+    np.testing.assert_allclose(equal.p_xz, unweighted.p_xz, rtol=1e-13)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+def people(count=3000, seed=5):
+    rng = np.random.default_rng(seed)
+    sex, race = rng.choice(["f", "m"], count), rng.choice(["a", "b", "c"], count, p=[0.5, 0.3, 0.2])
+    score = rng.normal(size=count) + 0.6 * (sex == "m") + 0.4 * (race == "a")
+    income = np.where(score + rng.normal(size=count) > 0.5, "high", "low")
+    return {"sex": sex, "race": race, "score": score, "town": rng.choice(["n", "s"], count), "income": income}
+
+
+def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
+    table = people()
+    both = Problem.from_frame(
+        table,
+        hide=["sex", "race"],
+        guess="income",
+        budget={"race": 0.002, "sex": 0.001},
+        measure={"race": "chi-square"},
+    )
+    alone = Problem.from_frame(table, hide="sex", guess="income", budget=0.001, use=["score", "town"])
+    assert [str(term.budget) for term in both.terms] == ["0.001 nats", "0.002 of chi-square"]
+    assert [term.sizes for term in both.terms] == [[2], [3]]
+    np.testing.assert_array_equal(both.p_xz[:2], alone.p_xz)
+    np.testing.assert_allclose(both.loss, alone.loss, rtol=1e-13)
+    assert both.samples.private_labels == {"sex": ("f", "m"), "race": ("a", "b", "c")}
+    assert [column.name for column in both.samples.columns] == ["score", "town"]
+    found = ds.solve(both, "tilt")
+    assert found.status is ds.Status.CERTIFIED
+    leaks = both.leakages(found.estimator)
+    assert leaks[0] <= 0.001 * (1 + 1e-9)
+    assert leaks[1] <= 0.002 * (1 + 1e-9)
+    shares = Problem.from_frame(table, hide=["sex", "race"], guess="income", fraction={"sex": 0.0, "race": 0.5})
+    assert shares.terms[0].budget.perfect
+    assert shares.terms[1].budget.amount == pytest.approx(0.5 * shares.bayes_leakages[1])
+
+
+def test_a_conditional_measure_is_given_the_guess():
+    table = people()
+    odds = Problem.from_frame(table, hide="sex", guess="income", fraction=0.3, measure="conditional-mutual-information")
+    (term,) = odds.terms
+    assert term.sizes == [2, 2]  # of each income
+    assert term.budget.amount == pytest.approx(0.3 * odds.bayes_leakage)
+    income = np.unique(table["income"], return_counts=True)[1] / len(table["income"])
+    assert [odds.p_x[group].sum() for group in term.groups] == pytest.approx(income)
+    mixed = Problem.from_frame(
+        table,
+        hide=["sex", "race"],
+        guess="income",
+        budget=ds.problems.LeakageBudget(0.01, ds.measures.measure_of("conditional-mutual-information")),
+    )
+    assert [each.sizes for each in mixed.terms] == [[2, 2], [3, 3]]
+
+
+def test_a_fraction_is_that_of_the_bayes_rule():
+    problem = Problem.from_frame(people(), hide="sex", guess="income", fraction=0.25)
+    assert problem.budget == pytest.approx(0.25 * problem.bayes_leakage)
+    assert Problem.from_frame(people(), hide="sex", guess="income", fraction=0).constraint.perfect
+
+
+def test_a_hidden_column_is_seen_only_on_request():
+    table = people()
+    hidden = Problem.from_frame(table, hide="sex", guess="income", budget=0.0)
+    seen = Problem.from_frame(table, hide="sex", guess="income", budget=0.0, use=["sex", "score"])
+    assert "sex" not in {column.name for column in hidden.samples.columns}
+    assert seen.samples.columns[0].categories == ("f", "m")
+
+
+# -- other people ------------------------------------------------------------------------------------------------------
+
+
+def test_people_of_the_table_are_placed_where_they_were_counted():
+    table = people()
+    for options in ({}, {"bins": 30}, {"min_count": 40}, {"bins": {"score": 900}}):
+        report = Problem.from_frame(table, hide="sex", guess="income", budget=1.0, **options).samples
+        placed = report.outcome_of({"score": table["score"], "race": table["race"], "town": table["town"]})
+        np.testing.assert_array_equal(np.bincount(placed.outcomes, minlength=len(report.counts)), report.counts)
+        rest = (placed.outcomes == report.rest) if report.rest is not None else np.zeros(len(table["sex"]), dtype=bool)
+        np.testing.assert_array_equal(placed.fallback, rest)
+
+
+def test_an_unseen_cell_falls_back_to_the_nearest_with_most_records():
+    z = {"level": [1, 1, 1, 2, 3, 3, 4], "town": ["n", "n", "s", "n", "s", "s", "s"]}
+    report = from_samples([0, 1, 0, 1, 0, 1, 0], [0, 1, 1, 0, 1, 0, 1], z, bins=None).samples
+    assert report.cells.tolist() == [[0, 0], [0, 1], [1, 0], [2, 1], [3, 1]]
+    new = {
+        "level": [1, 4, 2, 4, 9, None, 3],
+        "town": ["n", "n", "s", "?", "s", "n", None],
+    }
+    placed = report.outcome_of(new)
+    # (4, n): a town off (4, s), but two thirds of the levels off (2, n). (2, s): a third off (1, s) and (3, s), of which the
+    # latter has more people. A level or a town never seen, or missing, says nothing; then the fullest cell is taken.
+    assert placed.outcomes.tolist() == [0, 2, 3, 4, 3, 0, 3]
+    assert placed.fallback.tolist() == [False, True, True, True, True, True, True]
+    assert repr(placed) == "Placement(7 people, 6 of them in no cell of their own)"
+
+
+def test_with_a_rest_an_unseen_cell_falls_back_to_it():
+    z = ["a"] * 5 + ["b"] * 2 + ["c"] * 6 + ["d"] * 2
+    report = from_samples([0, 1] * 7 + [0], [0, 1, 0] * 5, z, min_count=3).samples
+    placed = report.outcome_of({"0": ["c", "b", "never seen", None, "a"]})
+    assert placed.outcomes.tolist() == [1, 2, 2, 2, 0]
+    assert placed.fallbacks == 3
+
+
+def test_other_tables_may_write_the_same_values_otherwise():
+    import pandas as pd
+
+    table = pd.DataFrame({"x": [0, 1] * 8, "y": [0, 0, 1, 1] * 4, "z": list(range(4)) * 4})
+    report = Problem.from_frame(table, hide="x", guess="y", budget=1.0, bins={"z": None}).samples
+    for z in ([0.0, 3.0], pd.array([0, 3], dtype="Int64"), np.array([0, 3], dtype=np.int8), pd.Categorical([0, 3])):
+        assert report.outcome_of({"z": z}).outcomes.tolist() == [0, 3]
+    grades = pd.Categorical(["low", "top", "mid", "low"], ["low", "mid", "top"], ordered=True)
+    column = from_samples([0, 1, 0, 1], [0, 1, 1, 0], {"grade": grades}).samples.columns[0]
+    assert (column.categories, column.ordered) == (("low", "mid", "top"), True)
+
+
+# -- few people --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_people_for_the_cells_are_said_in_one_sentence():
+    rng = np.random.default_rng(0)
+    noise = {"x": rng.integers(0, 2, 2000), "y": rng.integers(0, 2, 2000)} | {
+        f"c{k}": rng.normal(size=2000) for k in range(12)
+    }
+    with pytest.warns(
+        ds.FewRecordsWarning, match=r"2,000 people are few for 2,000 cells of 2 × 2 values \(0\.25 for each"
+    ) as caught:
+        Problem.from_frame(noise, hide="x", guess="y", budget=0.0)
+    assert caught[0].filename == __file__
+    assert "\n" not in str(caught[0].message)
+    problem = Problem.from_frame(noise, hide="x", guess="y", budget=0.0, use=["c0", "c1"])  # 16 cells: no warning
+    assert problem.samples.records_per_number == 2000 / (2 * 2 * 16)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+    ("columns", "options", "message"),
     [
-        (([0, 1], [0], [1.0, 2.0]), {}, "x has 2 records and y has 1"),
-        (([0], [0], [1.0, 2.0]), {}, "z column 0 has 2 records and y has 1"),
-        (([0, 1], [0, 1], [math.nan, math.nan]), {}, "none of the 2 records is complete"),
-        (([], [], []), {}, "none of the 0 records is complete"),
-        (([0, 1], [0, 1], [[1.0], [2.0, 3.0]]), {}, "the rows of z differ in length"),
-        (([0, 1], [0, 1], np.zeros((2, 1, 1))), {}, r"z has shape \[2, 1, 1\]"),
-        (([0, 1], [0, 1], {}), {}, "z has no columns"),
-        ((np.zeros((2, 2)), [0, 1], [1.0, 2.0]), {}, r"x has shape \[2, 2\]"),
-        ((7, [0, 1], [1.0, 2.0]), {}, "x is 7; give one entry per record"),
-        (([[0], [1]], [0, 1], [1.0, 2.0]), {}, "give hashable labels"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"bins": 0}, "bins of z column 0 is 0; give an integer ≥ 1"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"bins": [3, 3]}, "bins has 2 entries and z has 1 columns"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"bins": 2.5}, "bins is 2.5"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"edges": [0.5, 0.2]}, "do not increase at position 0"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"edges": [0.5, math.nan]}, "do not increase"),
-        (([0, 1], [0, 1], ["a", "b"]), {"edges": [0.5]}, "is not numeric, so it cannot be cut at edges"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"edges": ["a"]}, "the edges of z column 0|edges"),
+        ({"x": [0, 1, 1]}, {}, "column 'y' has 2 entries and 'x' 3"),
+        ({"z": [1.0]}, {}, "column 'z' has 1 entries and 'x' 2"),
+        ({"z": [math.nan, math.nan]}, {}, "none of the 2 people is complete; .* missing='category'"),
+        ({"z": np.zeros((2, 1))}, {}, r"column 'z' has shape \[2, 1\]; give one entry for each person"),
+        ({"z": 7}, {}, "column 'z' is 7; give one entry for each person"),
+        ({"x": [[0], [1]]}, {}, "give hashable labels"),
+        ({"z": np.ma.masked_array([1.0, 2.0], mask=[True, False])}, {}, "masked entries"),
         (
-            ([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]),
-            {"edges": [["a"], None]},
-            "the row of edges of z column 0 is not an array of real numbers",
+            {"y": [0.25, 1.5]},
+            {},
+            "'y' has numbers with fractions, such as 0.25, .* cannot be guessed; cut it into a few ranges",
         ),
-        (([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]), {"edges": 0.5}, "edges is 0.5; give"),
-        (([0, 1], [0, 1], 5), {}, "z is not a table"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"smoothing": -1.0}, "smoothing is -1.0; give a finite number ≥ 0"),
-        (([0, 1], [0, 1], [1.0, 2.0]), {"min_count": -1}, "min_count is -1"),
+        ({"x": [0.25, 1.5]}, {}, "'x' has numbers with fractions, .* cannot be hidden"),
+        ({"x": [0.0, math.inf]}, {}, "'x' has an infinite value"),
+        ({"y": DAYS}, {}, "column 'y' holds dates or times; replace it by what matters"),
+        ({"z": DAYS}, {}, "column 'z' holds dates or times; .* or leave it out with use="),
+        ({"z": ["2024-01-05", "2024-02-06"]}, {}, "column 'z' holds dates or times"),
+        ({"z": [1.0, 2.0]}, {"bins": 0}, "bins is 0; give an integer ≥ 1"),
+        ({"z": [1.0, 2.0]}, {"bins": {"z": 0}}, "bins of z is 0; give an integer ≥ 1"),
+        ({"z": [1.0, 2.0]}, {"bins": {"Z": 3}}, "bins names 'Z', which is no column that is seen"),
+        ({"z": [1.0, 2.0]}, {"bins": 2.5}, "bins is 2.5"),
+        ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, 0.2]}}, "do not increase at position 0"),
+        ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, math.nan]}}, "do not increase"),
+        ({"z": [1.0, 2.0]}, {"edges": {"z": ["a"]}}, "the row of edges of z is not an array of real numbers"),
+        ({"z": [1.0, 2.0]}, {"edges": [0.5]}, r"edges is \[0.5\]; give a mapping"),
+        ({"z": ["a", "b"]}, {"edges": {"z": [0.5]}}, "is not numeric, so it cannot be cut at edges"),
+        ({}, {"smoothing": -1.0}, "smoothing is -1.0; give a finite number ≥ 0"),
+        ({}, {"min_count": -1}, "min_count is -1"),
+        ({}, {"missing": "keep"}, "missing is 'keep'; give 'drop' or 'category'"),
+        ({}, {"seed": -1}, "seed is -1"),
+        ({}, {"hide": "sex"}, "the table has no column 'sex'; it has x, y, z"),
+        ({}, {"hide": []}, "hide is empty"),
+        ({}, {"hide": ["x", "x"]}, "hide names a column twice"),
+        ({}, {"guess": ["x", "y"]}, "guess is .*; give the name of one column"),
+        ({}, {"guess": "x"}, "one column is named for two things"),
+        ({}, {"use": ["y", "z"]}, "one column is named for two things"),
+        ({}, {"use": []}, "use is empty"),
+        ({"w": [1.0, -1.0]}, {"weights": "w", "use": "z"}, "the weights 'w' are not all finite numbers ≥ 0"),
+        ({"w": [0.0, 0.0]}, {"weights": "w", "use": "z"}, "none of the 2 people is complete"),
+        ({}, {"budget": None}, "give one of budget= .* and fraction="),
+        ({}, {"fraction": 0.5}, "give one of budget= .* and fraction="),
+        ({}, {"budget": None, "fraction": -1.0}, "fraction is -1.0"),
+        ({}, {"budget": {"y": 1.0}}, "budget names 'y', which is not hidden"),
+        ({}, {"budget": {}}, "budget says nothing about the hidden column 'x'"),
+        ({}, {"measure": {"sex": "chi-square"}}, "measure names 'sex', which is not hidden"),
+        ({}, {"loss_matrix": {0: {1: 1.0}}}, "loss_matrix does not fit the value 1"),
+        ({}, {"loss_matrix": {0: {1: 1.0}, 1: {}}}, "loss_matrix lacks the loss of the guess 0 when the truth is 1"),
     ],
 )
-def test_bad_samples_are_refused_in_one_sentence(arguments, options, message):
+def test_bad_tables_are_refused_in_one_sentence(columns, options, message):
+    table = {"x": [0, 1], "y": [0, 1], "z": [1.0, 2.0]} | columns
     with pytest.raises(InputError, match=message) as caught:
-        Problem.from_samples(*arguments, math.inf, **options)
+        Problem.from_frame(table, **{"hide": "x", "guess": "y", "budget": math.inf} | options)
     assert "\n" not in str(caught.value)
 
 
-def test_a_budget_is_required():
-    with pytest.raises(InputError, match="give exactly one of budget="):
-        Problem.from_samples([0, 1], [0, 1], [1.0, 2.0])
+@pytest.mark.parametrize("table", [5, [[1, 2]], np.zeros((2, 2)), None])
+def test_what_is_no_table_is_refused(table):
+    with pytest.raises(InputError, match="is no table; give a data frame"):
+        Problem.from_frame(table, hide="x", guess="y", budget=1.0)
+
+
+def test_measurements_and_names_are_no_labels():
+    count = 1200
+    x, numbers = np.arange(count) % 2, np.arange(count)
+    with pytest.raises(InputError, match=r"'y' has 1,200 different numbers, so it is a measurement and cannot be guessed"):
+        from_samples(x, numbers, numbers)
+    names = [f"person {k}" for k in range(count)]
+    with pytest.raises(InputError, match=r"'name' has 1,200 different values, as names and identifiers do; leave it out"):
+        from_samples(x, x, {"name": names})
+    with pytest.raises(InputError, match="no column is left to be seen"):
+        Problem.from_frame({"x": x, "y": x}, hide="x", guess="y", budget=1.0)
+
+
+def test_other_people_without_a_column_that_is_seen_are_refused():
+    report = from_samples(*survey()).samples
+    with pytest.raises(InputError, match="the table has no column '1'"):
+        report.outcome_of({"0": [1.0]})
+    with pytest.raises(InputError, match="column '1' is not numeric, so it cannot be cut at edges; give numbers"):
+        report.outcome_of({"0": [1.0], "1": ["a"]})

@@ -23,7 +23,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
+from discreet.problems.problem import Problem, shares_of_bayes
 
 DEFAULT_FRACTION = 0.5
 """Budget of a catalog problem when none is given: this share of what the Bayes rule leaks."""
@@ -126,19 +126,11 @@ class Budget:
         if self.perfect:
             return _each(model, [0.0] * len(model.terms))
         if self.fraction is not None:
-            return _each(model, _shares(model, positive(self.fraction, "fraction", zero=True)))
+            share = positive(self.fraction, "fraction", zero=True)
+            return _each(model, shares_of_bayes(model, [share] * len(model.terms)))
         if self.leakage is not None:
             return _each(model, [self.leakage] * len(model.terms))
         return model.with_budget(equivocation=self.equivocation, measure=model.measure) if self.given else model
-
-
-def _shares(model: Problem, share: float) -> list[float]:
-    """Of every constraint this share of what the Bayes rule leaks."""
-    budgets = [share * most if share > 0.0 else 0.0 for most in model.bayes_leakages]
-    for budget, term in zip(budgets, model.terms, strict=True):
-        if math.isinf(budget):
-            raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
-    return budgets
 
 
 def _each(model: Problem, budgets: Sequence[float | LeakageBudget]) -> Problem:

@@ -10,6 +10,7 @@ of Extramarital Affairs", J. Political Economy 86 (1978), as in statsmodels.data
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,11 +19,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.binning import DEFAULT_SMOOTHING
 from discreet.problems.catalog.registry import Means, Number, Whole, register
 from discreet.problems.checks import brief, listed
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
-from discreet.problems.samples import DEFAULT_SMOOTHING
+from discreet.problems.samples import FewRecordsWarning
 
 _X = Annotated[str, Means("private column")]
 _Y = Annotated[str, Means("public column")]
@@ -90,15 +92,34 @@ def _survey(
         raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
     counts = [bins] * len(z) if isinstance(bins, int) else listed(bins, "bins", "whole numbers")
     counts = counts * len(z) if len(counts) == 1 else counts
-    seen = {column: table[column] for column in z}
-    return Problem.from_samples(table[x], _classes(table[y], y_classes), seen, math.inf, bins=counts, **counted)
+    if len(counts) != len(z):
+        raise InputError(f"bins has {len(counts)} entries and z has {len(z)} columns; give one entry per column")
+    hidden, guessed = (f"{word} {column}" for word, column in (("hidden", x), ("guessed", y)))
+    people = {**{column: table[column] for column in z}, hidden: _labels(table[x]), guessed: _classes(table[y], y_classes)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewRecordsWarning)  # the respondents are all people of this model
+        return Problem.from_frame(
+            people,
+            hide=hidden,
+            guess=guessed,
+            budget=math.inf,
+            use=z,
+            bins=dict(zip(z, counts, strict=True)),
+            seed=0,
+            **counted,
+        )
 
 
 def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
     """Quantile classes, each named by its largest value; equal quantiles merge."""
     classes = min(classes, values.size)
     cuts = np.unique(np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf"))
-    return np.asarray(cuts[np.searchsorted(cuts, values, side="left")])
+    return _labels(cuts[np.searchsorted(cuts, values, side="left")])
+
+
+def _labels(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as they are, others by their rank: fractions are no labels."""
+    return values if (values == np.floor(values)).all() else np.unique(values, return_inverse=True)[1].reshape(-1)
 
 
 def _table(name: str) -> dict[str, NDArray[Any]]:

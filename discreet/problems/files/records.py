@@ -4,6 +4,7 @@ A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N
 information), or `constraint`, and `name`. `constraint` is JSON: measure and budget; or for several constraints or a
 conditional measure a list of these, each with `groups`, the numbers of rows of `p_xz` that share a prior.
 A solution is an `.npz` with `estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON).
+Both hold the report of the table that the problem came from, if it came from one (`counted`).
 
 Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing is ever unpickled, and
 writing is all or nothing (`archive`). Laws (tests/problems/test_files.py): what is saved is loaded bit for bit; changing any
@@ -23,9 +24,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import as_numbers, check_columns, check_entries, whole
+from discreet.problems.checks import as_numbers, check_columns, check_entries, freeze, whole
 from discreet.problems.constraint import LeakageBudget, Term, is_plain
 from discreet.problems.errors import FileError, InputError
+from discreet.problems.files import counted
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
 from discreet.problems.files.writing import check_output, path_text
 from discreet.problems.measures.duals import Multiplier
@@ -35,6 +37,7 @@ from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
+from discreet.problems.samples import SampleReport
 
 _PathLike = str | os.PathLike[str]
 _SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
@@ -72,17 +75,27 @@ def load_problem(
 
     asked = None if measure is None else measure_of(measure)
     wanted = budget if budget is None or asked is None else LeakageBudget(budget, asked)
-    return under_budget(where, stored, build, wanted, equivocation, default_budget)
+    problem = under_budget(where, stored, build, wanted, equivocation, default_budget)
+    if (report := counted.report_of(where, stored)) is not None:
+        rows = [len(labels) for labels in report.private_labels.values()]
+        fits = len(rows) == len(problem.terms) and all(
+            size == count for term, count in zip(problem.terms, rows, strict=True) for size in term.sizes
+        )
+        if not fits or (problem.m, problem.N) != (len(report.guesses), len(report.counts)):
+            raise FileError(f"{where}: samples are about other guesses, secrets or outcomes; write it with save_problem")
+        freeze(problem, samples=report)
+    return problem
 
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
     """The content of a problem file; its arrays are mapped if max_bytes is None."""
-    return read_archive(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name", "constraint"), max_bytes=max_bytes)
+    arrays = ("joint", "p_xz", "loss", "budget", *counted.ARRAYS)
+    return read_archive(where, arrays=arrays, texts=("name", "constraint", counted.TEXT), max_bytes=max_bytes)
 
 
 def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of the model in a problem file: `joint` alone, or `p_xz` and `loss`. Raises FileError for others."""
-    arrays = {name: array for name, array in stored.arrays.items() if name != "budget"}
+    arrays = {name: array for name, array in stored.arrays.items() if name not in ("budget", *counted.ARRAYS)}
     if set(arrays) not in ({"joint"}, {"p_xz", "loss"}):
         held = ", ".join(sorted(arrays)) or "no model"
         raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
@@ -160,7 +173,7 @@ def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
 
 
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
-    """Write a problem (p_xz, loss, budget, name; no report of its samples), all or nothing. Raises FileError, InputError."""
+    """Write a problem (p_xz, loss, budget, name, report of its samples), all or nothing. Raises FileError, InputError."""
     if not isinstance(problem, Problem):
         raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
     where = path_text(path)
@@ -176,7 +189,7 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
         members["constraint"] = np.array(json.dumps({"measure": str(problem.measure), "budget": problem.budget}))
     if printable(where, problem.name):
         members["name"] = np.array(problem.name)
-    write_archive(where, members, overwrite=overwrite)
+    write_archive(where, members | counted.report_members(problem.samples), overwrite=overwrite)
 
 
 # -- solutions ---------------------------------------------------------------------------------------------------------
@@ -189,13 +202,15 @@ class StoredSolution:
     estimator    P_il [m, N], column-stochastic; or a rule
     tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
     multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy; of several constraints one for each [C]
-    metadata     the record of the solution (`Solution.to_dict()`)
+    metadata     the record of the solution (`Solution.to_dict()`), and the date of writing
+    samples      how the table became the problem, if the problem came from one
     """
 
     estimator: Array | OutcomeRule
     tilt: Array
     multiplier: Multiplier
     metadata: Mapping[str, Any]
+    samples: SampleReport | None = None
 
     def matrix(self, problem: Problem) -> Array:
         """The estimator as a matrix [m, N], also of a rule."""
@@ -209,8 +224,8 @@ class StoredSolution:
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
     """Read a solution file. Raises FileError for anything wrong with it."""
     where = path_text(path)
-    known = ("estimator", "tilt", "multiplier", *_RULE)
-    stored = read_archive(where, arrays=known, texts=("metadata", "exact_columns"), max_bytes=max_bytes)
+    known = ("estimator", "tilt", "multiplier", *_RULE, *counted.ARRAYS)
+    stored = read_archive(where, arrays=known, texts=("metadata", "exact_columns", counted.TEXT), max_bytes=max_bytes)
     form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
     missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
@@ -218,9 +233,13 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     multiplier, tilt = _multiplier(where, stored), stored.arrays["tilt"]
     estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
     _check_solution(where, estimator, tilt, multiplier)
+    report = counted.report_of(where, stored)
+    shape = np.shape(estimator) if isinstance(estimator, np.ndarray) else None
+    if report is not None and shape != (len(report.guesses), len(report.counts)):
+        raise FileError(f"{where}: samples are about other guesses or outcomes than estimator; write it with save_solution")
     for array in stored.arrays.values():
         array.setflags(write=False)
-    return StoredSolution(estimator, tilt, multiplier, _metadata(where, stored.texts["metadata"]))
+    return StoredSolution(estimator, tilt, multiplier, _metadata(where, stored.texts["metadata"]), report)
 
 
 _RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
@@ -262,11 +281,13 @@ def save_solution(
     metadata: Mapping[str, Any],
     *,
     exact: Mapping[int, Sequence[int]] | None = None,
+    samples: SampleReport | None = None,
     overwrite: bool | None = None,
 ) -> None:
     """Write a solution, all or nothing: estimator [m, N] or rule, tilt [m, n], multiplier ≥ 0 (or inf), JSON-able metadata.
 
-    exact: outcome → integers in proportion to its column, for `verify` (perfect privacy).
+    exact: outcome → integers in proportion to its column, for `verify` (perfect privacy). samples: the report of the table
+    that the problem came from.
 
     overwrite: True replaces any file, False none, and None only a solution. Raises FileError if the arrays are not those of
     a solution, the metadata cannot be written as JSON (NaN and inf cannot) or the file cannot be written.
@@ -287,7 +308,7 @@ def save_solution(
     if overwrite is None:
         check_output(path, is_solution)
     members = solution_members(estimator, tilt, multiplier, exact) | {"metadata": np.array(text)}
-    write_archive(path, members, overwrite=overwrite is not False)
+    write_archive(path, members | counted.report_members(samples), overwrite=overwrite is not False)
 
 
 def is_solution(path: Path) -> bool:

@@ -213,7 +213,7 @@ def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[
 
 
 def _build(spec: InstanceSpec) -> Iterator[Instance]:
-    if notation.is_file(spec.problem):
+    if notation.is_file(spec.problem) or notation.is_table(spec.problem):
         for word in spec.budgets:
             problem = notation.problem(spec.problem, spec.grid, notation.read_budget(word), default_budget=math.inf)
             yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem)

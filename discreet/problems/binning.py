@@ -1,0 +1,151 @@
+"""How the columns of a table fall into bins: cut at quantiles or at given edges, or categorical.
+
+A bin (e_k, e_{k+1}] is open below and closed above, and the outer ones have no end. A missing value may be a bin of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.checks import as_numbers, brief, nearest, positive, whole
+from discreet.problems.errors import InputError
+from discreet.problems.frames import UNKNOWN, Codes, Values, refuse_many, title
+from discreet.problems.numerics.double_double import Array
+
+DEFAULT_BINS = 4
+"""Quantile bins of a numeric column by default."""
+
+DEFAULT_SMOOTHING = 1.0
+"""Pseudo-records per cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumn:
+    """A column that is seen, and how its values fall into bins.
+
+    name         of the column
+    edges        cuts e of numbers: k of them make k + 1 bins (e_k, e_{k+1}], the outer ones open; None if categorical
+    categories   the categories; None if it is cut at edges
+    ordered      whether the order of the categories means something
+    missing      whether a missing value is a bin of its own, the last
+    merged       bins that were lost because quantiles coincided
+    """
+
+    name: str
+    edges: Array | None
+    categories: tuple[Any, ...] | None
+    ordered: bool
+    missing: bool
+    merged: int = 0
+
+    @property
+    def bins(self) -> int:
+        """The number of bins."""
+        known = len(self.categories) if self.edges is None else self.edges.size + 1  # type: ignore[arg-type]
+        return known + self.missing
+
+    def codes(self, values: Values) -> Codes:
+        """The bin of each entry [people]; `UNKNOWN` for a category never seen, and for a missing value without a bin."""
+        absent = self.bins - 1 if self.missing else UNKNOWN
+        if self.edges is None:
+            assert self.categories is not None
+            return values.codes((*self.categories, None)[: self.bins])
+        if values.numbers is None and not values.missing.all():
+            raise InputError(f"column {brief(self.name)} is not numeric, so it cannot be cut at edges; give numbers")
+        numbers = np.full(len(values), np.nan) if values.numbers is None else values.numbers
+        return np.where(values.missing, absent, np.searchsorted(self.edges, numbers, side="left"))
+
+    def apart(self, codes: Codes, others: Codes) -> Array:
+        """How far bins [k] are from others [l], as shares of the farthest [k, l]; 0 from what is unknown.
+
+        Bins that have no order, and a missing value and any other, are as far apart as can be.
+        """
+        known = self.bins - self.missing
+        here, there = codes[:, None], others[None, :]
+        found = np.asarray(here != there, dtype=np.float64)
+        if self.ordered and known > 1:
+            both = (here < known) & (there < known)
+            found = np.where(both, np.abs(here - there) / (known - 1), found)
+        return np.where((here == UNKNOWN) | (there == UNKNOWN), 0.0, found)
+
+
+@dataclass(frozen=True)
+class Binning:
+    """How the columns that are seen are cut, and what their cells are made of.
+
+    bins        quantile bins of a numeric column; of all, or by name (others get the default). None keeps a column
+                categorical; columns of text or truth values always are. Equal quantiles merge.
+    edges       by name, increasing cuts that replace the quantiles; outer bins are open, so ±inf may be left out
+    missing     "drop": people with a missing value are left out; "category": a missing value is a bin of its own, and a
+                missing secret a group of its own
+    smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
+    min_count   cells with fewer records are gathered into one rest outcome, which comes last; if even the rest has fewer,
+                the smallest other cell joins it, and so on
+    """
+
+    bins: int | Mapping[str, int | None] | None = DEFAULT_BINS
+    edges: Mapping[str, Sequence[float]] | None = None
+    missing: str = "drop"
+    smoothing: float = DEFAULT_SMOOTHING
+    min_count: int = 0
+
+    def checked(self, names: Sequence[str]) -> Binning:
+        """The same, or InputError for what makes no sense of columns of these names."""
+        if not isinstance(self.missing, str) or self.missing not in ("drop", "category"):
+            raise InputError(f"missing is {brief(self.missing)}; give 'drop' or 'category'")
+        if self.edges is not None and not isinstance(self.edges, Mapping):
+            raise InputError(f"edges is {brief(self.edges)}; give a mapping from names of columns to increasing cuts")
+        for what, given in (("bins", self.bins), ("edges", self.edges)):
+            for name in given if isinstance(given, Mapping) else ():
+                if title(name) not in names:
+                    near = nearest(title(name), names)
+                    raise InputError(f"{what} names {brief(name)}, which is no column that is seen{near}; leave it out")
+        if not isinstance(self.bins, Mapping) and self.bins is not None:
+            whole(self.bins, "bins", 1, 1e6)
+        positive(self.smoothing, "smoothing", zero=True, most=1e100)
+        whole(self.min_count, "min_count", 0)
+        return self
+
+    def column(self, values: Values) -> BinnedColumn:
+        """The bins of a column, made of the people who are counted."""
+        name, missing = values.name, self.missing == "category" and bool(values.missing.any())
+        cuts = {title(key): each for key, each in (self.edges or {}).items()}.get(name)
+        bins = (
+            {str(key): n for key, n in self.bins.items()}.get(name, DEFAULT_BINS)
+            if isinstance(self.bins, Mapping)
+            else self.bins
+        )
+        values.refuse_times()
+        numbers = values.numbers
+        if cuts is not None:
+            if numbers is None:
+                raise InputError(f"column {brief(name)} is not numeric, so it cannot be cut at edges; leave it out of edges")
+            return BinnedColumn(name, _checked_cuts(cuts, name), None, True, missing)
+        if bins is None or numbers is None:
+            labels = values.labels()
+            refuse_many(labels, name)
+            return BinnedColumn(name, None, labels, numbers is not None or values.ordered is not None, missing)
+        edges, merged = _quantiles(numbers[~values.missing], whole(bins, f"bins of {name}", 1, 1e6))
+        return BinnedColumn(name, edges, None, True, missing, merged)
+
+
+def _checked_cuts(cuts: Any, name: str) -> Array:
+    edges = as_numbers(cuts, f"the row of edges of {name}", "[cuts]").reshape(-1)
+    wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
+    if wrong.size or np.isnan(edges).any():
+        k = int(wrong[0]) if wrong.size else 0
+        raise InputError(f"the edges of {name} do not increase at position {k}: {edges.tolist()}; give increasing numbers")
+    return np.asarray(edges[np.isfinite(edges)])
+
+
+def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
+    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that cost."""
+    if not values.size:
+        return np.zeros(0), bins - 1
+    cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
+    cuts = cuts[cuts < values.max()]  # bins are closed above: a cut at the maximum has nothing beyond it
+    return cuts, bins - 1 - cuts.size

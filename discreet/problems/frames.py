@@ -1,0 +1,315 @@
+"""Tables of people in memory: their columns, what is missing in them, their labels, and what is refused as a label.
+
+A table is anything with named columns: a mapping from names to columns, a data frame of pandas or polars, a table of Arrow,
+a structured array. None of these libraries is imported. A value is missing if it is None, NaN, NaT or NA.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.checks import brief, listed, nearest
+from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
+
+Codes = NDArray[np.intp]
+
+UNKNOWN = -2
+"""The code of a value that is not among the labels."""
+
+MOST_NUMBERS = 32
+"""More distinct numbers than this are a measurement, not labels."""
+
+MOST_LABELS = 1000
+"""More distinct values of any other kind are names of people or texts, not labels."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One column of a table, with an entry for each person.
+
+    name      of the column
+    raw       the entries [people], as an array of one dimension
+    ordered   its labels in an order that the table states, such as that of an ordered categorical; None without one
+    """
+
+    name: str
+    raw: NDArray[Any]
+    ordered: tuple[Any, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which entries are missing [people]."""
+        if self.raw.dtype.kind in "fcmM":
+            return np.asarray(self.raw != self.raw)
+        if self.raw.dtype.kind == "O":
+            return np.array([_is_missing(value) for value in self.raw], dtype=bool)
+        return np.zeros(len(self.raw), dtype=bool)
+
+    @cached_property
+    def numbers(self) -> Array | None:
+        """The entries as float64 [people], NaN where they are missing; None if some are no numbers, or are truth values."""
+        if self.raw.dtype.kind in "iuf":
+            return self.raw.astype(np.float64)
+        if self.raw.dtype.kind != "O" or self.missing.all():
+            return None
+        kinds = {type(value) for value in self.raw[~self.missing]}
+        if not all(issubclass(kind, int | float | np.integer | np.floating | decimal.Decimal) for kind in kinds - {bool}):
+            return None
+        if bool in kinds:
+            return None
+        found = np.full(len(self.raw), np.nan)
+        with np.errstate(over="ignore"):
+            try:
+                found[~self.missing] = [float(value) for value in self.raw[~self.missing]]
+            except OverflowError:
+                raise InputError(f"column {brief(self.name)} has a number beyond those of doubles; scale it") from None
+        return found
+
+    @property
+    def measured(self) -> str:
+        """What makes it no column of labels, as words of a sentence; empty if nothing does."""
+        if self.numbers is None:
+            return ""
+        known = self.numbers[~self.missing]
+        if not np.isfinite(known).all():
+            return "an infinite value"
+        fraction = known[known != np.floor(known)]
+        if fraction.size:
+            return f"numbers with fractions, such as {fraction[0]:g}"
+        distinct = np.unique(known).size
+        return f"{distinct:,} different numbers" if distinct > MOST_NUMBERS else ""
+
+    def kept(self, people: NDArray[np.bool_] | Codes) -> Values:
+        """The same of some people."""
+        return Values(self.name, self.raw[people], self.ordered)
+
+    def refuse_times(self) -> None:
+        """InputError for dates, times and durations, which are neither classes nor numbers until somebody says which."""
+        kind = self.raw.dtype.kind
+        if kind == "O":
+            present = self.raw[~self.missing]
+            times = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+            some = any(isinstance(value, times) or type(value).__name__ == "Period" for value in present[:1000])
+            texts = present.size > 0 and all(isinstance(v, str) and _DATE.match(v) for v in present[:1000])
+        else:
+            some, texts = kind in "mM", False
+        if some or texts:
+            raise InputError(
+                f"column {brief(self.name)} holds dates or times; replace it by what matters about them, such as the month "
+                "as text or an age as a number, or leave it out with use="
+            )
+
+    def labels(self) -> tuple[Any, ...]:
+        """The distinct values that are not missing, in the order stated or sorted; those without an order by type and text.
+
+        Values are plain Python ones; whole numbers are integers. Raises InputError for what are no labels.
+        """
+        present = self.raw[~self.missing]
+        if present.dtype.kind in "biuSU":
+            found = [plain(value) for value in np.unique(present).tolist()]
+        elif self.numbers is not None:
+            found = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
+        else:
+            try:
+                found = list({plain(value): None for value in present.tolist()})
+            except TypeError as error:
+                raise InputError(
+                    f"column {brief(self.name)} has a label that cannot be compared for equality ({error}); "
+                    "give hashable labels"
+                ) from None
+        if self.ordered is not None:
+            place = {plain(label): k for k, label in enumerate(self.ordered)}
+            return tuple(sorted(found, key=lambda label: place[label]))
+        return tuple(in_order(found))
+
+    def codes(self, labels: Sequence[Any]) -> Codes:
+        """The index of each entry among the labels [people], of a missing one that of None; `UNKNOWN` for others."""
+        place = {label: k for k, label in enumerate(labels)}
+        absent = place.get(None, UNKNOWN)
+        if self.numbers is not None and all(isinstance(label, int | float) for label in labels if label is not None):
+            known = np.array([label for label in labels if label is not None] or [np.nan], dtype=np.float64)
+            order = np.argsort(known, kind="stable")
+            hit = order[np.minimum(np.searchsorted(known[order], self.numbers), len(known) - 1)]
+            return np.where(self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN))
+        if self.raw.dtype.kind in "biuSU":
+            distinct, index = np.unique(self.raw, return_inverse=True)
+            each = np.array([place.get(plain(value), UNKNOWN) for value in distinct.tolist()], dtype=np.intp)
+            return each[index.reshape(-1)]
+        try:
+            found = [place.get(plain(value), UNKNOWN) for value in self.raw.tolist()]
+        except TypeError as error:
+            raise InputError(f"column {brief(self.name)} has a label that cannot be compared ({error})") from None
+        return np.where(self.missing, absent, np.array(found, dtype=np.intp))
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Sorted; values without an order by type and text."""
+    found = list(values)
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=lambda label: (type(label).__name__, repr(label)))
+
+
+def plain(value: Any) -> Any:
+    """A label as files keep it: a truth value, a number, a text, None, or a tuple of these; anything else becomes text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    if isinstance(value, float):
+        return None if math.isnan(value) else int(value) if value.is_integer() else value
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return brief(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, decimal.Decimal):
+        return plain(float(value))
+    hash(value)  # a TypeError for what cannot be told from others
+    return None if _is_missing(value) else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas.NA has no truth value, so it is known by the name of its type.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
+
+
+def columns_of(table: Any, names: Sequence[str] | None = None) -> dict[str, Values]:
+    """The columns of a table by name, all of them or those named; InputError for no table, or a column that it lacks."""
+    known = list(table) if isinstance(table, Mapping) else _names(table)
+    texts = list(map(title, known))
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise InputError(f"the table has {texts.count(twice)} columns {brief(twice)}; give each a name of its own")
+    place = dict(zip(texts, known, strict=True))
+    found = {}
+    for name in texts if names is None else names:
+        if name not in place:
+            some = ", ".join(texts[:20]) + (", …" if len(texts) > 20 else "")
+            raise InputError(f"the table has no column {brief(name)}{nearest(name, texts)}; it has {some or 'none'}")
+        found[name] = _values(name, table[place[name]])
+    first = next(iter(found.values()), None)
+    for each in found.values():
+        assert first is not None
+        if len(each) != len(first):
+            raise InputError(
+                f"column {brief(each.name)} has {len(each)} entries and {brief(first.name)} {len(first)}; "
+                "give one for each person"
+            )
+    return found
+
+
+def title(name: Any) -> str:
+    """The name of a column as text; InputError for what is none."""
+    if not isinstance(name, str | float | tuple | np.generic) and not (isinstance(name, int) and abs(name) < 2**63):
+        raise InputError(f"{brief(name)} is no name of a column; give a text")
+    return str(name)
+
+
+def _names(table: Any) -> list[Any]:
+    for where in ("column_names", "columns"):
+        found = getattr(table, where, None)
+        if found is not None and hasattr(table, "__getitem__"):
+            return list(found)
+    if (fields := getattr(getattr(table, "dtype", None), "names", None)) is not None:
+        return list(fields)
+    raise InputError(
+        f"{brief(table)} is no table; give a data frame, or a mapping from names of columns to one entry for each person"
+    )
+
+
+def _values(name: str, column: Any) -> Values:
+    kind: Any = getattr(column, "dtype", None)
+    ordered = tuple(kind.categories) if getattr(kind, "ordered", False) is True else None
+    if np.ma.is_masked(column):
+        raise InputError(f"column {brief(name)} has masked entries; fill them with NaN, and they count as missing")
+    if hasattr(column, "dtype") or hasattr(column, "__array__"):
+        array = np.asarray(column)
+        if array.ndim != 1:
+            raise InputError(f"column {brief(name)} has shape {list(array.shape)}; give one entry for each person")
+        if array.dtype.kind not in "biufOSUmM":
+            raise InputError(f"column {brief(name)} is of type {array.dtype}; give numbers or labels")
+        return Values(name, array, ordered)
+    if isinstance(column, str | bytes):
+        raise InputError(f"column {brief(name)} is {brief(column)}; give one entry for each person")
+    try:
+        items = list(column)
+    except TypeError:
+        raise InputError(f"column {brief(name)} is {brief(column)}; give one entry for each person") from None
+    array = np.empty(len(items), dtype=object)
+    for k, item in enumerate(items):
+        array[k] = item
+    return Values(name, array, ordered)
+
+
+def label_column(values: Values, what: str) -> Values:
+    """The column, which must be one of labels, not of measurements or dates. InputError says what to do."""
+    values.refuse_times()
+    if values.measured:
+        raise InputError(
+            f"column {brief(values.name)} has {values.measured}, so it is a measurement and cannot be {what}; cut it into a "
+            "few ranges (pandas.cut, numpy.digitize), or write its values as text if they are labels"
+        )
+    return values
+
+
+def refuse_many(labels: Sequence[Any], name: str) -> None:
+    """InputError for more labels than anything but names or free text has."""
+    if len(labels) > MOST_LABELS:
+        raise InputError(
+            f"column {brief(name)} has {len(labels):,} different values, as names and identifiers do; leave it out, or "
+            f"merge its values to at most {MOST_LABELS:,}"
+        )
+
+
+def one_or_several(names: Any, what: str) -> tuple[str, ...]:
+    """The names of columns that were given as one name or as several; InputError for anything else."""
+    found = [names] if isinstance(names, str) else listed(names, what, "the name of a column, or a list of them")
+    texts = tuple(map(title, found))
+    if len(set(texts)) < len(texts):
+        raise InputError(f"{what} names a column twice: {brief(list(texts))}; give each once")
+    return texts
+
+
+def row_texts(columns: Sequence[Values]) -> list[str]:
+    """The entries of each person as one text, alike for alike people, whatever kind of table they come from."""
+    parts = []
+    for column in columns:
+        entries: list[Any] = column.raw.tolist() if column.numbers is None else column.numbers.tolist()
+        parts.append([None if gone else plain(entry) for entry, gone in zip(entries, column.missing.tolist(), strict=True)])
+    return [repr(row) for row in zip(*parts, strict=True)]
+
+
+def digest_of(columns: Iterable[Values]) -> str:
+    """SHA-256 of names and entries, whatever kind of table they come from: numbers as doubles, labels by their texts."""
+    found = hashlib.sha256()
+    for column in columns:
+        if column.numbers is not None:
+            kind, data = "numbers", np.where(column.missing, np.nan, column.numbers + 0.0).astype("<f8").tobytes()
+        else:
+            labels = column.labels()
+            kind = json.dumps([repr(label) for label in labels])
+            data = column.codes(labels).astype("<i8").tobytes()
+        found.update(f"{json.dumps([column.name, len(column), kind])}\n".encode())
+        found.update(data)
+    return f"sha256:{found.hexdigest()}"

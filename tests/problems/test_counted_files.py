@@ -1,0 +1,175 @@
+"""Problem and solution files keep how a table became the problem: bins, labels, digest, seed, date and versions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files.archive import read_archive
+from discreet.problems.files.counted import report_members
+from discreet.problems.provenance import date_now
+from discreet.problems.samples import SampleReport
+
+pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
+
+
+PAYS = ("low", "mid", "high")
+
+
+def people(count: int = 500) -> dict[str, Any]:
+    rng = np.random.default_rng(2)
+    age, town = rng.integers(18, 90, count).astype(float), rng.choice(["n", "s", "w"], count).astype(object)
+    age[:20], town[10:30] = np.nan, None
+    pay = np.array(PAYS)[rng.integers(0, 3, count)]
+    return {"sex": rng.choice(["f", "m"], count), "race": rng.integers(0, 3, count), "age": age, "town": town, "pay": pay}
+
+
+def problem(**options: Any) -> ds.Problem:
+    asked = {"hide": "sex", "guess": "pay", "fraction": 0.5, "missing": "category", "min_count": 5, "seed": 12345}
+    return ds.Problem.from_frame(people(), **asked | options)
+
+
+def same(one: SampleReport, other: SampleReport) -> None:
+    assert repr(one) == repr(other)
+    for field in dataclasses.fields(one):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_array_equal(mine, theirs)
+        elif field.name == "columns":
+            for column, again in zip(mine, theirs, strict=True):
+                np.testing.assert_array_equal(column.edges, again.edges)
+                assert dataclasses.asdict(column) | {"edges": 0} == dataclasses.asdict(again) | {"edges": 0}
+        else:
+            assert mine == theirs, field.name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_count": 0, "bins": None},
+        {"hide": ["race", "sex"], "measure": {"sex": "conditional-mutual-information"}},
+        {"loss_matrix": {pay: {guess: float(guess != pay) for guess in PAYS} | {"?": 0.4} for pay in PAYS}},
+    ],
+)
+def test_what_is_saved_is_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
+    made = problem(**options)
+    ds.save_problem(tmp_path / "p.npz", made)
+    again = ds.load_problem(tmp_path / "p.npz")
+    assert made.samples is not None
+    assert again.samples is not None
+    same(made.samples, again.samples)
+    found = ds.solve(made, "tilt", gap=1e-3)
+    found.save(tmp_path / "s.npz")
+    stored = ds.load_solution(tmp_path / "s.npz")
+    assert stored.samples is not None
+    same(made.samples, stored.samples)
+    one, other = made.samples.outcome_of(people()), stored.samples.outcome_of(people())
+    np.testing.assert_array_equal(one.outcomes, other.outcomes)
+    assert ds.verify(tmp_path / "p.npz", tmp_path / "s.npz").budget_kept is not False
+
+
+def test_a_file_says_from_what_when_and_by_what_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    made = problem()
+    ds.save_problem(tmp_path / "p.npz", made)
+    text = json.loads(str(np.load(tmp_path / "p.npz")["samples"]))
+    assert text["date"] == "2026-01-01T00:00:00Z"
+    assert text["versions"] == {"discreet": ds.__version__, "numpy": np.__version__}
+    assert text["seed"] == f"{12345:032x}"
+    assert text["digest"].startswith("sha256:")
+    assert text["secrets"] == [{"name": "sex", "labels": ["f", "m"]}]
+    assert (text["truths"], text["guesses"]) == (["high", "low", "mid"], ["high", "low", "mid"])
+    race, age, town = text["columns"]
+    assert (race["name"], len(race["edges"])) == ("race", 2)
+    assert (age["name"], len(age["edges"]), age["missing"]) == ("age", 3, True)
+    assert (town["categories"], town["edges"], town["missing"]) == (["n", "s", "w"], None, True)
+    ds.solve(made, "tilt").save(tmp_path / "s.npz")
+    metadata = ds.load_solution(tmp_path / "s.npz").metadata
+    assert metadata["date"] == "2026-01-01T00:00:00Z"
+    assert metadata["versions"]["discreet"] == ds.__version__
+
+
+def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    for name in ("one", "two"):
+        ds.save_problem(tmp_path / f"{name}.npz", problem())
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    assert problem().samples.date == "1970-01-01T00:00:01Z"  # type: ignore[union-attr]
+    for wrong in ("", "soon", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        with pytest.raises(InputError, match=r"SOURCE_DATE_EPOCH is .*; give seconds since 1970"):
+            date_now()
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert problem(seed=None).samples.seed != problem(seed=None).samples.seed  # type: ignore[union-attr]
+
+
+def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path: Path) -> None:
+    arrays, texts = ("joint", "p_xz", "loss", "budget"), ("name", "constraint")
+    ds.save_problem(tmp_path / "table.npz", problem())
+    with pytest.raises(FileError, match=r"has a member '(cells|counts|samples)\.npy' that does not belong"):
+        read_archive(tmp_path / "table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+    plain = ds.problems.paper_single(bins=8)
+    ds.save_problem(tmp_path / "plain.npz", plain)
+    read_archive(tmp_path / "plain.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+    ds.solve(plain, "tilt").save(tmp_path / "answer.npz")
+    members = ("estimator", "tilt", "multiplier"), ("metadata", "exact_columns")
+    read_archive(tmp_path / "answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    ds.solve(problem(), "tilt").save(tmp_path / "counted.npz")
+    with pytest.raises(FileError, match="does not belong"):
+        read_archive(tmp_path / "counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    assert ds.load_problem(tmp_path / "plain.npz").samples is None
+
+
+def test_another_budget_and_a_mapped_file_read_it_too(tmp_path: Path) -> None:
+    made = problem()
+    ds.save_problem(tmp_path / "p.npz", made)
+    again = ds.load_problem(tmp_path / "p.npz", budget=0.5)
+    assert again.samples is not None
+    assert ds.problems.map_problem(tmp_path / "p.npz").N == made.N
+
+
+def _text(change: dict[str, Any]) -> Any:
+    return lambda members: members | {"samples": np.array(json.dumps(json.loads(str(members["samples"])) | change))}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda members: {k: v for k, v in members.items() if k != "cells"}, "without all of samples, cells and counts"),
+        (lambda members: {k: v for k, v in members.items() if k != "samples"}, "without all of samples, cells and counts"),
+        (lambda members: members | {"samples": np.array("{")}, "samples cannot be read"),
+        (lambda members: members | {"samples": np.array("[]")}, "samples cannot be read"),
+        (_text({"version": 2}), "version 2, and version 1 is read: update discreet"),
+        (_text({"columns": []}), "cells have shape"),
+        (_text({"columns": None}), "samples cannot be read"),
+        (_text({"records": -1}), "records is -1"),
+        (_text({"digest": 5}), "5 is no text"),
+        (_text({"seed": "x"}), "samples cannot be read"),
+        (_text({"smoothing": None}), "make no sense"),
+        (_text({"guesses": ["a"]}), "about other guesses, secrets or outcomes"),
+        (_text({"secrets": [{"name": "sex", "labels": ["f"]}]}), "about other guesses, secrets or outcomes"),
+        (_text({"truths": "high"}), "labels are no list"),
+        (lambda members: members | {"counts": members["counts"] + 0.5}, "counts are not all whole numbers ≥ 0"),
+        (lambda members: members | {"counts": members["counts"][1:]}, "cells have shape"),
+        (lambda members: members | {"cells": members["cells"] + 9}, "cells have a bin that the columns lack"),
+        (lambda members: members | {"cells": members["cells"] - 5}, "cells are not all whole numbers ≥ -1"),
+    ],
+)
+def test_bad_reports_are_refused_in_one_sentence(tmp_path: Path, change: Any, said: str) -> None:
+    made = problem()
+    members = {"p_xz": made.p_xz, "loss": made.loss, "budget": 0.5, **report_members(made.samples)}
+    np.savez(tmp_path / "p.npz", **change(members))
+    with pytest.raises(FileError, match=said) as caught:
+        ds.load_problem(tmp_path / "p.npz")
+    assert "\n" not in str(caught.value)
