@@ -16,6 +16,7 @@ from .people.design import design_rule as design_rule
 from .people.evaluation import Evaluation as Evaluation
 from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
+from .people.frontier import PeopleFrontier as PeopleFrontier
 from .people.table_rule import TableRule as TableRule
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem

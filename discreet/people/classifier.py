@@ -12,6 +12,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -21,7 +22,8 @@ from discreet.people.deployed import Rule, coins
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
 from discreet.people.digests import data_digest
 from discreet.people.evaluation import Evaluation, evaluate
-from discreet.people.labels import coded, groups
+from discreet.people.frontier import PeopleFrontier, frontier_of
+from discreet.people.labels import coded, column, groups
 from discreet.people.probabilities import Calibrated, calibrated, taken
 from discreet.people.promise import LADDER, Promise, promised
 from discreet.problems.checks import loss_table, positive
@@ -30,7 +32,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import check_confidence
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -67,6 +68,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_, groups_  labels of the guesses and of the groups
     rule_              the `Rule`, to save and to deploy beside `estimator_` and `private_estimator_`
     design_            the rule with its certificate for the model; None for a constant rule
+    model_             the problem whose outcomes are the fitted people, without a budget
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        what the rule did to them, with errors counted; None without them
     limit_, data_      the budget, also where a fraction was given; digest and number of the people
@@ -145,32 +147,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"loss_matrix has {losses.shape[1]} columns and y {self.classes_.size} classes; give a square one"
             )
-        problem = people_problem(p_y, p_x, losses, mine, self.measure)
+        self.model_ = people_problem(p_y, p_x, losses, mine, self.measure)
         if limit is None:
-            limit = LeakageBudget(float(self.fraction or 0.0) * problem.bayes_leakage, problem.measure)
+            limit = LeakageBudget(float(self.fraction or 0.0) * self.model_.bayes_leakage, self.model_.measure)
         self.limit_ = limit
         self.data_ = {
             "digest": data_digest(table, self.classes_[truths], members),
             "people": people,
             "calibration people": int(apart.sum()),
         }
-        self._decide(problem, limit, losses, taken(table, np.flatnonzero(apart)), truth[apart], members[apart])
+        self._decide(limit, taken(table, np.flatnonzero(apart)), truth[apart], members[apart])
         return self
 
-    def _decide(self, problem: Problem, limit: LeakageBudget, losses: Array, table: Any, truth: Any, members: Any) -> None:
+    def _decide(self, limit: LeakageBudget, table: Any, truth: Any, members: Any) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on, that of the budget."""
-        classes: list[Any] = self.classes_.tolist()
-        hidden: list[Any] = list(self.groups_)
-        if problem.measure.conditional:
-            hidden = [(truth, group) for truth in classes for group in self.groups_]
-        named = Labels.of(classes, hidden, None, losses, len(hidden))
-
         done = count(2)
 
         def design(amount: float) -> RuleDesign:
             self.watch(next(done), 2 + len(LADDER), f"designing a rule for {amount:.3g}")
-            under = problem.with_budget(LeakageBudget(amount, limit.measure))
-            return designed(under, named.guesses, named.groups, None, losses, key=self.key_)
+            return self._design(amount)
 
         self.promise_: Promise | None = None
         self.design_: RuleDesign | None = None
@@ -180,24 +175,72 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.rule_ = self.design_.rule
             self.statement_ = self.design_.statement
             return
-        p_y, p_x = self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
-        ids, shown = self._ids(table), np.array([*self.groups_, None], dtype=object)[:-1][members]
-
-        def look(rule: Rule) -> Evaluation:
-            sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else named.guesses
-            guesses = np.array([*self.classes_.tolist(), None], dtype=object)[:-1][rule.decide(p_y, p_x, ids)]
-            asked: dict[str, Any] = {"labels": sure, "group_labels": self.groups_, "measure": limit.measure}
-            return evaluate(guesses, None, truth, sensitive_features=shown, confidence=self.confidence, **asked)
-
-        self.promise_ = promised(limit, design, look)
+        look = self._looking(table, truth, members)
+        self.promise_ = promised(limit, design, lambda rule: look(rule, self.confidence))
         if self.promise_.taken is not None:
             self.design_, self.evaluation_ = self.promise_.taken.design, self.promise_.taken.people
             rule = self.design_.rule
         else:
-            rule = constant_rule(int(problem.constant_errors.argmin()), named, self.key_)
-            self.evaluation_ = look(rule)
+            rule = constant_rule(int(self.model_.constant_errors.argmin()), self._labels(), self.key_)
+            self.evaluation_ = look(rule, self.confidence)
         self.statement_ = self.promise_.statement
         self.rule_ = about_people(rule, {"people": {"statement": self.statement_, **self.evaluation_.to_dict()}})
+
+    def _labels(self) -> Labels:
+        """What guesses and the columns of the private classifier are called: groups, or pairs of truth and group."""
+        classes: list[Any] = self.classes_.tolist()
+        hidden: list[Any] = list(self.groups_)
+        if self.model_.measure.conditional:
+            hidden = [(truth, group) for truth in classes for group in self.groups_]
+        return Labels.of(classes, hidden, None, loss_table(self.loss_matrix, len(classes)), len(hidden))
+
+    def _design(self, amount: float) -> RuleDesign:
+        """The rule of a budget, optimal in the model."""
+        under, named = self.model_.with_budget(amount), self._labels()
+        return designed(under, named.guesses, named.groups, None, named.losses, key=self.key_)
+
+    def _looking(self, table: Any, truth: Any, members: Any) -> Callable[[Rule, float], Evaluation]:
+        """What looks at a rule's guesses about people of these truths and codes of groups, with a confidence."""
+        p_y, p_x = self._probabilities(table)
+        ids, shown = self._ids(table), _objects(self.groups_)[members]
+        classes: list[Any] = self.classes_.tolist()
+
+        def look(rule: Rule, confidence: float) -> Evaluation:
+            sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else classes
+            asked: dict[str, Any] = {"labels": sure, "group_labels": self.groups_, "measure": self.model_.measure}
+            guesses = _objects(classes)[rule.decide(p_y, p_x, ids)]
+            return evaluate(guesses, None, truth, sensitive_features=shown, confidence=confidence, **asked)
+
+        return look
+
+    def frontier(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        sensitive_features: Any,
+        budgets: Any = None,
+        points: int = 12,
+        confidence: float | None = None,
+    ) -> PeopleFrontier:
+        """The trade of errors for leakage among people who had no part in fitting, with a band that holds everywhere.
+
+        budgets: for which rules are designed; by default `points` of them, up to what the plain classifier leaks.
+        confidence: of the whole band; by default that of the promise. Raises InputError.
+        """
+        table = self._fitted_table(X)
+        if len(self.groups_) < 2:
+            raise InputError("the classifier was fitted without groups to protect; fit it with sensitive_features")
+        found, members = coded(groups(sensitive_features), "sensitive_features", self.groups_)
+        if len(found) > len(self.groups_):
+            raise InputError(f"there is a group {found[-1]!r} that nobody had when the classifier was fitted; leave it out")
+        truth = column(y, "y")
+        if not len(truth) == len(members) == table.shape[0]:
+            raise InputError(
+                f"X has {table.shape[0]} people, y {len(truth)} and sensitive_features {len(members)}; give as many"
+            )
+        sure = check_confidence(self.confidence if confidence is None else confidence)
+        return frontier_of(self.model_, budgets, points, sure, self._design, self._looking(table, truth, members))
 
     # -- what was given --------------------------------------------------------------------------------------------------
 
@@ -333,3 +376,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = [each for each in (self.estimator, self.private_estimator) if each is not None]
         tags.input_tags.allow_nan = all(get_tags(each).input_tags.allow_nan for each in given)
         return tags
+
+
+def _objects(labels: Sequence[Any]) -> Any:
+    """Labels as an array that may be indexed: tuples stay one label."""
+    return np.array([*labels, None], dtype=object)[:-1]

@@ -130,6 +130,62 @@ def test_other_measures_several_columns_more_labels_and_a_loss_matrix() -> None:
     assert private.evaluation_.at_most <= 0.3
 
 
+def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() -> None:
+    pandas, pyplot = pytest.importorskip("pandas"), pytest.importorskip("matplotlib.pyplot")
+    table, truth, group = population(2000)
+    private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
+    others, wanted, theirs = population(6000, seed=1)
+    curve = private.frontier(others, wanted, sensitive_features=theirs, points=5)
+    assert isinstance(curve, ds.PeopleFrontier)
+    assert [point.people.confidence for point in curve] == pytest.approx([0.995] * 5)
+    assert all(point.design.solution.status is ds.Status.CERTIFIED for point in curve)
+    budgets = [point.design.solution.problem.budget for point in curve]
+    assert budgets == pytest.approx((private.model_.bayes_leakage * np.geomspace(0.01, 1, 5)).tolist())
+    found = curve.best(0.05)
+    assert found.people.leakage.high <= 0.05
+    assert found.people.error.estimate == min(
+        each.people.error.estimate for each in curve if each.people.leakage.high <= 0.05
+    )
+    assert curve.statement(0.05).startswith("holds for people, 95 %: the guess leaks at most ")
+    assert curve.best(1e-6) is None
+    assert curve.statement(1e-6).startswith(
+        "not shown for people, 95 %: no rule keeps the budget of 1e-06 nats, the least is "
+    )
+    frame = curve.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["leakage"].tolist() == [point.people.leakage.estimate for point in curve]
+    assert [row["error_high"] for row in curve.to_dict()["points"]] == frame["error_high"].tolist()
+    axes = curve.plot()
+    assert axes.get_xlabel() == "mutual-information (nats)"
+    pyplot.close(axes.figure)
+    few = private.frontier(others, wanted, sensitive_features=theirs, budgets=[0.3, 0.1], confidence=0.9)
+    assert [round(point.design.solution.problem.budget, 12) for point in few] == [0.1, 0.3]
+    assert few.points[0].people.confidence == pytest.approx(1 - 0.1 / 4)
+    assert repr(few) == "PeopleFrontier(2 rules, 6,000 people, mutual-information)"
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"budgets": []}, "budgets is empty"),
+        ({"points": 1}, "points is 1"),
+        ({"confidence": 2.0}, "confidence is 2.0"),
+        ({"sensitive_features": ["x"] * 300}, "a group 'x' that nobody had"),
+        ({"sensitive_features": ["f"]}, "sensitive_features 1; give as many"),
+        ({"y": None}, "y is missing"),
+    ],
+)
+def test_no_curve_is_made_of_what_does_not_fit(given: dict[str, Any], complaint: str) -> None:
+    table, truth, group = population(300)
+    private = classifier(budget=0.1).fit(table, truth, sensitive_features=group)
+    given = {"y": truth, "sensitive_features": group, **given}
+    with pytest.raises(ds.InputError, match=complaint):
+        private.frontier(table, given.pop("y"), **given)
+    plain = classifier().fit(table, truth)
+    with pytest.raises(ds.InputError, match="without groups to protect"):
+        plain.frontier(table, truth, sensitive_features=group)
+
+
 class Ladder:
     """Designs whose limits are listed; the rule of a design is its budget."""
 
