@@ -10,6 +10,7 @@ measures; without it that part is left out. `--quick` tries everything in small,
     sizes     `tilt` on 200,000 outcomes under every measure, in turn with mutual information, n = m = 2 … 6
     parity, streamed       parity of 100,000 people against HiGHS through cvxpy, and of ten million in files
     conditional, secrets   information given the label, which equalized odds make 0; two and three secrets of a census
+    curves    fifty budgets along a curve against the same budgets one by one
     against   `tilt` under mutual information against another checkout, as `benchmarks/against.py` does it
 
 The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). What a backend does not serve is a row that

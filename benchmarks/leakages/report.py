@@ -95,10 +95,12 @@ def _page(found: Found, figures: dict[str, Figure]) -> str:
         return "\n\n".join(f"![{each.description}]({name})" for name, each in figures.items() if each.name == word)
 
     parts = ["# Measures of leakage: who solves which", _head(found)]
-    if targets := [row for row in found.rows if row.case.partition("-")[0] != "sizes"]:
+    if targets := [row for row in found.rows if row.case.partition("-")[0] not in ("sizes", "curves")]:
         parts += ["## People and secrets", _PEOPLE, _targets(targets)]
     if sizes := [row for row in found.rows if row.case.startswith("sizes")]:
         parts += ["## 200,000 outcomes", _SIZES, _by_size(sizes), shown("ratios")]
+    if curves := [row for row in found.rows if row.case.startswith("curves")]:
+        parts += ["## Curves", _CURVES, _curves(curves)]
     if found.against is not None:
         mean, largest, count, commit = found.against
         said = _AGAINST.format(count=count, mean=mean, largest=largest, commit=commit)
@@ -115,6 +117,10 @@ solve it, in the same run."""
 _SIZES = """`tilt` on a Gaussian mixture of 200,000 points with n = m private values and guesses, under half of what
 the Bayes rule leaks by the measure. Seconds, judge included, and in brackets how many times as long as mutual
 information took in its turn. Each was certified to 1e-9 unless it says otherwise."""
+
+_CURVES = """`discreet frontier` with at most 50 budgets, ends included, and the same budgets solved one by one: a random
+joint and a Gaussian mixture, processor time with the judge, in turn. A curve ends early where its bracket has no width
+left, as under linear measures of few outcomes. The last column is the bracket anywhere, of the height of the curve."""
 
 _AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as at commit {commit}, in the geometric
 mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two checkouts in
@@ -173,6 +179,15 @@ def _sized(row: Row) -> str:
         return row.status
     ratio = "" if row.multiple is None else f" ({row.multiple:.2g}×)"
     return f"{_seconds(row.seconds)}{ratio}" + ("" if row.status == "certified" else " (not certified)")
+
+
+def _curves(rows: Sequence[Row]) -> str:
+    heads = ["measure", "work", "curve", "one by one", "ratio", "status", "gap of a point", "bracketed"]
+    return _table(heads, (
+        [_measure_of(row), row.work, _seconds(row.seconds), _seconds(row.reference_seconds),
+         _NOTHING if row.multiple is None else f"{row.multiple:.2f}", row.status, _small(row.gap), row.note]
+        for row in rows
+    ))  # fmt: skip
 
 
 def _who(found: Found) -> str:

@@ -70,7 +70,8 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
     for below, above in pairwise(ordered):
         if below.budget < at < above.budget:
             share = (at - below.budget) / (above.budget - below.budget)
-            yield Duals((1.0 - share) * below.tilt + share * above.tilt, above.multiplier)
+            price = (1.0 - share) * below.multiplier + share * above.multiplier if below.budget > 0.0 else above.multiplier
+            yield Duals((1.0 - share) * below.tilt + share * above.tilt, price)
 
 
 def _interpolated(known: Sequence[Known], at: float) -> Iterator[Duals]:

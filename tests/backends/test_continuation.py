@@ -153,14 +153,16 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure: str, shape
 
 def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
-    line = [Known(b, np.full((2, 2), 5.0 - b), 7.0 - b) for b in (0.0, 0.1, 0.5, 0.9)]
+    line = [Known(b, np.full((2, 2), 5.0 - b), 7.0 - b if b else math.inf) for b in (0.0, 0.1, 0.5, 0.9)]
     (found,) = predicted(problem, line, 0.3)
     np.testing.assert_allclose(found.tilt, 4.7)
+    assert found.multiplier == pytest.approx(6.7)
+    assert next(predicted(problem, line, 0.05)).multiplier == pytest.approx(6.9)
     assert list(predicted(problem, line, 1.0)) == []
 
 
-@pytest.mark.parametrize("measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information"])
-def test_many_outcomes_are_continued_under_smooth_measures(measure: str) -> None:
+@pytest.mark.parametrize("measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information", "total-variation"])
+def test_many_outcomes_are_continued_under_every_measure(measure: str) -> None:
     joint = np.random.default_rng(3).dirichlet(np.full(4 * 20_000, 0.5)).reshape(2, 2, 20_000)
     problem = Problem.from_joint(joint, math.inf, measure=measure)
     sweep = Sweep(problem, "tilt", gap=1e-9)

@@ -75,22 +75,22 @@ class Tilt(Unlifted):
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
 
-        Under linear measures, and under mutual information with two guesses and two private values, it is most often the
-        vertex next to the duals, which the judge proves; where it is not, the interior point is as quick from nothing.
-        Otherwise the rounds start from the likeliest duals, where there are outcomes enough for several.
+        Under mutual information with two guesses and two private values, and under linear measures of few outcomes, it is
+        most often the vertex next to the duals, which the judge proves; where it is not, the interior point is as quick from
+        nothing. Otherwise the rounds start from the likeliest duals, where there are outcomes enough for several.
         """
         precision = Precision.of(problem, options.gap)
         if precision.unresolved:
             return None
         if (slack := bayes_answer(problem, precision)) is not None:
             return Raw(SLACK, slack, 0)
-        entropic = is_entropic(problem)
-        if is_linear(problem) or (entropic and problem.n == problem.m == 2):
+        entropic, many = is_entropic(problem), _has_many(problem)
+        if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             found = (crossover(problem, *start, precision) for start in starts)
             answers = (Answer(at.columns, at.tilt, at.multiplier) for at in found if at is not None)
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
-        if first is None or not (entropic or _has_many(problem)):
+        if first is None or not (entropic or many):
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)
