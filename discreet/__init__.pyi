@@ -38,6 +38,7 @@ from .problems.samples import FewRecordsWarning as FewRecordsWarning
 from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier
 from .reports.curve import frontier as frontier
+from .reports.progress import progress as progress
 from .verification import verify as verify
 
 __version__: str

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
+from discreet.problems import showing
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.constraint import is_plain
 from discreet.problems.errors import FileError, InputError
@@ -23,6 +24,9 @@ from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
     from discreet.problems.continuous.rule import IntervalRule
     from discreet.problems.measures.leaks import Leak, Odds
 
@@ -60,6 +64,10 @@ class Status(Enum):
         member = object.__new__(cls)
         member._value_, member.meaning = word, meaning
         return member
+
+
+_TONES = {Status.CERTIFIED: "good", Status.INACCURATE: "unsure"}
+"""Of the badge on a card."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +296,48 @@ class Solution:
         report = getattr(self.problem, "samples", None)
         record = self.to_dict() | {"date": date_now()}
         save_solution(path, estimator, tilt, multiplier, record, exact=exact, samples=report, overwrite=overwrite)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
+        problem, estimator = self._drawn()
+        guesses = {f"guess {i}": row for i, row in enumerate(estimator)}
+        return showing.frame({"probability": np.asarray(problem.p_z), **guesses})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The outcomes, coloured by the guess, as `Problem.plot`; of two guesses and values, with the line between them."""
+        problem, estimator = self._drawn()
+        drawn = showing.outcome_plane(showing.axes(ax), problem, estimator, f"{problem.name or 'Problem'}: {self.backend}")
+        if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
+            across = np.array(drawn.get_xlim())
+            start, end = self.tilt[1] - self.tilt[0]
+            drawn.plot(across, start + (end - start) * across, color="#4b5563", linewidth=1.2, label="the rule")
+            drawn.set_xlim(*across.tolist())
+        return drawn
+
+    def _drawn(self) -> tuple[Problem, Array]:
+        """The problem and its estimator, both as arrays."""
+        if not isinstance(self.problem, Problem):
+            raise InputError("only a problem in arrays can be shown outcome by outcome; use `solution.rule`")
+        if self.estimator is None:
+            raise InputError(f"there is no answer to show: {self.message}")
+        return self.problem, self.estimator
+
+    def _repr_html_(self) -> str:
+        judged = self.certificate
+        claimed = f"{self.backend}, which claimed {self.claimed or 'nothing'}"
+        facts = [("backend", claimed if self.claimed is not None else self.backend or "none: a given estimator")]
+        if judged is not None:
+            facts += [
+                ("error probability", f"{self.error_probability:.12g}"),
+                ("no estimator errs less than", f"{judged.lower:.12g} (relative gap {judged.relative_gap:.1e})"),
+                ("leakage", self._leaks.removeprefix("leakage ")),
+            ]
+        seconds = self.timings
+        spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
+        facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
+        tone = _TONES.get(self.status, "bad")
+        badge, tone = self.status.value, _TONES.get(self.status, "bad")
+        return showing.card("Solution", self.problem.name, facts, badge=badge, tone=tone, words=[f"{self.message}."])
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

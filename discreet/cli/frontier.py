@@ -82,10 +82,10 @@ def frontier(
 def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, force: bool) -> None:
     import json
 
+    from discreet.reports.curve import curve_figure
     from discreet.reports.figure_png import drawn_files
     from discreet.reports.figure_svg import standalone
     from discreet.reports.outputs import replace_file, write_folder
-    from discreet.reports.pictures import curve_figure
 
     drawn = curve_figure(curve)
     if csv is not None:

@@ -52,13 +52,10 @@ def progress() -> Iterator[Callable[[int, int | None, str], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from discreet.reports.progress import progress as bar
 
-    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+    with bar() as watch:
+        yield watch
 
 
 @contextlib.contextmanager

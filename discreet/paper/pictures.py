@@ -6,9 +6,9 @@ import numpy as np
 
 from discreet.paper.study import GuessRow, SensorRow, Study
 from discreet.reports import wording
+from discreet.reports.curve import curve_grid
 from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain, records_csv
-from discreet.reports.pictures import curve_grid
 
 FIGURES = ("inference-of-x", "x-given-guess", "cost-of-perfect-privacy", "privacy-utility-curves", "privacy-utility-shapes")
 """Names of the figures in the order of the page."""

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.people.extremes import MOST_GROUPS, highest_of, leakage_of, limits_of
 from discreet.people.labels import Codes, coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
+from discreet.problems import showing
 from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
@@ -32,6 +33,10 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.problems.numerics.double_double import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -223,6 +228,49 @@ class Evaluation:
                 for group, row in self.rates.items()
             ],
         } | ({"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}} if self.secrets else {})
+
+    def to_frame(self) -> pd.DataFrame:
+        """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""
+        found = {("error", "", ""): self.error}
+        found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
+        found |= {("largest change of odds", "", ""): self.odds}
+        found |= {("rate", group, guess): each for group, row in self.rates.items() for guess, each in row.items()}
+        names = dict(zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True))
+        return showing.frame(
+            names | {name: [getattr(limits, name) for limits in found.values()] for name in ("estimate", "low", "high")}
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How often each group gets each guess, with limits."""
+        drawn, found = showing.axes(ax), self.region
+        places, width = np.arange(len(self.guesses)), 0.8 / len(self.groups)
+        for j, group in enumerate(self.groups):
+            rate = found.rates[:, j]
+            ends = np.maximum(0.0, [rate - found.low[:, j], found.high[:, j] - rate])
+            at = places + width * (j - 0.5 * (len(self.groups) - 1))
+            ink = showing.INKS[j % len(showing.INKS)]
+            drawn.bar(at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=str(group), alpha=0.85)
+        drawn.set_xticks(places, [str(guess) for guess in self.guesses])
+        title = f"Guesses by group: {self.people:,} people, limits of {100.0 * self.confidence:g} %"
+        return showing.finish(drawn, title, "guess", "share of the group", legend=True)
+
+    def _repr_html_(self) -> str:
+        limits = {"errors": self.error, **self.leakages, "largest change of odds": self.odds}
+        numbers = ("estimate", "at least", "at most")
+
+        def cells(each: Limits) -> tuple[str, ...]:
+            return tuple(f"{value:.4g}" for value in (each.estimate, each.low, each.high))
+
+        rates = [(str(group), str(guess), *cells(each)) for group, row in self.rates.items() for guess, each in row.items()]
+        tables = (
+            showing.html_table(("", *numbers), ((name, *cells(each)) for name, each in limits.items())),
+            showing.html_table(("group", "guess", *numbers), rates),
+        )
+        told = (
+            f"{self.statement()}.",
+            "Limits of leakage, odds and rates hold together, those of errors by themselves.",
+        )
+        return showing.card("Evaluation", f"{self.people:,} people", [], words=told, more="<br>".join(tables))
 
     def __repr__(self) -> str:
         unit = f" {self.measure.unit}".rstrip()

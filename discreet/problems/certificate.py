@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems import showing
 from discreet.problems.blocks import Blocks
+from discreet.problems.checks import at_most
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import OutcomeRule
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 _Answer = TypeVar("_Answer")
 
@@ -121,6 +127,42 @@ class Certificate:
     def relative_gap(self) -> float:
         """(upper − lower) / upper; 0 when both are 0."""
         return 0.0 if self.gap == 0.0 else self.gap / self.upper
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row of all numbers, so that those of many certificates can be put together."""
+        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("kkt", "terms")}
+        numbers |= {"gap": self.gap, "relative_gap": self.relative_gap, **self.kkt.to_dict()}
+        return showing.frame({name: [value] for name, value in numbers.items()})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """What the gap is made of, in units of error probability; what is below 1e-18 has no bar."""
+        parts = {"gap": self.gap, **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"}}
+        drawn, lengths = showing.axes(ax), [max(value, 1e-18) for value in parts.values()]
+        drawn.barh(list(parts)[::-1], lengths[::-1], left=1e-18, color=showing.INKS[0])
+        drawn.set_xscale("log")
+        title = f"Error probability in [{self.lower:.6g}, {self.upper:.6g}]"
+        return showing.finish(drawn, title, "error probability", "")
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("error probability reached", f"{self.upper:.12g}"),
+            ("no estimator errs less than", f"{self.lower:.12g}"),
+            ("relative gap", f"{self.relative_gap:.2g}"),
+        ]
+        if not self.terms:
+            ceiling = f", proven ≤ {at_most(self.leakage_ceiling, 9)}" if math.isfinite(self.leakage_ceiling) else ""
+            facts.append(("leakage", f"{self.leakage:.6g}{ceiling}; budget {self.budget:.6g}"))
+        for term in self.terms:
+            facts.append((f"leakage of {term.measure}", f"{term.leakage:.6g}; budget {term.budget:.6g}"))
+        if self.private_within < math.inf:
+            within = "exactly" if self.private_within == 0.0 else f"within {at_most(self.private_within, 2)}"
+            facts.append(("private", within))
+        kept = "is the answer as given" if self.own_budget_kept else "is a repair of the answer as given, which leaked more"
+        return showing.card("Certificate", "", facts, words=[f"The estimator that it is about {kept}."])
+
+    def __repr__(self) -> str:
+        leaked = f"leakage {self.leakage:.6g} of {self.budget:.6g}" if not self.terms else f"{len(self.terms)} constraints"
+        return f"Certificate([{self.lower:.12g}, {self.upper:.12g}], gap {self.relative_gap:.1e}, {leaked})"
 
     def excludes(self, other: Certificate) -> bool:
         """Whether this lower bound, which holds for what the other is about, lies above the other's upper one."""

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.problems import showing
 from discreet.problems.binning import DEFAULT_BINS, DEFAULT_SMOOTHING, Binning
 from discreet.problems.checks import (
     check_ceiling,
@@ -45,6 +46,10 @@ from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import split_rows
 from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
 _UNBOUND = LeakageBudget(math.inf)
@@ -401,6 +406,29 @@ class Problem(Constrained):
     def rows(self) -> Split | None:
         """p_xz and loss, split for sums under many estimators; None for more outcomes than a block."""
         return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each outcome: its probability, the posterior of each private value, the loss of each guess."""
+        return showing.frame(showing.outcome_columns(self))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The outcomes, coloured by the guess of the Bayes rule; see `showing.outcome_plane`."""
+        title = f"{self.name or 'Problem'}: what the Bayes rule guesses"
+        return showing.outcome_plane(showing.axes(ax), self, self.bayes_estimator, title)
+
+    def _repr_html_(self) -> str:
+        pairs = zip(self.bayes_leakages, self.terms, strict=True)
+        leaks = " and ".join(f"{leaked:.6g} {term.measure.unit}".rstrip() for leaked, term in pairs)
+        facts = [
+            ("private values", f"{self.n}"),
+            ("guesses", f"{self.m}"),
+            ("outcomes", f"{self.N:,}"),
+            ("budget", ", ".join(str(term.budget) for term in self.terms)),
+            ("Bayes rule", f"errs {self.bayes_error:.6g} and leaks {leaks}"),
+            ("constant guess", f"errs {self.constant_error:.6g}"),
+            *([("made from", repr(self.samples))] if self.samples is not None else []),
+        ]
+        return showing.card("Problem", self.name, facts)
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
+from discreet.problems import showing
 from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
@@ -35,6 +36,10 @@ from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 NAMES = ("index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json")
 """Every file that a comparison may write, beside the manifest."""
@@ -158,6 +163,59 @@ class Comparison:
         where = f"{most} of {asked} problems" if most < asked else f"all {asked} problems" if asked > 1 else "the problem"
         also = f"; so was {others[0]}, in {wording.span(spent[others[0]])}" if others else ""
         return f"Use {first}: certified on {where}, in {wording.span(spent[first])}{' together' if most > 1 else ''}{also}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each attempt: case, configuration, status, claim and numbers as in `to_dict`."""
+        records = [_record(row) for row in self.rows]
+        names = [name for name in records[0] if name != "versions"]
+        return showing.frame({name: [record[name] for record in records] for name in names})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Seconds against the certified gap of every answer; crosses leaked more than their budget."""
+        drawn = showing.axes(ax)
+        for k, label in enumerate(self.labels):
+            own = [row for row in self.rows if row.label == label and row.answered]
+            for kept, mark in ((True, "o"), (False, "X")):
+                some = [row for row in own if row.violated != kept]
+                at = [max(row.seconds, 1e-4) for row in some], [min(1.0, max(row.relative_gap, 1e-16)) for row in some]
+                drawn.plot(*at, mark, color=showing.INKS[k % len(showing.INKS)], alpha=0.85, label=label if kept else None)
+        drawn.set_xscale("log")
+        drawn.set_yscale("log")
+        drawn.axhline(self.gap, color=showing.INKS[5], dashes=(2, 2), linewidth=1.0)
+        title = "Work and certified gap; left and low is better"
+        return showing.finish(drawn, title, "seconds to solve", "relative gap, certified", legend=True)
+
+    def _repr_html_(self) -> str:
+        heads = ("problem", "backend", "status", "error probability", "gap", "true leakage ÷ budget", "seconds")
+        lines = [
+            (
+                row.instance,
+                row.label,
+                row.status.value,
+                wording.bracket(row.lower, row.upper),
+                wording.scientific(row.relative_gap),
+                wording.excess(row),
+                wording.seconds(row.seconds),
+            )
+            for row in self.rows
+        ]
+        badge, tone = ("certified", "good") if not self.uncertified_cases else ("not all certified", "unsure")
+        if self.disagreements:
+            badge, tone = "brackets exclude one another", "bad"
+        return showing.card(
+            "Comparison",
+            f"{_count(len(self.cases), 'problem')}, {_count(len(self.labels), 'backend')}",
+            [],
+            badge=badge,
+            tone=tone,
+            words=self.verdict(),
+            more=showing.html_table(heads, lines),
+        )
+
+    def __repr__(self) -> str:
+        certified = sum(row.certified for row in self.rows)
+        sizes = f"{_count(len(self.cases), 'problem')}, {_count(len(self.labels), 'backend')}"
+        return f"Comparison({sizes}, {certified} of {_count(len(self.rows), 'attempt')} certified)"
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""

@@ -15,11 +15,14 @@ import time
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
+from discreet.problems import showing
 from discreet.problems.checks import positive, whole
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
@@ -27,7 +30,14 @@ from discreet.problems.files.writing import marked
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.reports import wording
+from discreet.reports.figure_svg import inked
+from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import Watch, csv_text, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
@@ -200,6 +210,37 @@ class Frontier:
         columns = [*_columns(self._suffix), *(["measure"] * self.is_other)]
         return csv_text(columns, ([*plain(row).values(), *named] for row in self.rows))
 
+    def to_frame(self) -> pd.DataFrame:
+        """The solved points, a row each, with columns as in `to_csv`."""
+        rows = [tuple(getattr(row, each.name) for each in fields(row)) for row in self.rows]
+        columns = dict(zip(_columns(self._suffix), map(list, zip(*rows, strict=True)), strict=True))
+        return showing.frame(columns | {"status": [row.status.value for row in self.rows]})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curve between its envelopes, the solved points, and the error of the Bayes rule."""
+        drawn, budgets, solved = showing.axes(ax), curve_grid(self), _solved(self)
+        drawn.fill_between(budgets, self.lower(budgets), self.upper(budgets), color=showing.INKS[0], alpha=0.25, linewidth=0)
+        drawn.plot(budgets, self.upper(budgets), color=showing.INKS[0], linewidth=1.8, label="reached; the band is open")
+        drawn.plot(solved, self.upper(solved), "o", color=showing.INKS[0], markersize=4.5, label="solved")
+        drawn.axhline(self.bayes_error_probability, color=showing.INKS[5], dashes=(2, 2), label="the Bayes rule, no privacy")
+        title = f"Privacy and utility: {self.problem or 'problem'}"
+        return showing.finish(drawn, title, self.axis, "error probability", legend=True)
+
+    def _repr_html_(self) -> str:
+        error = wording.bracket(float(self.lower(0.0)), float(self.upper(0.0)))
+        plain = wording.number(self.bayes_error_probability, 6)
+        facts = [
+            ("budgets", f"{self.axis}, 0 to {wording.number(self.bayes_leakage, 6)}, where more buys nothing"),
+            (
+                "error probability",
+                f"{error} at budget 0, {plain} of the Bayes rule",
+            ),
+            ("solved", f"{len(self.rows)} points by {self.backend} in {wording.seconds(self.seconds)} s"),
+            ("widest bracket", f"{wording.number(100 * self.width, 2)} % of the curve's height"),
+        ]
+        badge, tone = ("certified", "good") if self.certified and self.reached else ("open", "unsure")
+        return showing.card("Curve", self.problem, facts, badge=badge, tone=tone, more=inked(curve_figure(self)))
+
     def __repr__(self) -> str:
         return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
 
@@ -313,3 +354,48 @@ class _Search:
             return right / _TOWARDS_ZERO
         margin = _FROM_THE_END * (right - left)
         return min(max(budget, left + margin), right - margin)
+
+
+# -- pictures --------------------------------------------------------------------------------------------------------------
+
+
+def curve_figure(curve: Frontier) -> Figure:
+    """The curve over budgets from 0 to I_MAP, with the solved ones."""
+    unit = f" {curve.unit}".rstrip()
+    envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
+    upper, lower = envelope.upper(grid), envelope.lower(grid)
+    solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
+    at = envelope.upper(solved)
+    hints = tuple(
+        f"budget {wording.number(float(budget), 4)}{unit}: error probability {wording.bracket(float(low), float(high))}"
+        for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
+    )
+    perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
+    return Figure(
+        name="frontier",
+        title=f"Privacy and utility: {curve.problem or 'problem'}",
+        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
+        x_label=curve.axis,
+        y_label="error probability",
+        series=(
+            Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
+            Series("solved", tuple(solved.tolist()), tuple(at.tolist()), "points", 0, hints=hints),
+            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
+        ),
+        description=(
+            f"The best error probability falls from {wording.number(perfect, 4)} at budget 0 to "
+            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)}{unit}; {curve.axis}."
+        ),
+    )
+
+
+def curve_grid(curve: Frontier) -> Array:
+    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices and solved ones."""
+    even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
+    inner = np.unique(np.concatenate([even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]))
+    return inner[inner >= curve.envelope.start]
+
+
+def _solved(curve: Frontier) -> Array:
+    solved = [row.budget for row in curve.rows if row.budget <= curve.envelope.horizon]
+    return np.asarray(np.maximum(solved, curve.envelope.start))

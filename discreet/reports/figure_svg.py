@@ -59,6 +59,19 @@ def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str 
     )
 
 
+_MIDDLE = ("#2f86c9", "#cf6a17", "#159a76", "#c05c98", "#94811d", "#7d8894")
+_INKED = (
+    ".fig{--ink:currentColor;--soft:currentColor;--line:color-mix(in srgb,currentColor 18%,transparent);--paper:transparent}"
+    + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(_MIDDLE))
+)
+"""Colours between those for light and for dark grounds, beside the ink of the page."""
+
+
+def inked(figure: Figure) -> str:
+    """The figure without its title and ground, in the ink of the page around it, light or dark."""
+    return f"<style>{LOOK_STYLE}{_INKED}</style>{svg(figure, titled=False)}"
+
+
 def standalone(figure: Figure) -> str:
     """The figure as the text of an SVG file."""
     return svg(figure, style=FIGURE_STYLE) + "\n"

@@ -6,14 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from discreet.backends.solution import PRIVACY_TOLERANCE
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.reports import wording
-from discreet.reports.curve import Frontier
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
@@ -263,45 +259,3 @@ def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, in
     description = f"Shares reached in the end: {told}."
     subtitle, y_range = subtitle.format(reached[0].tasks), (0.0, 1.02)
     return Figure(name, title, subtitle, x_label, "share of tasks", tuple(series), description, log_x=True, y_range=y_range)
-
-
-def curve_figure(curve: Frontier) -> Figure:
-    """The curve over budgets from 0 to I_MAP, with the solved ones."""
-    unit = f" {curve.unit}".rstrip()
-    envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
-    upper, lower = envelope.upper(grid), envelope.lower(grid)
-    solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
-    at = envelope.upper(solved)
-    hints = tuple(
-        f"budget {wording.number(float(budget), 4)}{unit}: error probability {wording.bracket(float(low), float(high))}"
-        for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
-    )
-    perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
-    return Figure(
-        name="frontier",
-        title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
-        x_label=curve.axis,
-        y_label="error probability",
-        series=(
-            Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
-            Series("solved", tuple(solved.tolist()), tuple(at.tolist()), "points", 0, hints=hints),
-            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
-        ),
-        description=(
-            f"The best error probability falls from {wording.number(perfect, 4)} at budget 0 to "
-            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)}{unit}; {curve.axis}."
-        ),
-    )
-
-
-def curve_grid(curve: Frontier) -> Array:
-    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices and solved ones."""
-    even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
-    inner = np.unique(np.concatenate([even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]))
-    return inner[inner >= curve.envelope.start]
-
-
-def _solved(curve: Frontier) -> Array:
-    solved = [row.budget for row in curve.rows if row.budget <= curve.envelope.horizon]
-    return np.asarray(np.maximum(solved, curve.envelope.start))

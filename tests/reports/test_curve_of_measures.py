@@ -18,8 +18,7 @@ from discreet.problems.envelope import Scale, envelope_of
 from discreet.problems.measures import measure_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
-from discreet.reports.curve import IS_CURVE
-from discreet.reports.pictures import curve_figure
+from discreet.reports.curve import IS_CURVE, curve_figure
 from discreet.reports.second_opinion import second_opinion
 
 FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 3 * 40, 0.7)).reshape(2, 3, 3, 40)  # p(x, x', y, z)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.problems.errors import Absent
 from discreet.reports import figure_png
+from discreet.reports.curve import curve_figure, curve_grid
 from discreet.reports.drawing import WIDTH, drawn
 from discreet.reports.figure_svg import standalone, svg
 from discreet.reports.figures import DARK, LIGHT, Figure, Series, extent, look, ticks
-from discreet.reports.pictures import curve_figure, curve_grid
 
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(

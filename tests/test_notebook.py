@@ -1,0 +1,178 @@
+"""What things show in a notebook: cards of HTML, pictures and tables, all of one kind; and short reprs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from command import solving_here
+
+import discreet as ds
+from discreet.problems import showing
+from discreet.reports.compare import Case, run_comparison
+from discreet.reports.measurements import Configuration
+
+EVIL = '<script>alert("&")</script>'
+KINDS = ("problem", "secrets", "solution", "certificate", "frontier", "comparison", "evaluation")
+
+
+@pytest.fixture(scope="module")
+def things() -> dict[str, object]:
+    """One of each kind, with markup in every name."""
+    mpl.use("Agg")
+    problem = ds.problems.paper_single(bins=16, budget=0.003).titled(EVIL)
+    rng = np.random.default_rng(0)
+    group, truth = rng.choice([EVIL, "m"], 400), rng.choice(["high", EVIL], 400)
+    with pytest.MonkeyPatch.context() as patch:
+        solving_here(patch)
+        solution = ds.solve(problem)
+        return {
+            "problem": problem,
+            "secrets": ds.problems.catalog.build("census", secrets=2).titled(EVIL),
+            "solution": solution,
+            "certificate": solution.certificate,
+            "frontier": ds.frontier(problem, points=4),
+            "comparison": run_comparison([Case(EVIL, problem)], [Configuration("tilt"), Configuration("blahut-arimoto")]),
+            "evaluation": ds.evaluate(truth, None, truth, sensitive_features=group),
+        }
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        assert not {name for name, _ in attrs} & {"src", "href", "onclick"}
+        if tag not in ("br", "circle", "path", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("circle", "path", "rect"):
+            assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_loads_nothing_and_escapes_every_name(things: dict[str, object], kind: str) -> None:
+    card = things[kind]._repr_html_()  # type: ignore[attr-defined]
+    reader = _Reader()
+    reader.feed(card)
+    assert reader.open == []
+    assert "script" not in reader.seen
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", card)
+    assert kind == "certificate" or "&lt;script&gt;" in card
+    words = re.sub(r"<style>.*?</style>|<[^>]*>", " ", card, flags=re.DOTALL)
+    assert not re.search(r"\b(nan|inf|None)\b", words)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_picture_is_drawn_on_the_axes_given(things: dict[str, object], kind: str) -> None:
+    from matplotlib import pyplot
+
+    figure, ax = pyplot.subplots()
+    drawn = things[kind].plot(ax=ax)  # type: ignore[attr-defined]
+    assert drawn is ax
+    assert ax.get_title(loc="left")
+    assert ax.get_xlabel()
+    assert ax.lines or ax.collections or ax.patches
+    figure.draw_without_rendering()
+    own = things[kind].plot()  # type: ignore[attr-defined]
+    assert own.figure is not figure
+    pyplot.close(figure)
+    pyplot.close(own.figure)
+
+
+def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None:
+    solution, problem = things["solution"], things["problem"]
+    assert isinstance(solution, ds.Solution)
+    assert isinstance(problem, ds.Problem)
+    ax = solution.plot()
+    (line,) = ax.lines
+    (left, right), (low, high) = line.get_data()
+    across, up = problem.p_xz[1] / problem.p_z, (problem.loss[0] - problem.loss[1]) / problem.p_z
+    above = up - (low + (high - low) * (across - left) / (right - left))
+    sure = solution.estimator.max(axis=0) > 0.999
+    assert ((above > 0.0) == (solution.estimator[1] > 0.5))[sure].all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "columns"),
+    [
+        ("problem", 16, ["probability", "x=0", "x=1", "loss of guess 0", "loss of guess 1"]),
+        ("solution", 16, ["probability", "guess 0", "guess 1"]),
+        ("certificate", 1, ["lower", "upper", "leakage"]),
+        ("frontier", 4, ["budget_nats", "lower", "upper"]),
+        ("comparison", 2, ["case", "contestant", "status"]),
+        ("evaluation", None, ["what", "group", "guess", "estimate", "low", "high"]),
+    ],
+)
+def test_a_table_of_pandas(things: dict[str, object], kind: str, rows: int | None, columns: list[str]) -> None:
+    frame = things[kind].to_frame()  # type: ignore[attr-defined]
+    assert len(frame) == rows or (rows is None and len(frame) > 12)
+    assert list(frame.columns)[: len(columns)] == columns
+    assert frame.to_csv()
+
+
+def test_tables_hold_the_numbers(things: dict[str, object]) -> None:
+    problem, solution, curve = things["problem"], things["solution"], things["frontier"]
+    assert isinstance(problem, ds.Problem)
+    assert isinstance(solution, ds.Solution)
+    assert isinstance(curve, ds.Frontier)
+    table = solution.to_frame()
+    assert (table[["guess 0", "guess 1"]].to_numpy().T == solution.estimator).all()
+    told = problem.to_frame()
+    assert np.allclose(told["probability"] * told["x=1"], problem.p_xz[1], rtol=1e-15)
+    assert curve.to_frame()["upper"].tolist() == [row.upper for row in curve.rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reprs_are_short(things: dict[str, object], kind: str) -> None:
+    assert len(repr(things[kind])) < 180
+    assert "\n" not in repr(things[kind])
+
+
+@pytest.mark.parametrize(
+    ("library", "method", "extra"), [("pandas", "to_frame", "data"), ("matplotlib.pyplot", "plot", "plots")]
+)
+def test_without_its_extra_it_says_what_to_install(
+    library: str, method: str, extra: str, things: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    for thing in things.values():
+        with pytest.raises(ds.InputError, match=rf"^{method} needs .* pip install 'discreet\[{extra}\]'$"):
+            getattr(thing, method)()
+
+
+def test_what_has_no_matrix_says_so() -> None:
+    refused = ds.solve(ds.problems.paper_single(bins=400, budget=0.01), backend="slsqp")
+    assert refused.verdict is None
+    assert "unsupported" in refused._repr_html_()
+    for show in (refused.plot, refused.to_frame):
+        with pytest.raises(ds.InputError, match="there is no answer to show: "):
+            show()
+    continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
+    for show in (continuous.plot, continuous.to_frame):
+        with pytest.raises(ds.InputError, match=r"only a problem in arrays .* use `solution.rule`"):
+            show()
+
+
+def test_a_bar_shows_what_runs_and_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    with ds.progress() as watch:
+        curve = ds.frontier(ds.problems.paper_single(bins=4, budget=0.003), points=3, watch=watch)
+    assert len(curve.rows) == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_badges_stand_out() -> None:
+    """White words on the ground of a badge have the contrast that WCAG 2 asks for, 4.5."""
+    for ground in showing.COLOURS.values():
+        parts = [int(ground[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        assert 1.05 / (0.05 + np.dot([0.2126, 0.7152, 0.0722], linear)) >= 4.5
