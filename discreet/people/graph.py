@@ -48,6 +48,8 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     except ImportError as error:
         raise InputError(f"{NEEDS} ({error})") from None
     columns = Column.of(examples)
+    if taken := [each.name for each in columns if each.name in ("guess", "probabilities")]:
+        raise InputError(f"a column is called {taken[0]!r}, as an output of the ONNX graph is; give it another name")
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
     found = [
         _part(graph, calibrated, f"{what}/")

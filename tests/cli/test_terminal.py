@@ -16,11 +16,12 @@ from rich.console import Console
 import discreet as ds
 from discreet.backends import isolated, registry
 from discreet.cli import screen
+from discreet.people import probabilities
 from discreet.reports.layout import facts, listed
 
 WIDE = 400
-WITHOUT_TABLES = {"report", "reproduce"}
-"""Commands that write files only."""
+WITHOUT_TABLES = {"predict", "report", "reproduce"}
+"""Commands that write files only, or lines of CSV."""
 
 LINES = {
     "solve": "solve p.npz",
@@ -31,6 +32,7 @@ LINES = {
     "audit": "audit p.npz s.npz",
     "verify": "verify p.npz s.npz",
     "evaluate": "evaluate people.csv --hide sex --truth income --guesses guess --leakage 0.1",
+    "fit": "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule",
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",
     "doctor": "doctor",
@@ -38,6 +40,7 @@ LINES = {
 """A command line for each command; the files are those of `prints`."""
 MORE = {
     "one problem": "problems paper-multi",
+    "a rule": "evaluate rule people.csv",
     "two secrets": "solve secrets.npz --backend tilt",
     "an audit of two": "audit secrets.npz both.npz",
 }
@@ -52,11 +55,15 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     for model, names in ((problem, ("p.npz", "s.npz")), (secrets, ("secrets.npz", "both.npz"))):
         ds.save_problem(str(folder / names[0]), model)
         ds.solve(model, backend="tilt").save(str(folder / names[1]))
-    people = (f"{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}" for k in range(300))
-    (folder / "people.csv").write_text("\n".join(["sex,income,guess", *people]) + "\n", encoding="utf-8")
+    boosting = probabilities._boosting
+    people = (f"{k % 40},{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}" for k in range(300))
+    (folder / "people.csv").write_text("\n".join(["age,sex,income,guess", *people]) + "\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         solving_here(patch)
         patch.setattr(isolated, "probe", registry.availability)
+        patch.setattr(
+            probabilities, "_boosting", lambda *asked: boosting(*asked).set_params(max_iter=3, early_stopping=False)
+        )
         patch.chdir(folder)
         for name, line in (LINES | MORE).items():
             printed = found.setdefault(name, [])
