@@ -145,7 +145,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
     with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     with pytest.raises(ds.InputError, match="a column is called 'guess', as an output of the ONNX graph is"):
-        fitted[0].to_onnx(fitted[1].rename(columns={"age": "guess"}))
+        graph.to_onnx(fitted[0], fitted[1].rename(columns={"age": "guess"}))
     monkeypatch.setattr(graph, "LEAST", 0.3)
     with pytest.raises(ds.InputError, match=r"graph of the classifier of y says something else about \d+ of 800 examples"):
         fitted[0].to_onnx(fitted[1])
