@@ -1,7 +1,7 @@
 """The application: its commands, and the one place where errors become exit codes.
 
-Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 a fault, explained in one sentence on standard
-error; 130 interrupted. A traceback is a defect.
+Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree; 2 a fault, explained in one
+sentence on standard error; 130 interrupted. A traceback is a defect.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def _root(
 ) -> None:
     """Design, solve, compare and certify privacy-aware minimum-error estimators.
 
-    Exit codes: 0 all well; 1 a result is not certified or backends disagree; 2 a fault; 130 interrupted.
+    Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree; 2 a fault;
+    130 interrupted.
     """
     if version:
         from discreet import __version__

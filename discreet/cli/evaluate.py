@@ -73,7 +73,11 @@ def evaluate(
         check_column(table, columns, name)
     ids = columns[person] if person else None
     made = columns[str(guesses)] if deployed is None else deployed.predict(columns, ids)
-    labels = {} if deployed is None or len(deployed.possible_guesses) > 1 else {"labels": deployed.possible_guesses}
+    labels: dict[str, Any] = {}
+    if deployed is not None:
+        labels = {"labels": deployed.possible_guesses}
+        if hide == asked.get("hide") and not measure_of(asked["measure"]).conditional:
+            labels["group_labels"] = deployed.rule.groups
     parts = {name: columns[name] for name in hide}
     found = evaluated(
         made, None, columns[truth], sensitive_features=_groups(parts), measure=chosen, confidence=confidence, **labels

@@ -50,6 +50,7 @@ def fit(
 
     The sensitive columns are needed here and never to predict. The folder holds rule.json, model.onnx and a card;
     see discreet predict. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
+    An interrupted run goes on with the classifiers that it has fitted, if the same command is given again.
 
     Examples:
 
@@ -62,7 +63,10 @@ def fit(
     from pathlib import Path
 
     from discreet.people.classifier import PrivateClassifier
+    from discreet.people.digests import data_digest
     from discreet.people.folder import CARD, NAMES
+    from discreet.people.unfinished import NAME as HALF
+    from discreet.people.unfinished import Unfinished
     from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
     from discreet.reports.card import card_data
@@ -76,14 +80,20 @@ def fit(
         table = read_table(people)
         features = _features(people, table, [*hide, guess], ignore or [])
         truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
+        settings = [hide, guess, ignore, leakage, fraction, measure, confidence, calibration, seed]
+        asked = {"settings": settings, "data": data_digest(features, truth, hidden)}
+        unfinished = Unfinished(Path(out) / HALF, asked, force)
+        if unfinished.begun:
+            screen.say(f"going on with the classifiers in {unfinished.path}, which an earlier run has fitted")
         private = PrivateClassifier(
             budget=leakage,
             fraction=fraction,
             measure=measure or "mutual-information",
             confidence=confidence,
             calibration=calibration,
-            random_state=seed,
+            random_state=unfinished.random_state if seed is None else seed,
         )
+        private.step = unfinished.step  # type: ignore[method-assign, assignment]
         private.watch = tell  # type: ignore[method-assign, assignment]
         try:
             private.fit(features, truth, sensitive_features=hidden)
@@ -91,9 +101,10 @@ def fit(
             raise
         except ValueError as error:  # scikit-learn's
             raise InputError(f"{people}: {error}") from None
-        tell(0, None, "writing")
+        tell(1, 1, "writing")
         facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
         card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
+        unfinished.done()
     screen.show(
         lambda: {"folder": out, **card}, lambda tables: [_table(tables, out, card), private.statement_], as_json=as_json
     )

@@ -79,6 +79,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def watch(done: int, total: int | None, what: str) -> None:
         """Called with (steps done, steps in all, what happens now) while it is fitted; replace it to show progress."""
 
+    @staticmethod
+    def step(name: str, rng: np.random.Generator, seen: Any, compute: Callable[[], Any]) -> Any:
+        """Called to fit each of both classifiers; replace it to keep them, as `discreet.people.unfinished` does."""
+        return compute()
+
     def __init__(
         self,
         estimator: Any = None,
@@ -133,12 +138,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = taken(table, inside)
         first, second = self._weighed(sample_weight)
         self.watch(0, 2 + len(LADDER), "fitting the classifier of what is guessed")
-        self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first)
+        self.estimator_, p_y = self.step(
+            "guessed",
+            rng,
+            seen,
+            lambda: calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first),
+        )
         given = self.classes_.size if measure_of(self.measure).conditional else 1
         hidden = members if given == 1 else truths * len(self.groups_) + members
         self.watch(1, 2 + len(LADDER), "fitting the classifier of what is hidden")
-        self.private_estimator_, p_x = calibrated(
-            self.private_estimator, seen, hidden[inside], given * len(self.groups_), mine, rng, weighed=second
+        many = given * len(self.groups_)
+        self.private_estimator_, p_x = self.step(
+            "hidden",
+            rng,
+            seen,
+            lambda: calibrated(self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second),
         )
         if given > 1:
             p_x = p_x.reshape(len(p_x), given, -1)

@@ -77,6 +77,19 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     return graph.model(outputs, about)
 
 
+def classifier_graph(calibrated: Calibrated, examples: Any) -> bytes:
+    """One classifier as a graph, before it is calibrated: `said` [people, labels that it knows]."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise InputError(f"{NEEDS} ({error})") from None
+    columns = Column.of(examples)
+    graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
+    said, _ = _said(graph, calibrated.model, "part/")
+    graph.nodes.append(onnx.helper.make_node("Identity", [said], ["said"]))
+    return graph.model({"said": ("DOUBLE", None)}, {})
+
+
 # -- graphs --------------------------------------------------------------------------------------------------------------
 
 
@@ -190,11 +203,7 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
         shape = graph.add("Concat", people, graph.constant([1], np.int64), axis=0)
         row = graph.constant(np.exp(calibrated.offset)[None, :])
         return graph.add("Tile", row, shape), False
-    steps = _boosting(calibrated.model)
-    single = steps is None
-    said = (
-        _converted(graph, calibrated.model, prefix) if steps is None else _trees(graph, steps[1], _encoded(graph, steps[0]))
-    )
+    said, single = _said(graph, calibrated.model, prefix)
     said = graph.add("Max", said, graph.constant(LEAST))
     labels = calibrated.offset.size
     if calibrated.known.size < labels:
@@ -203,6 +212,16 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
         said = graph.add("Add", said, graph.constant(LEAST * (1.0 - places.sum(axis=0))))
     scores = graph.add("Mul", graph.add("Log", said), graph.constant(calibrated.slope))
     return graph.add("Softmax", graph.add("Add", scores, graph.constant(calibrated.offset)), axis=1), single
+
+
+def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
+    """What a classifier says before it is calibrated [people, labels], and whether it is in single precision."""
+    if hasattr(model, "graph"):  # of an earlier run
+        return _spliced(graph, graph.onnx.load_from_string(model.graph), prefix)[0], False
+    steps = _boosting(model)
+    if steps is None:
+        return _converted(graph, model, prefix), True
+    return _trees(graph, steps[1], _encoded(graph, steps[0])), False
 
 
 # -- gradient boosting -----------------------------------------------------------------------------------------------------
@@ -420,6 +439,11 @@ def _converted(graph: _Graph, model: Any, prefix: str) -> str:
             f"{type(model).__name__} has no ONNX graph ({type(error).__name__}: {error}); take another classifier, such as "
             "the default"
         ) from error
+    return graph.add("Cast", _spliced(graph, made, prefix)[1], to=graph.onnx.TensorProto.DOUBLE)
+
+
+def _spliced(graph: _Graph, made: Any, prefix: str) -> list[str]:
+    """Another graph with the same inputs becomes a part; the names of its outputs."""
     inputs = {each.name for each in made.graph.input}
 
     def renamed(name: str) -> str:
@@ -433,4 +457,4 @@ def _converted(graph: _Graph, model: Any, prefix: str) -> str:
         held.name = renamed(held.name)
     graph.nodes.extend(made.graph.node)
     graph.constants.extend(made.graph.initializer)
-    return graph.add("Cast", renamed(made.graph.output[1].name), to=graph.onnx.TensorProto.DOUBLE)
+    return [renamed(each.name) for each in made.graph.output]

@@ -92,6 +92,9 @@ def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
     assert record["budget"] == 0.1
     assert "of 0.1" in record["statement"]
     assert record["groups"] == ["f", "m"]
+    women = [line for line in (place / "others.csv").read_text(encoding="utf-8").splitlines() if ",m," not in line]
+    (place / "women.csv").write_text("\n".join(women) + "\n", encoding="utf-8")
+    assert json.loads(run("evaluate", rule, str(place / "women.csv"), "--json").stdout)["groups"] == ["f", "m"]
     words = run("evaluate", rule, people)
     assert " ".join(words.stdout.split()).endswith("(600 people)")
 
@@ -185,3 +188,46 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
     said = run("fit", str(people), "--hide", "sex", "--guess", "paid", "--leakage", "1", "--out", str(tmp_path / "rule"))
     assert said.exit_code == 0
     assert "leave it out with --ignore name" in said.stderr
+
+
+def test_an_interrupted_fit_goes_on_with_its_classifiers(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And comes to the rule that it would have come to; the file of what was done goes in the end."""
+    from discreet.people import classifier
+
+    fitted: list[str] = []
+    honest, promised = classifier.calibrated, classifier.promised
+
+    def counted(*given: object, **more: object) -> object:
+        fitted.append("one")
+        return honest(*given, **more)  # type: ignore[arg-type]
+
+    def interrupted(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(classifier, "calibrated", counted)
+    monkeypatch.setattr(classifier, "promised", interrupted)
+    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path / "rule"))
+    assert run(*asked).exit_code == 130
+    assert [path.name for path in (tmp_path / "rule").iterdir()] == ["unfinished.npz"]
+    monkeypatch.setattr(classifier, "promised", promised)
+    said = run(*asked, "--json")
+    assert said.exit_code == 0, said.stderr
+    assert "going on with the classifiers" in said.stderr
+    assert len(fitted) == 2
+    assert not (tmp_path / "rule" / "unfinished.npz").exists()
+    again, whole = json.loads(said.stdout), json.loads((place / "said.json").read_text())
+    assert again["statement"] == whole["statement"]
+    assert again["people"]["table"] == whole["people"]["table"]
+
+
+def test_half_of_another_fit_is_not_gone_on_with_and_another_file_is_not_replaced(place: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "unfinished.npz", asked="another", entropy="0")
+    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path))
+    said = run(*asked)
+    assert said.exit_code == 0
+    assert "going on" not in said.stderr
+    (tmp_path / "unfinished.npz").write_text("mine", encoding="utf-8")
+    assert "is not half of a fit" in refused(*asked)
+    assert (tmp_path / "unfinished.npz").read_text(encoding="utf-8") == "mine"

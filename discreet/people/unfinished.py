@@ -1,0 +1,112 @@
+"""What an interrupted fit has done so far: fitted classifiers as ONNX graphs, in a file of arrays. Nothing in it is code.
+
+Fitting the two classifiers takes most of the time of a fit, and designing rules the rest. Each classifier is kept as soon as
+it is fitted, with its calibration, the cross-fitted probabilities and the state of the generator, so that the same command
+goes on from there. A graph says what the classifier says up to rounding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import secrets
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.people.folder import Column, feeds
+from discreet.people.graph import classifier_graph
+from discreet.people.probabilities import Calibrated
+from discreet.problems.errors import FileError
+from discreet.problems.files.writing import replacing
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.provenance import version_of
+
+NAME = "unfinished.npz"
+"""The file in the folder of the rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """A classifier that is a graph, in the place of the one that was fitted."""
+
+    graph: bytes
+    columns: tuple[Column, ...]
+
+    def predict_proba(self, table: Any) -> Array:
+        """Probabilities of the labels that it knows."""
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(self.graph, providers=["CPUExecutionProvider"])
+        return np.asarray(session.run(["said"], feeds(table, self.columns))[0])
+
+
+class Unfinished:
+    """The classifiers of one fit, kept in a file. `asked` says what was to be fitted, and to what."""
+
+    def __init__(self, path: Path, asked: dict[str, Any], overwrite: bool = False) -> None:
+        """Reads the file, if it is there and of the same fit. Raises FileError for a file that was not made here."""
+        self.path = path
+        told = {**asked, "versions": {name: version_of(name) for name in ("discreet", "scikit-learn")}}
+        self._asked = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+        self._held = {"asked": np.array(self._asked), "entropy": np.array(secrets.token_hex(16))}
+        if not path.exists() and not path.is_symlink():
+            return
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                held = {name: found[name] for name in found.files}
+            same = str(held["asked"]) == self._asked and str(held["entropy"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            if overwrite:
+                return
+            raise FileError(f"{path} is not half of a fit ({error}); choose another --out, or give --force") from None
+        self._held = held if same else self._held
+
+    @property
+    def random_state(self) -> Any:
+        """A generator of secret numbers, which an interrupted fit and the one that goes on have in common."""
+        return np.random.RandomState(np.random.MT19937(int(str(self._held["entropy"]), 16)))
+
+    @property
+    def begun(self) -> bool:
+        """Whether a classifier is kept."""
+        return len(self._held) > 2
+
+    def step(
+        self, name: str, rng: np.random.Generator, examples: Any, compute: Callable[[], tuple[Calibrated, Array]]
+    ) -> tuple[Calibrated, Array]:
+        """A calibrated classifier and the cross-fitted probabilities: those that are kept, or new ones, which then are."""
+        columns = Column.of(examples)
+        if f"{name}.p" in self._held:
+            kept, slope, offset, known, p, state = (self._held[f"{name}.{each}"] for each in _PARTS)
+            rng.bit_generator.state = json.loads(str(state))
+            model = Restored(kept.tobytes(), columns) if kept.size else None
+            return Calibrated(model, known, float(slope), offset), p
+        fitted, p = compute()
+        graph = b"" if fitted.model is None else classifier_graph(fitted, examples)
+        parts: tuple[Any, ...] = (np.frombuffer(graph, dtype=np.uint8), fitted.slope, fitted.offset, fitted.known, p)
+        parts = (*parts, json.dumps(rng.bit_generator.state))
+        self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_PARTS, parts, strict=True)}
+        self._write()
+        return fitted, p
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        held: dict[str, NDArray[Any]] = self._held
+        packed = io.BytesIO()
+        np.savez(packed, **held)  # type: ignore[arg-type]
+        with replacing(self.path, overwrite=True) as stream:
+            stream.write(packed.getvalue())
+
+    def done(self) -> None:
+        """The fit is finished: the file goes."""
+        self.path.unlink(missing_ok=True)
+
+
+_PARTS = ("graph", "slope", "offset", "known", "p", "rng")
