@@ -175,7 +175,7 @@ def _thresholds(people: Seen, constraint: str, tolerance: float) -> tuple[float,
         return optimizer.fit(people.p_y[:, 1:], people.truth, sensitive_features=people.group)
 
     seconds, found = _timed(fit)
-    return seconds, lambda others: found._pmf_predict(others.p_y[:, 1:], sensitive_features=others.group)
+    return seconds, lambda others: _probabilities(found._pmf_predict(others.p_y[:, 1:], sensitive_features=others.group))
 
 
 def _reduction(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
@@ -194,7 +194,13 @@ def _reduction(people: Seen, constraint: str, tolerance: float) -> tuple[float, 
             return reduction.fit(people.features, people.truth, sensitive_features=people.group)
 
     seconds, found = _timed(fit, 1)
-    return seconds, lambda others: np.asarray(found._pmf_predict(others.features))
+    return seconds, lambda others: _probabilities(found._pmf_predict(others.features))
+
+
+def _probabilities(columns: Any) -> np.ndarray:
+    """Without the negative zeros of a mixture whose weights are rounded."""
+    found = np.clip(np.asarray(columns, dtype=np.float64), 0.0, None)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 METHODS = (
@@ -202,5 +208,5 @@ METHODS = (
     Method("discreet", _discreet),
     Method("program of LinearPost", _program),
     Method("ThresholdOptimizer", _thresholds, aware=True, binary=True),
-    Method("ExponentiatedGradient", _reduction, aware=False, binary=True, splits=3),
+    Method("ExponentiatedGradient", _reduction, aware=False, binary=True, splits=1),
 )

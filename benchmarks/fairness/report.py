@@ -49,7 +49,7 @@ the tolerance, and in brackets those where it is so beyond doubt (95 %). Means o
 medians of processor time for the design alone, probabilities at hand, but ExponentiatedGradient and `discreet,
 promised` fit their classifiers too. `discreet, promised` is `ds.PrivateClassifier`, which keeps two fifths of
 the fitted people apart, and falls back to one guess for everybody where they are too few to show that the
-tolerance is kept. ExponentiatedGradient is tried on the first three splits of the census only."""
+tolerance is kept. ExponentiatedGradient is tried on the first split of the census only."""
 
 
 _FITTED = """- On the fitted law {better} of {count} answers err less than the certified least error at their leakage by
