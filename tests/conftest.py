@@ -11,8 +11,9 @@ No test cuts the power, so none has to wait for the disk, which takes seconds fo
 A process started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts. So the
 usual handler is installed again.
 
-Hypothesis has no deadline, since machines differ, and takes the same examples on every run; HYPOTHESIS_PROFILE=search looks
-for new ones, many more of them.
+Hypothesis has no deadline, since machines differ, and takes the same thirty examples of a law on every run;
+HYPOTHESIS_PROFILE=search looks for new ones, 2,000 of each. A law says how many only where its examples cost much, or
+nothing: a byte of a file.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 SHARING = ("test_docs.py", "test_html_report.py", "test_vendored_site.py")
 """Their tests share a process that is slow to start. An idle worker takes over another's last tests, so these come first."""
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.register_profile("repeatable", deadline=None, max_examples=30, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

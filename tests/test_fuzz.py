@@ -39,7 +39,6 @@ def load() -> Iterator[Load]:
 def test_garbage_is_taken_or_refused_in_words(load: Load, door: str) -> None:
     inputs = load("inputs")
 
-    @settings(max_examples=60)
     @given(st.randoms(use_true_random=False))
     def law(r: Random) -> None:
         words, action, refusals = inputs.made(door, r)

@@ -84,7 +84,6 @@ def tight(solution: Solution, gap: float = 1e-9) -> None:
 
 
 @given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
-@settings(max_examples=60, deadline=None)
 def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, log_multiplier: float) -> None:
     problem, multiplier = random_problem(seed), 10.0**log_multiplier
     outcomes = outcomes_of(problem)
@@ -103,7 +102,6 @@ def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, lo
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-4, 0.1, 0.5, 0.9]))
-@settings(max_examples=40, deadline=None)
 def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed: int, fraction: float) -> None:
     problem = random_problem(seed, fraction=fraction)
     assume(problem.budget > 0.0)
@@ -191,7 +189,6 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.3]))
-@settings(max_examples=40, deadline=None)
 def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed: int, fraction: float) -> None:
     problem = random_problem(seed, fraction=fraction)
     outcomes = outcomes_of(problem)
@@ -213,7 +210,6 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed
 
 
 @given(st.integers(0, 10**6), st.floats(-4.0, 4.0), st.floats(-3.0, 2.0))
-@settings(max_examples=40, deadline=None)
 def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: float) -> None:
     problem = random_problem(seed, fraction=0.3)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
@@ -228,7 +224,6 @@ def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: fl
 
 
 @given(st.integers(0, 10**6), st.floats(-9.0, 1.0))
-@settings(max_examples=40, deadline=None)
 def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
     problem = random_problem(seed)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
@@ -283,7 +278,6 @@ def test_tiny_budgets_are_certified(nats: float) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-8, 0.2, 0.95]))
-@settings(max_examples=40, deadline=None)
 def test_random_problems_are_certified(seed: int, fraction: float) -> None:
     tight(solve(random_problem(seed, fraction=fraction), SOLVER))
 

@@ -71,7 +71,6 @@ def assert_consistent(problem: Problem, point: Point) -> None:
         assert law.leakage_ceiling() <= problem.budget
 
 
-@settings(max_examples=60)
 @given(st.integers(2, 5), st.integers(2, 5), st.integers(50, 400), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
 def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     n: int, m: int, outcomes: int, seed: int, fraction: float
@@ -134,7 +133,6 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
         np.testing.assert_allclose(again.columns, found.columns[np.ix_(y, z)], atol=1e-6)
 
 
-@settings(max_examples=60)
 @given(st.integers(2, 4), st.integers(2, 4), st.integers(20, 200), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
 def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed: int, fraction: float) -> None:
     problem = random_problem(n, m, outcomes, seed, fraction)

@@ -48,7 +48,6 @@ def random_estimator(problem: Problem, seed: int) -> Array:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40)
 def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
     problem = random_problem(seed)
     for equations in (whitened_rows, rows_by_private_value):
@@ -67,7 +66,6 @@ def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40)
 def test_the_arrays_given_to_highs_evaluate_to_the_error_probability_the_column_sums_and_the_privacy_rows(seed: int) -> None:
     problem = random_problem(seed)
     lowered = Highs().lower(problem, Options())

@@ -7,7 +7,7 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
@@ -70,7 +70,6 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.Mo
 
 
 @given(st.integers(2, 5), st.integers(2, 5), st.integers(20, 120), st.integers(0, 10**6), st.floats(-9.0, -0.05))
-@settings(max_examples=60)
 def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, seed: int, decades: float) -> None:
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades)
     point, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.backends.tilt.cells import SHELLS, Scan, _visit, classified, shell_top
@@ -62,7 +62,6 @@ mosts = st.sampled_from([None, 0, 1, 20])
 
 
 @NUMBA
-@settings(max_examples=60)
 @given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds, screens, mosts)
 def test_compiled_and_numpy_decide_alike(
     shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
@@ -84,7 +83,6 @@ def test_kernels_are_compiled_once_for_tilts_in_any_order() -> None:
 
 
 @BOTH
-@settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
 def test_everything_is_listed_or_in_a_cell(
     compiled: bool,
@@ -112,7 +110,6 @@ def test_everything_is_listed_or_in_a_cell(
     assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
 
 
-@settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
 def test_cells_hold_the_outcomes_of_their_key(
     shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
@@ -131,7 +128,6 @@ def test_cells_hold_the_outcomes_of_their_key(
     np.testing.assert_allclose(cells.merge(stacked[:, summed]), found.columns[:, count:], rtol=1e-12, atol=0.0)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000]))
 def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> None:
     rng = np.random.default_rng(seed)
@@ -146,7 +142,6 @@ def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> N
     np.testing.assert_allclose(grouping.merge(rows), expected, rtol=1e-13)
 
 
-@settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
 def test_keys_say_best_second_and_shell(shape: tuple[int, int], count: int, seed: int, scale: float) -> None:
     n, m = shape
@@ -258,7 +253,6 @@ def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatc
         assert [label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)] == pays
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 2500))
 def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import lower_bound
 from strategies import budgets, estimators, problems
@@ -40,7 +40,6 @@ def _derived(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
     return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
     problem = data.draw(problems(budgets))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import discreet as ds
@@ -44,7 +44,6 @@ def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = Non
     return crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), columns)
 
 
-@settings(max_examples=40)
 @given(
     st.sampled_from(sorted(LINEAR)),
     st.integers(2, 5),

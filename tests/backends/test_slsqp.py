@@ -59,7 +59,6 @@ def own_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40)
 def test_objective_and_constraint_are_error_probability_and_leakage(seed: int) -> None:
     problem = random_problem(seed)
     assume(problem.budget > 1e-9)

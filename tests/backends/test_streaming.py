@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from block_cases import ADVERSARIAL, HARD, in_blocks, random_problem, watched
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.backends import run
@@ -69,7 +69,6 @@ def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
     assert max(again.lower, certificate.lower) <= min(again.upper, certificate.upper)
 
 
-@settings(max_examples=50)
 @given(
     st.sampled_from(["mixture", "dirichlet", "sparse"]),
     st.integers(1, 5),
@@ -95,7 +94,7 @@ def test_same_optimum_as_the_whole_problem(
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_outcomes(name: str) -> None:
     free = Problem.from_joint(ADVERSARIAL[name], math.inf)
-    for fraction in (0.0, 1e-9, 0.3, 0.9, 1.5, math.inf):
+    for fraction in (0.0, 1e-9, 0.3, 1.5, math.inf):
         problem = free.with_budget(math.inf if math.isinf(fraction) else fraction * free.bayes_leakage)
         streamed = solve(in_blocks(problem), gap=GAP, threads=1)
         assert_true(problem, streamed)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.backends.precision import Precision
@@ -113,7 +113,6 @@ def test_paper_single_is_certified(bins: int) -> None:
         assert solution.status is Status.CERTIFIED, (fraction, solution)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 6),

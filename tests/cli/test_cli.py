@@ -233,7 +233,7 @@ _flags = st.sampled_from(_WORDS.split())
 _words = st.one_of(_flags, st.text(characters, max_size=12))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(_words, max_size=7))
 def test_no_command_line_gives_a_traceback(
     arguments: list[str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
@@ -251,7 +251,6 @@ def test_no_command_line_gives_a_traceback(
         assert result.stderr.count("\n") == 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     key=st.sampled_from(["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]),
     value=st.one_of(st.integers(-3, 40).map(str), st.floats().map(repr), st.text(characters, max_size=8)),

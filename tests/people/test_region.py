@@ -82,8 +82,7 @@ def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[La
         yield inside * rates + (1.0 - inside) * region.rates, shares
 
 
-@pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("null", [True, False])
+@pytest.mark.parametrize(("null", "counted"), [(True, True), (False, False)])
 @pytest.mark.parametrize(("m", "n", "people"), [(2, 2, 400), (2, 4, 3000), (3, 2, 3000), (6, 3, 20000), (4, 3, 60)])
 def test_no_law_in_the_region_leaks_beyond_the_limits(m: int, n: int, people: int, null: bool, counted: bool) -> None:
     rng = np.random.default_rng([m, n, people, null, counted])

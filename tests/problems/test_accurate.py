@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import vectors
 
@@ -38,7 +38,6 @@ def test_dot_is_exact_to_twice_the_precision(both: Array) -> None:
     assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 400), st.floats(0.0, 60.0))
 def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed: int, count: int, decades: float) -> None:
     rng = np.random.default_rng(seed)
@@ -95,7 +94,6 @@ def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
     assert [_exact((high[k], low[k])) for k in range(2)] == [33 * Fraction(value)] * 2
 
 
-@settings(max_examples=50)
 @given(vectors(2))
 def test_sums_do_not_change_their_arguments(values: Array) -> None:
     before = values.copy()

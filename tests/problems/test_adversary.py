@@ -36,7 +36,6 @@ def best(masses: Array) -> float:
 
 
 @given(drawn_guess())
-@settings(max_examples=80)
 def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
     joint, estimator = drawn
     found = inference(joint, estimator)

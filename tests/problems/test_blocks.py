@@ -89,7 +89,6 @@ def test_an_exception_ends_the_pass_and_its_threads() -> None:
 # -- totals ----------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(problems(), st.integers(1, 4))
 def test_totals_are_those_of_the_problem(problem: Problem, size: int) -> None:
     found = block_problem(ArrayBlocks(problem.p_xz, problem.loss, size), problem.budget, threads=1)

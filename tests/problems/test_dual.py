@@ -8,7 +8,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from judging import lower_bound
@@ -31,7 +31,6 @@ def _small(budget: float) -> Problem:
     return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -47,7 +46,6 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.Da
     assert bound == -math.inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_weak_duality(data: st.DataObject) -> None:
     """With the budget set to an estimator's leakage, its error is at least every bound."""
@@ -63,7 +61,6 @@ def test_weak_duality(data: st.DataObject) -> None:
     assert bound == -math.inf or Fraction(bound) <= exactly.error_probability(problem, estimator, normalised=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> None:
     problem = data.draw(problems(_SMALL))

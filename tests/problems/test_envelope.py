@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import budgets, estimators, problems, tilts
 
@@ -48,7 +48,6 @@ def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
 
 
 @given(judged(), st.data())
-@settings(max_examples=80)
 def test_laws_of_envelopes(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
     """Every law is asked of every model, since to judge its estimators takes longer than all of them."""
     model, bounds = drawn

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -96,7 +96,6 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width: float, at: floa
         assert _true_law(free, verdict.answer, normals)[0] <= verdict.certificate.upper
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(-12.0, 0.0), st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, math.inf]))
 def test_brackets_of_rules_with_intervals_of_any_width(seed: int, exponent: float, budget: float) -> None:
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ import exactly
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
@@ -52,7 +52,6 @@ def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
     assert abs(problem.leakage(np.eye(2)[:, np.arange(12) % 2]) / exact - 1) < 1e-12
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_laws_of_leakage(data: st.DataObject) -> None:
     problem = data.draw(problems(math.inf))
@@ -90,7 +89,6 @@ def not_raised_by_processing(problem: Problem, estimator: Array, post: Array, me
     assert leakage(merged) <= whole + 1e-14
 
 
-@settings(max_examples=60)
 @given(joints(), st.randoms(use_true_random=False))
 def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: object) -> None:
     rng = np.random.default_rng(7)
@@ -181,7 +179,6 @@ def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
     assert fano_bound(0.0, 5, sharp=True) == 0.0
 
 
-@settings(max_examples=60)
 @given(st.integers(2, 5), st.integers(2, 4), st.integers(0, 10_000))
 def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> None:
     """No inference of X from Ŷ beats either bound, and the sharp bound is at least the plain one."""

@@ -10,7 +10,7 @@ from typing import Any
 import exactly
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog, minimize_scalar
 from strategies import anything, budgets, estimators, garbage, problems, tilts
@@ -60,7 +60,6 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
 # -- any input -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -74,7 +73,6 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
     assert verdict.multiplier >= 0.0
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> None:
     """Weak duality by `certify`: the lower bound from one estimator is compared with the error of another."""
@@ -89,7 +87,6 @@ def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> Non
     assert Fraction(verdict.certificate.lower) <= exactly.error_probability(problem, challenger, normalised=True)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
     problem = data.draw(problems(_POSITIVE))
@@ -100,7 +97,6 @@ def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
     assert with_them.lower >= without.lower or with_them.relative_gap <= 1e-9
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
     problem = data.draw(problems(_ROUND))
@@ -370,7 +366,6 @@ def test_arguments_are_not_changed() -> None:
     assert verdict.estimator.flags.writeable
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
     """The search for repairs is not trusted: with nonsense in its place every certificate is still true."""

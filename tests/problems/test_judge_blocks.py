@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from block_cases import in_blocks, watched
 from command import environment
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule, lower_bound
 from strategies import problems
@@ -74,14 +74,12 @@ def assert_proven(problem: Problem, verdict: Verdict[OutcomeRule]) -> None:
             assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
 
 
-@settings(max_examples=100)
 @given(problems(), SEEDS, MULTIPLIERS, st.booleans())
 def test_certificates_are_proofs_for_arbitrary_rules(problem: Problem, seed: int, multiplier: float, compiled: bool) -> None:
     verdict = certify_rule(in_blocks(problem, 2), rule_of(problem, seed), multiplier, threads=1, compiled=compiled)
     assert_proven(problem, verdict)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     n, m, seed = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 10**6))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from exactly import rational, rationals
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.problems.checks import are_masses
@@ -87,7 +87,6 @@ def exact_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     return np.asarray(rationals(loss) + rationals(tilt) @ rationals(p_xz))
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.integers(1, 6), st.integers(1, 6), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
     st.sampled_from([0.0, 1e-15, 1e-12, 1e-3]), st.sampled_from([0.0, 1e-8, 1.0, 1e6]),
@@ -100,7 +99,6 @@ def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apa
     assert_agree(compiled(a, loss, rule, tilt), plain(a, loss, rule, tilt))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 4), st.integers(2, 4), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
     st.integers(0, 10**6),
@@ -124,7 +122,6 @@ def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kin
         assert not every.places.size
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.sampled_from([0.0, 1e-15, 1e-3])
 )
@@ -147,7 +144,6 @@ def test_doubt_covers_the_loss_of_labels(n: int, m: int, kind: str, seed: int, a
         assert np.all(difference <= own * rational(2.0**-86))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.floats(0.0, 1.0),
     st.sampled_from([0.0, 1e-9, 1.0, 1e6]),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.problems.blocks import BlockProblem, Blocks, in_order
@@ -90,7 +90,6 @@ def test_both_versions_generate_the_same(name: str) -> None:
             assert_close(right[:, :-1], left[:, :-1], 5e-13)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
     sensors, bins = data.draw(st.integers(1, 12)), data.draw(st.integers(2, 5))
@@ -99,7 +98,6 @@ def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
     np.testing.assert_array_equal(rows, count_vectors(sensors, bins - 1))
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_windows_hold_all_outcomes_with_mass(data: st.DataObject) -> None:
     """The mass that windows leave out is under the limit of the theorem, for every law."""

@@ -7,7 +7,7 @@ import math
 import exactly
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
@@ -33,7 +33,6 @@ def _assert_stochastic(estimator: Array) -> None:
     assert np.abs(estimator.sum(axis=0) - 1.0).max() <= (estimator.shape[0] + 1) * 2.0**-52
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
     problem = data.draw(problems(_POSITIVE))
@@ -45,7 +44,6 @@ def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
     assert 0.0 <= repaired.share <= 1.0
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
     problem = data.draw(problems(0.0))
@@ -57,7 +55,6 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
         assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
     problem = data.draw(problems(1.0))
@@ -70,7 +67,6 @@ def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
     assert _repaired(problem.with_budget(math.inf), own).share == 0.0
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_law_and_error_belong_to_the_estimator(data: st.DataObject) -> None:
     problem = data.draw(problems())

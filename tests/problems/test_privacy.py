@@ -9,7 +9,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
 from strategies import estimators, garbage, problems, tilts
@@ -139,7 +139,6 @@ def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None
 # -- laws ----------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -> None:
     problem = data.draw(problems(0.0))
@@ -151,14 +150,12 @@ def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -
     assert within == 0 or exactly.distance(problem, verdict.estimator) <= within
 
 
-@settings(max_examples=60, deadline=None)
 @given(problems(0.0, outcomes=4), st.sampled_from(["tilt", "highs"]))
 def test_solutions_hold_the_optimum_of_what_they_are_about(problem: Problem, backend: str) -> None:
     if ds.solve(problem, backend).certificate is not None:  # masses of 5e-324 are too much for some
         solved(problem, backend)
 
 
-@settings(max_examples=40, deadline=None)
 @given(problems(0.0, outcomes=4), st.floats(1e-12, 1.0), st.floats(1e-12, 1.0))
 def test_less_private_estimators_err_no_more(problem: Problem, one: float, other: float) -> None:
     near, far = sorted((one, other))

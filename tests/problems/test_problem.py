@@ -9,7 +9,7 @@ from typing import Any
 import exactly
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
@@ -163,7 +163,6 @@ def test_problems_cannot_be_changed() -> None:
         problem.name = "other"  # type: ignore[misc]
 
 
-@settings(max_examples=80)
 @given(problems(), st.floats(-9e-10, 9e-10))
 def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
     """Scaling twice is scaling once, also for totals near one."""
@@ -195,7 +194,6 @@ def test_repr_names_the_problem() -> None:
 # -- derived numbers -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_joint_gives_zero_one_loss(data: st.DataObject) -> None:
     joint = data.draw(joints())
@@ -229,7 +227,6 @@ def test_general_loss_matrices() -> None:
     assert problem.loss[2, 1] == pytest.approx(0.25 * joint[:, 0, 1].sum() + 0.5 * joint[:, 1, 1].sum())
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
     problem = data.draw(problems(math.inf))
@@ -245,7 +242,6 @@ def test_ties_of_the_bayes_rule_go_to_the_first_guess() -> None:
     np.testing.assert_array_equal(problem.bayes_estimator, [[1, 0], [0, 1]])
 
 
-@settings(max_examples=60)
 @given(problems(0.1))
 def test_phi_is_centred_both_ways(problem: Problem) -> None:
     assert np.abs(problem.phi.sum(axis=1)).max() < 1e-13

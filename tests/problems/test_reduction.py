@@ -7,7 +7,7 @@ import math
 import exactly
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
@@ -18,7 +18,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None:
     problem = data.draw(problems(0.1))
@@ -32,7 +31,6 @@ def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None
     assert small.leakage(estimator) == pytest.approx(large.leakage(full), rel=1e-6, abs=1e-24)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
     joint = data.draw(joints())
@@ -48,7 +46,6 @@ def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
         assert abs(exactly.leakage(problem, full) - exactly.leakage(reduced.problem, estimator)) < 1e-100
 
 
-@settings(max_examples=40)
 @given(st.data(), st.integers(1, 4))
 def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> None:
     joint = data.draw(joints())

@@ -42,7 +42,6 @@ def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
     return ArrayBlocks(problem.p_xz, problem.loss, size)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> None:
     problem = data.draw(problems())

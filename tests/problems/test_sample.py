@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.problems.blocks import ArrayBlocks, Chunk
@@ -27,7 +27,6 @@ def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> list[Array]:
     return found
 
 
-@settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(1, 900), st.integers(0, 10**6), st.booleans(), st.integers(1, 400))
 def test_draws_are_systematic(shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int) -> None:
     n, m = shape

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
@@ -62,7 +62,6 @@ def test_counts_of_the_paper_equal_enumeration_to_1e_13(count):
         np.testing.assert_allclose(joint[j, i], wanted, rtol=1e-13, atol=0.0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 5),
     st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4).filter(lambda p: sum(p) > 1e-3),
@@ -189,7 +188,6 @@ def test_discrete_laws_use_half_open_bins():
     np.testing.assert_allclose(masses, [pmf[0], pmf[1:3].sum(), pmf[3:].sum(), stats.poisson(3.0).sf(5)], rtol=1e-13)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.floats(-50.0, 50.0), min_size=1, max_size=8, unique=True),
     st.floats(-5.0, 5.0),

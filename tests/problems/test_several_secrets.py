@@ -13,7 +13,7 @@ import exactly
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import estimators, finite_tilts, joints
 
@@ -193,7 +193,6 @@ def secrets(draw: Any) -> Problem:
     return several(*(kinds[each] for each in which), loss=loss)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), secrets())
 def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
     """With budgets set to what one estimator leaks, no duals prove that it errs more; and no ceiling is too low."""
@@ -221,7 +220,6 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
             assert parts == pytest.approx(judged.gap, rel=1e-6, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data(), secrets())
 def test_leakages_are_exact_and_duals_feasible(data: st.DataObject, problem: Problem) -> None:
     estimator = normalise(data.draw(estimators((problem.m, problem.N))))

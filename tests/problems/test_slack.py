@@ -10,7 +10,7 @@ import exactly
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
 
@@ -111,7 +111,6 @@ def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
     assert replace(few, outcomes=1 << 40).drawn_share() >= 0.5 * (1.0 + 2.0**-13)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0, 3, 40, 60, 100]), st.sampled_from([math.inf, 1e-3]))
 def test_losses_near_the_smallest_number(seed: int, exponent: int, budget: float) -> None:
     rng = np.random.default_rng(seed)
@@ -222,7 +221,6 @@ def test_more_guesses_than_short_integers_count() -> None:
 # -- equivocation ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0))
 def test_a_leakage_within_the_budget_keeps_the_equivocation(seed: int, n: int, share: float) -> None:
     p_x = np.random.default_rng(seed).dirichlet(np.full(n, 0.3))

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
@@ -51,7 +51,6 @@ CATEGORIES = Figure(
 
 
 @given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=8), st.booleans(), st.booleans())
-@settings(max_examples=200)
 def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values: list[float], log: bool, padded: bool) -> None:
     low, high = ends = extent(values, log, padded=padded)
     assert low < high

@@ -58,7 +58,6 @@ def studies(draw: st.DrawFn) -> list[Measurement]:
 
 
 @given(studies())
-@settings(max_examples=60)
 def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(rows: list[Measurement]) -> None:
     found = trials(rows)
     for profile in (*performance_profiles(found), *data_profiles(found)):
@@ -93,7 +92,6 @@ def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic
 
 
 @given(st.lists(TIMES, min_size=3, max_size=6), st.floats(0.5, 3.0))
-@settings(max_examples=40)
 def test_an_exact_power_is_found_again(noise: list[float], exponent: float) -> None:
     sizes = tuple(float(4**k) for k in range(1, 1 + len(noise)))
     fit = fit_exponent(Series("a", (1.0, *sizes), (1.0, *(3.0 * size**exponent for size in sizes))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import characters
 
@@ -173,7 +173,6 @@ def test_what_a_problem_refuses_names_the_instance(old: str, new: str, said: str
         cells_of(parse_study(text, "small.toml"))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(characters, max_size=40), st.integers(0, len(GOOD)))
 def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
     text = GOOD[:place] + junk + GOOD[place:]
