@@ -13,7 +13,7 @@ from random import Random
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds

@@ -10,18 +10,17 @@ but the first three in ten must not leak at all. What *false* means is said in `
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import math
 import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from campaigns.batches import checked
+from campaigns.report import as_csv
 from large.machine import described
 
 import discreet as ds
@@ -135,17 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines.append(asked_of(measure, asked.seed, range(each)))
         print(lines[-1], flush=True)
         stem = Path(asked.out)
-        replace_file(stem.with_name(f"{stem.name}.csv"), _csv(lines))
+        replace_file(stem.with_name(f"{stem.name}.csv"), as_csv(Line, lines))
         replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, asked.seed))
     return 1 if any(line.false for line in lines) else 0
-
-
-def _csv(lines: Sequence[Line]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Line.__dataclass_fields__)
-    writer.writerows(asdict(line).values() for line in lines)
-    return text.getvalue()
 
 
 def _page(lines: Sequence[Line], seed: int) -> str:

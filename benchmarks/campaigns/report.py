@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from campaigns import instances
 from campaigns.batches import Asked, Row
@@ -22,7 +23,7 @@ from discreet.backends.solution import Status
 from discreet.reports.outputs import replace_file
 from discreet.reports.wording import scientific
 
-__all__ = ["Run", "write"]
+__all__ = ["Run", "as_csv", "write"]
 
 _WIDE = 1e-8
 _LISTED = 20  # problems of a sort that the page names; the others are in the scratch folder
@@ -102,14 +103,15 @@ def write(stem: Path, rows: Sequence[Row], run: Run) -> None:
         groups.setdefault((row.backend, row.kind), []).append(row)
     lines = [Line.of(*key, found) for key, found in groups.items()]
     stem.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(lines))
+    replace_file(stem.with_name(f"{stem.name}.csv"), as_csv(Line, lines))
     replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, rows, run))
 
 
-def _csv(lines: Sequence[Line]) -> str:
+def as_csv(kind: Any, lines: Sequence[Any]) -> str:
+    """A table of dataclasses of a kind, with a head."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Line.__dataclass_fields__)
+    writer.writerow(kind.__dataclass_fields__)
     writer.writerows(asdict(line).values() for line in lines)
     return text.getvalue()
 

@@ -40,12 +40,9 @@ from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.constraint import is_plain
 from discreet.problems.errors import Absent
-from discreet.problems.measures.chi_square import ChiSquare
-from discreet.problems.measures.conditional import ConditionalMutualInformation
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
+from discreet.problems.measures.measure import Cone, Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, OTHERS
-from discreet.problems.measures.sibson import Sibson
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -203,17 +200,17 @@ def _leakage(part: Part, laws: list[_Law], constraints: _Links, solver: str) -> 
             constraints["guesses"] = added <= level / unit
             return None
         return cp.sum(added) + (1.0 - level / unit)
-    if isinstance(measure, MutualInformation | ConditionalMutualInformation):
+    if measure.cone is Cone.ENTROPY and measure.scope is Scope.TOTAL:
         scale = level ** _FORMS[solver][1]
         joints = [each.independent / scale + (root / scale) * each.deviation for each in laws]
         divergences = [cp.kl_div(u, each.independent / scale) for u, each in zip(joints, laws, strict=True)]
         return sum(cp.sum(each) for each in divergences) * (scale / level)
     m, n = law.deviation.shape
-    if isinstance(measure, ChiSquare):
+    if measure.cone is Cone.QUADRATIC:
         return sum(cp.quad_over_lin(law.deviation[i] / np.sqrt(law.prior), law.mass[i, 0]) for i in range(m))
-    if isinstance(measure, Sibson):
+    if measure.cone is Cone.POWER:
         joint = law.independent + root * law.deviation
-        order, norms, powers = 1.0 / measure.alpha, cp.Variable(m), cp.Variable((m, n))
+        order, norms, powers = 1.0 / measure.order, cp.Variable(m), cp.Variable((m, n))
         constraints["norms"] = cp.sum(powers, axis=1) == norms
         for i in range(m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
             weighted = cp.multiply(joint[i], law.prior ** (order - 1.0))

@@ -48,7 +48,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
 from discreet.problems.constraint import Term, entropy
 from discreet.problems.errors import BackendError, Interrupted
-from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.measure import Cone, Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
@@ -169,6 +169,12 @@ class Part:
     def linear(self) -> bool:
         """Whether the measure is linear in the law of (X, Ŷ)."""
         return any(self._rows(group) for group in self.groups)
+
+    @property
+    def cone(self) -> Cone:
+        """That of a measure which is not linear."""
+        assert self.measure.cone is not None
+        return self.measure.cone
 
     @property
     def root(self) -> float:

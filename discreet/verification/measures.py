@@ -74,6 +74,8 @@ def measure_of(text: str) -> Measure:
     """The measure that a text names, with its parameters; ValueError if there is none."""
     name, _, rest = text.partition(":")
     key, _, value = rest.partition("=")
+    known = ", ".join(sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"]))
+    unknown = ValueError(f"{text[:80]!r} names no measure; give one of {known}")
     try:
         if name in _PLAIN and not rest:
             return Measure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
@@ -87,9 +89,8 @@ def measure_of(text: str) -> Measure:
             if gains and gains[0] and len({*map(len, gains)}) == 1 and min(map(min, gains)) >= 0:
                 return _of_gains(text, gains)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        pass
-    known = ", ".join(sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"]))
-    raise ValueError(f"{text[:80]!r} names no measure; give one of {known}")
+        raise unknown from None
+    raise unknown
 
 
 # -- what a law leaks ----------------------------------------------------------------------------------------------------

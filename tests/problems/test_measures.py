@@ -20,8 +20,8 @@ from discreet.problems.judge import certify
 from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of
-from discreet.problems.measures.measure import remainder
-from discreet.problems.measures.registry import LINEAR, MEASURES
+from discreet.problems.measures.measure import Cone, remainder
+from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
@@ -391,6 +391,28 @@ def test_the_curvature_of_smooth_measures_is_the_second_derivative(name: str) ->
         step = 1e-3
         values = [float(measure.excess(x + shift * along, p_x)[0]) for shift in (-step, 0.0, step)]
         assert found == pytest.approx((values[0] - 2.0 * values[1] + values[2]) / step**2, rel=1e-4)
+
+
+CONES = {
+    Cone.ENTROPY: lambda u, w, p_x, order: (u * np.log(u / w)).sum(),
+    Cone.QUADRATIC: lambda u, w, p_x, order: ((u - w) ** 2 / w).sum(),
+    Cone.POWER: lambda u, w, p_x, order: (p_x ** (1.0 - order) * u**order).sum() ** (1.0 / order) - u.sum(),
+}
+
+
+@pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])
+def test_a_measure_is_made_of_pieces_or_of_a_cone(name: str) -> None:
+    """Whose values are g."""
+    measure, rng = measure_of(name), np.random.default_rng(1)
+    p_x, u = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4)) * 0.3
+    if measure.cone is None:
+        assert measure.name in LINEAR
+        return
+    assert measure.pieces(p_x, 1.0) is None
+    order = measure.order if measure.cone is Cone.POWER else math.nan
+    w = p_x * u.sum()
+    found = u.sum() * measure.excess((u / w - 1.0)[None, :], p_x)[0]
+    assert found == pytest.approx(CONES[measure.cone](u, w, p_x, order), rel=1e-12)
 
 
 def test_linear_measures_have_no_curvature() -> None:

@@ -25,7 +25,9 @@ the large η multiplies no rounding error of the tilts.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -161,6 +163,47 @@ class _Point:
     price_gradient: float
 
 
+class _DualPoint(Protocol):
+    """Where a concave dual function is known: changes from a start, value and gradient."""
+
+    @property
+    def change(self) -> Array: ...
+    @property
+    def price_change(self) -> Any: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> Array: ...
+    @property
+    def price_gradient(self) -> Any: ...
+
+
+_Where = TypeVar("_Where", bound=_DualPoint)
+
+
+def damped(
+    at: Callable[[Array, Any], _Where], here: _Where, direction: Array, price: Any, slope: float, noise: float
+) -> tuple[_Where, float]:
+    """The point after a Newton step, damped until the dual rises, and the gain predicted; `here` and 0 if none does.
+
+    slope is that of the dual along (direction, price). Differences of its value below the noise are rounding, where the
+    gradient still counts.
+    """
+    if not slope > 0.0:
+        return here, 0.0
+    share = 1.0
+    for _ in range(30):
+        trial = at(here.change + share * direction, here.price_change + share * price)
+        slope_there = float((trial.gradient * direction).sum() + np.dot(trial.price_gradient, price))
+        risen = trial.value >= here.value + 1e-4 * share * slope
+        accept = risen if slope > noise else abs(slope_there) <= 0.5 * slope
+        if np.isfinite(trial.value) and accept:
+            return trial, 0.5 * slope
+        secant = slope / (slope - slope_there) if slope_there < 0.0 else 0.5
+        share *= min(max(secant, 0.1), 0.5)
+    return here, 0.0
+
+
 class ProximalSweep:
     """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it stands."""
 
@@ -179,24 +222,8 @@ class ProximalSweep:
 
         Returns 0 when no step improves: rounding is reached.
         """
-        direction, price, slope = self._direction()
-        if not slope > 0.0:
-            return 0.0
-        here, noise = self.point, Precision.contradicted * self._scale  # smaller differences of the dual are rounding
-        share = 1.0
-        for _ in range(30):
-            trial = self._at(here.change + share * direction, here.price_change + share * price)
-            slope_there = float((trial.gradient * direction).sum()) + trial.price_gradient * price
-            if slope <= noise:  # the value is all rounding; the gradient still counts
-                accept = abs(slope_there) <= 0.5 * slope
-            else:
-                accept = trial.value >= here.value + 1e-4 * share * slope
-            if np.isfinite(trial.value) and accept:
-                self.point = trial
-                return 0.5 * slope
-            secant = slope / (slope - slope_there) if slope_there < 0.0 else 0.5
-            share *= min(max(secant, 0.1), 0.5)
-        return 0.0
+        self.point, gain = damped(self._at, self.point, *self._direction(), Precision.contradicted * self._scale)
+        return gain
 
     def _at(self, change: Array, price_change: float) -> _Point:
         """The point at these changes from the sweep's start, kept apart from it: η multiplies them."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, TiltedLaw, tilted_law
-from discreet.backends.blahut_arimoto.proximal import Pace, solve_scaled
+from discreet.backends.blahut_arimoto.proximal import Pace, damped, solve_scaled
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
@@ -273,20 +273,8 @@ class Sweep:
 
     def _step(self) -> float:
         """One damped Newton step; the gain that it predicted, 0 when no step improves."""
-        direction, price, slope = self._direction()
-        if not slope > 0.0:
-            return 0.0
-        here, noise, share = self.point, Precision.contradicted * self._scale, 1.0
-        for _ in range(30):
-            trial = self._at(here.change + share * direction, here.price_change + share * price)
-            slope_there = float((trial.gradient * direction).sum() + trial.price_gradient @ price)
-            accept = abs(slope_there) <= 0.5 * slope if slope <= noise else trial.value >= here.value + 1e-4 * share * slope
-            if np.isfinite(trial.value) and accept:
-                self.point = trial
-                return 0.5 * slope
-            secant = slope / (slope - slope_there) if slope_there < 0.0 else 0.5
-            share *= min(max(secant, 0.1), 0.5)
-        return 0.0
+        self.point, gain = damped(self._at, self.point, *self._direction(), Precision.contradicted * self._scale)
+        return gain
 
     def _at(self, change: Array, price_change: Array) -> _Point:
         secrets, eta = self._secrets, self._eta

@@ -27,9 +27,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Group, Lowered, Part, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.measures.sibson import Sibson
+from discreet.problems.measures.measure import Cone, Scope
+from discreet.problems.measures.registry import linear_or_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -52,7 +51,7 @@ class Clarabel(Unlifted):
         libraries=("clarabel",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "sibson", "pointwise-information", "conditional-mutual-information"},
+        measures=linear_or_of(*Cone),
         several=True,
     )
     _share = ShareOfGap(Precision.cone, 1e-14)
@@ -156,7 +155,7 @@ def _matrix(rows: list[_Sum], columns: int) -> csc_array:
 
 def _add_cones(program: Program, part: Part, found: _Cones) -> None:
     """The cones of a measure that is not linear; Σ of what it returns for every guess is leakage/B, at most 1."""
-    each = {"chi-square": _quadratic, "sibson": _powers}.get(part.measure.name, _exponential)
+    each = {Cone.QUADRATIC: _quadratic, Cone.POWER: _powers, Cone.ENTROPY: _exponential}[part.cone]
     leaks = list[tuple[int, _Sum]]()
     for _, deviation, guess, _, group in program.places(part):
         leaks.append((guess, each(part, group, deviation.tolist(), guess, found)))
@@ -204,8 +203,7 @@ def _powers(part: Part, group: Group, deviation: list[int], guess: int, found: _
     """
     import clarabel
 
-    assert isinstance(part.measure, Sibson)
-    order, extra, root = 1.0 / part.measure.alpha, [found.new() for _ in deviation], part.root
+    order, extra, root = 1.0 / part.measure.order, [found.new() for _ in deviation], part.root
     norm = ([guess, *extra], [1.0 / root, *[1.0] * len(extra)])
     for place, e, prior in zip(deviation, extra, group.prior.tolist(), strict=True):
         weight = prior ** (order - 1.0)

@@ -26,9 +26,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import LinearProgram, Lowered, Part, Program, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.measures.sibson import Sibson
+from discreet.problems.measures.measure import Cone, Scope
+from discreet.problems.measures.registry import linear_or_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -51,7 +50,7 @@ class Ipopt(Unlifted):
         libraries=("casadi",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "sibson", "pointwise-information", "conditional-mutual-information"},
+        measures=linear_or_of(*Cone),
         several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
@@ -137,7 +136,8 @@ def _functions(
 
 def _leakage(program: Program, part: Part, law: casadi.SX) -> list[casadi.SX]:
     """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i for each guess."""
-    each, start = {"chi-square": _quadratic, "sibson": _norm}.get(part.measure.name, _divergence), program.sizes[0]
+    each = {Cone.QUADRATIC: _quadratic, Cone.POWER: _norm, Cone.ENTROPY: _divergence}[part.cone]
+    start = program.sizes[0]
     found, guesses = list[Any](), list[Any]()
     for _, places, guess, _, group in program.places(part):
         guesses.append(law[int(guess - start)])
@@ -166,7 +166,6 @@ def _norm(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> ca
     """s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
     import casadi
 
-    assert isinstance(part.measure, Sibson)
-    alpha, x = part.measure.alpha, deviation / (casadi.DM(prior) * mass)
+    alpha, x = part.measure.order, deviation / (casadi.DM(prior) * mass)
     above = (1.0 + x) * casadi.expm1((alpha - 1.0) * casadi.log1p(x)) - (alpha - 1.0) * x
     return mass * casadi.expm1(casadi.log1p(casadi.dot(casadi.DM(prior), above)) / alpha) / part.level

@@ -29,8 +29,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regim
 from discreet.backends.lowering import Group, Lowered, Part, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
+from discreet.problems.measures.measure import Cone, Scope
+from discreet.problems.measures.registry import linear_or_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -54,7 +54,7 @@ class Qics(Unlifted):
         libraries=("qics",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "pointwise-information", "conditional-mutual-information"},
+        measures=linear_or_of(Cone.ENTROPY, Cone.QUADRATIC),
         several=True,
     )
     _share = ShareOfGap(Precision.step, 1e-13)
@@ -164,7 +164,8 @@ class _Cones:
         """Its cones, and then its budget."""
         import qics
 
-        each = self._pieces if part.linear else self._quadratic if part.measure.name == "chi-square" else self._entropy
+        smooth = {Cone.QUADRATIC: self._quadratic, Cone.ENTROPY: self._entropy}
+        each = self._pieces if part.linear else smooth[part.cone]
         m = self.program.problem.m
         own = [[place for k, group in enumerate(part.groups) for place in each(part, i, k, group)] for i in range(m)]
         bounded = part.bounded(own)

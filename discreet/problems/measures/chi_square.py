@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.problems.measures.measure import Measure, ends
+from discreet.problems.measures.measure import Cone, Measure, ends
 from discreet.problems.measures.water import water_level
 from discreet.problems.numerics.double_double import Array
 
@@ -27,14 +27,10 @@ class ChiSquare(Measure):
     name = "chi-square"
     unit = ""
     citation = "H. Wang et al., Privacy with Estimation Guarantees, IEEE Transactions on Information Theory 65 (2019)"
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """Σ_j π_j x_j²."""
-        _, x = ends(x, np.zeros_like(x), p_x)
-        return np.asarray((x * x) @ p_x)
+    cone = Cone.QUADRATIC
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the end of each entry that is further from 0."""
+        """Σ_j π_j x_j², from the end of each entry that is further from 0."""
         low, high = ends(x, reach, p_x)
         return np.asarray(np.maximum(low * low, high * high) @ p_x)
 

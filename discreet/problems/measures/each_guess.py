@@ -17,9 +17,9 @@ from typing import final
 
 import numpy as np
 
-from discreet.problems.measures.maximal_leakage import MaximalLeakage, peak
+from discreet.problems.measures.maximal_leakage import LargestRatio, peak
 from discreet.problems.measures.measure import Measure, Scope, ends
-from discreet.problems.measures.mutual_information import MutualInformation
+from discreet.problems.measures.mutual_information import Divergence
 from discreet.problems.measures.mutual_information import support_ceiling as log_mean_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -27,29 +27,12 @@ from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 @final
 @dataclass(frozen=True)
-class MaxLift(Measure):
+class MaxLift(LargestRatio):
     """max_ij log(p(x_j given ŷ_i)/π_j) ≤ budget."""
 
     name = "max-lift"
     citation = "S. Saeidian, G. Cervia, T. J. Oechtering, M. Skoglund, Pointwise Maximal Leakage, IEEE TIT 69 (2023)"
     scope = Scope.POSTERIOR
-
-    @property
-    def growth(self) -> float:
-        """x_j ≤ e^ε − 1."""
-        return 1.0
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max_j x_j."""
-        return MaximalLeakage().excess(x, p_x)
-
-    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the largest each entry may be."""
-        return MaximalLeakage().excess_ceiling(x, reach, p_x)
-
-    def slope(self, x: Array, p_x: Array) -> Array:
-        """e_j/π_j − 1."""
-        return peak(x, p_x) - 1.0
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − (1 + B) s."""
@@ -71,17 +54,13 @@ class LocalDifferentialPrivacy(Measure):
     citation = "J. C. Duchi, M. I. Jordan, M. J. Wainwright, Local Privacy and Statistical Minimax Rates, FOCS 2013"
     scope = Scope.POSTERIOR
 
-    @property
-    def growth(self) -> float:
-        """r_j/r_k − 1 ≤ e^ε − 1."""
-        return 1.0
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max r / min r − 1; inf where a guess excludes a private value. Not convex, but its level sets are."""
-        return self.excess_ceiling(x, np.zeros_like(x), p_x)
+    growth = 1.0
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the ends of the largest and the least entry."""
+        """max r / min r − 1, from the ends of the largest and the least entry; inf where a guess excludes a private value.
+
+        It is not convex, but its level sets are.
+        """
         low, high = ends(x, reach, p_x)
         largest, least = np.maximum(high.max(axis=1), 0.0), np.minimum(low.min(axis=1), 0.0)
         some = least > -1.0 + 4.0 * UNIT  # else no digit of r is known
@@ -111,28 +90,16 @@ class LocalDifferentialPrivacy(Measure):
 
 @final
 @dataclass(frozen=True)
-class PointwiseInformation(Measure):
+class PointwiseInformation(Divergence):
     """max_i KL(p(x given ŷ_i) ‖ p(x)) ≤ budget."""
 
     name = "pointwise-information"
     citation = "M. R. DeWeese, M. Meister, How to measure the information gained from one symbol, Network 10 (1999)"
     scope = Scope.POSTERIOR
 
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """Σ_j π_j φ(1 + x_j)."""
-        return MutualInformation().excess(x, p_x)
-
-    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the larger term of both ends of each entry."""
-        return MutualInformation().excess_ceiling(x, reach, p_x)
-
     def slope(self, x: Array, p_x: Array) -> Array:
         """log r − KL, which is 0 at u."""
-        return MutualInformation().slope(x, p_x) - self.excess(x, p_x)[:, None]
-
-    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
-        """π_j / r_j."""
-        return MutualInformation().curvature(x, p_x)
+        return super().slope(x, p_x) - self.excess(x, p_x)[:, None]
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """max {t·q : KL(q ‖ π) ≤ B} = min_ν ν log Σ π e^{t/ν} + ν B; any ν gives an upper bound."""
@@ -168,12 +135,8 @@ class ParityDifference(Measure):
     citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
     scope = Scope.SHARE
 
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max_j x_j − min_j x_j."""
-        return self.excess_ceiling(x, np.zeros_like(x), p_x)
-
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the ends of the largest and the least entry."""
+        """max_j x_j − min_j x_j, from the ends of the largest and the least entry."""
         low, high = ends(x, reach, p_x)
         return np.asarray(np.maximum(high.max(axis=1), 0.0) - np.minimum(low.min(axis=1), 0.0))
 

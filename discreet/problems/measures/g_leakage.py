@@ -11,6 +11,7 @@ of its rows prove a κ, so a linear program may propose them. For guesses of X i
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -25,16 +26,48 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
+class BestAction(Measure):
+    """g(u) = max_w (R u)_w for `rows` R, of which one is 0, against e^ε − 1."""
+
+    growth = 1.0
+    separates = False
+
+    @abstractmethod
+    def rows(self, p_x: Array) -> Array:
+        """What actions gain, less what the best action before the guess gains, over its prior gain [actions, n]."""
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The rows."""
+        return (self.rows(p_x),)
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_w R_w·(π (1 + x))."""
+        rows, x = self.rows(p_x), ends(x, np.zeros_like(x), p_x)[1]
+        return np.asarray(np.maximum(rows @ p_x + (x * p_x) @ rows.T, 0.0).max(axis=1))
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Each term from the end at which it is larger, with its rounding."""
+        rows, (low, high) = self.rows(p_x), ends(x, reach, p_x)
+        up, down = np.maximum(rows, 0.0) * p_x, np.minimum(rows, 0.0) * p_x
+        value = rows @ p_x + high @ up.T + low @ down.T
+        size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
+        return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """The row of the best action."""
+        rows = self.rows(p_x)
+        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
+
+
 @final
 @dataclass(frozen=True)
-class GLeakage(Measure):
+class GLeakage(BestAction):
     """log of the factor by which the best expected gain grows ≤ budget; gain [actions, n] ≥ 0, up to a factor."""
 
     gain: tuple[tuple[float, ...], ...]
 
     name = "g-leakage"
     citation = "M. S. Alvim et al., Measuring Information Leakage Using Generalized Gain Functions, CSF 2012"
-    separates = False
 
     def __init__(self, gain: Any) -> None:
         """Raises InputError for anything but a matrix of numbers ≥ 0, a private value in each column."""
@@ -48,11 +81,6 @@ class GLeakage(Measure):
 
     def __str__(self) -> str:
         return f"g-leakage:gain={json.dumps(self.gain)}"
-
-    @property
-    def growth(self) -> float:
-        """Σ_i g(u_i) ≤ e^ε − 1."""
-        return 1.0
 
     def on(self, values: NDArray[np.intp], n: int) -> Measure:
         """The columns of these values."""
@@ -69,23 +97,6 @@ class GLeakage(Measure):
         matrix = np.array(self.gain)
         prior = matrix @ p_x
         return np.asarray((matrix - matrix[prior.argmax()]) / prior.max())
-
-    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
-        """The rows."""
-        return (self.rows(p_x),)
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max_w (G_w − G_w*)·(π (1 + x))."""
-        return _gained(self.rows(p_x), x, p_x)
-
-    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """Each term from the end at which it is larger, with its rounding."""
-        return _gained_ceiling(self.rows(p_x), x, reach, p_x)
-
-    def slope(self, x: Array, p_x: Array) -> Array:
-        """The row of the best action."""
-        rows = self.rows(p_x)
-        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """max_j (t_j − μ Σ_w λ_w (G_w − G_w*)_j), for the weights λ of a linear program for each guess."""
@@ -114,17 +125,11 @@ class GLeakage(Measure):
 
 @final
 @dataclass(frozen=True)
-class MinEntropyLeakage(Measure):
+class MinEntropyLeakage(BestAction):
     """log of the factor by which the probability of guessing X grows ≤ budget (Bayes vulnerability)."""
 
     name = "min-entropy-leakage"
     citation = "G. Smith, On the Foundations of Quantitative Information Flow, FOSSACS 2009"
-    separates = False
-
-    @property
-    def growth(self) -> float:
-        """Σ_i g(u_i) ≤ e^ε − 1."""
-        return 1.0
 
     def level(self, budget: float) -> float:
         """B, with what another value may have before the guess as j* does, up to rounding."""
@@ -134,23 +139,6 @@ class MinEntropyLeakage(Measure):
         """(e_j − e_j*)/π_j* [n, n] with the likeliest value j*."""
         best = p_x.argmax()
         return np.asarray((np.eye(p_x.size) - np.eye(p_x.size)[best]) / p_x[best])
-
-    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
-        """The rows."""
-        return (self.rows(p_x),)
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max_j (π_j (1 + x_j) − π_j* (1 + x_j*)) / π_j*."""
-        return _gained(self.rows(p_x), x, p_x)
-
-    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """Each term from the end at which it is larger, with its rounding."""
-        return _gained_ceiling(self.rows(p_x), x, reach, p_x)
-
-    def slope(self, x: Array, p_x: Array) -> Array:
-        """The row of the likeliest value after the guess."""
-        rows = self.rows(p_x)
-        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """The water level of Σ_j (t_j + b_j μ/π_j* − κ)₊ = μ/π_j*, b = e_j*."""
@@ -176,16 +164,3 @@ def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
 
 def _spared(level: float, terms: int) -> float:
     return level + 4.0 * (terms + 4) * UNIT * (1.0 + level)
-
-
-def _gained(rows: Array, x: Array, p_x: Array) -> Array:
-    x = ends(x, np.zeros_like(x), p_x)[1]
-    return np.asarray(np.maximum(rows @ p_x + (x * p_x) @ rows.T, 0.0).max(axis=1))
-
-
-def _gained_ceiling(rows: Array, x: Array, reach: Array, p_x: Array) -> Array:
-    low, high = ends(x, reach, p_x)
-    up, down = np.maximum(rows, 0.0) * p_x, np.minimum(rows, 0.0) * p_x
-    value = rows @ p_x + high @ up.T + low @ down.T
-    size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
-    return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))

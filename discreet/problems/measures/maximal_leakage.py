@@ -16,30 +16,27 @@ from discreet.problems.measures.water import water_level
 from discreet.problems.numerics.double_double import Array
 
 
-@final
-@dataclass(frozen=True)
-class MaximalLeakage(Measure):
-    """log Σ_i max_j u_ij/π_j ≤ budget."""
+class LargestRatio(Measure):
+    """G(x) = max_j x_j, against e^ε − 1."""
 
-    name = "maximal-leakage"
-    citation = "I. Issa, A. B. Wagner, S. Kamath, An Operational Approach to Information Leakage, IEEE TIT 66 (2020)"
-
-    @property
-    def growth(self) -> float:
-        """Σ_i g(u_i) ≤ e^ε − 1."""
-        return 1.0
-
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """max_j x_j."""
-        return np.asarray(np.maximum(ends(x, np.zeros_like(x), p_x)[1].max(axis=1), 0.0))
+    growth = 1.0
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the largest each entry may be."""
+        """max_j x_j, from the largest each entry may be."""
         return np.asarray(np.maximum(ends(x, reach, p_x)[1].max(axis=1), 0.0))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """e_j/π_j − 1 of the first j with the largest x_j."""
         return peak(x, p_x) - 1.0
+
+
+@final
+@dataclass(frozen=True)
+class MaximalLeakage(LargestRatio):
+    """log Σ_i max_j u_ij/π_j ≤ budget."""
+
+    name = "maximal-leakage"
+    citation = "I. Issa, A. B. Wagner, S. Kamath, An Operational Approach to Information Leakage, IEEE TIT 66 (2020)"
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − s."""

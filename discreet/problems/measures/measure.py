@@ -39,12 +39,21 @@ class Scope(Enum):
     POSTERIOR = "each guess, however rare"
 
 
+class Cone(Enum):
+    """The cones whose epigraph g(u) ≤ h of a smooth measure is made of, with s = Σ_j u_j and w = π s; the value is g(u)."""
+
+    ENTROPY = "Σ_j u_j log(u_j/w_j)"
+    QUADRATIC = "Σ_j (u_j − w_j)²/w_j"
+    POWER = "(Σ_j π_j^{1 − α} u_j^α)^{1/α} − s"
+
+
 class Measure(ABC):
     """A measure of leakage; `str` gives the text that names it with its parameters (`registry.measure_of`).
 
     name       of the family; unit: of budgets; citation: where it is defined
     scope      what a budget bounds
     growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
+    cone       of a smooth measure; None if it has `pieces`
     steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
     separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is perfect privacy
     conditional  whether it is about X given another variable: summed over groups of rows, each with its own prior
@@ -57,11 +66,17 @@ class Measure(ABC):
     separates: ClassVar[bool] = True
     conditional: ClassVar[bool] = False
     steepness: ClassVar[float] = math.inf
+    cone: ClassVar[Cone | None] = None
 
     @property
     def growth(self) -> float:
         """c in B = e^{cε} − 1; 0 for B = ε."""
         return 0.0
+
+    @property
+    def order(self) -> float:
+        """α of Cone.POWER."""
+        raise NotImplementedError(f"{self.name} has no order")
 
     @property
     def suffix(self) -> str:
@@ -75,9 +90,9 @@ class Measure(ABC):
         """The same measure of fewer private values, out of n; InputError if it is not about n values."""
         return self
 
-    @abstractmethod
     def excess(self, x: Array, p_x: Array) -> Array:
         """G(x_i) [m] of x [m, n] and π [n], accurate relative to itself."""
+        return self.excess_ceiling(x, np.zeros_like(x), p_x)
 
     @abstractmethod
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:

@@ -22,7 +22,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.measure import Cone, Measure
 from discreet.problems.numerics.double_double import Array, exact_product
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
@@ -57,14 +57,10 @@ def _phi(x: float) -> float:
     return (1.0 + x) * math.log1p(x) - x if x > -1.0 else 1.0  # 0 log 0 = 0
 
 
-@final
-@dataclass(frozen=True)
-class MutualInformation(Measure):
-    """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
+class Divergence(Measure):
+    """G(x) = Σ_j π_j φ(1 + x_j), the divergence of a posterior from the prior."""
 
-    name = "mutual-information"
-    citation = "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical Journal 27 (1948)"
-    steepness = 2048.0  # no logarithm of a ratio of doubles is as large
+    cone = Cone.ENTROPY
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """Σ_j π_j φ(1 + x_j)."""
@@ -83,6 +79,12 @@ class MutualInformation(Measure):
         """π_j / r_j."""
         return p_x / np.maximum(1.0 + x, UNIT), np.zeros_like(x)
 
+
+class MeanDivergence(Divergence):
+    """The divergences of all guesses, weighted by their probabilities."""
+
+    steepness = 2048.0  # no logarithm of a ratio of doubles is as large
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """h_i(t, μ)."""
         value = support_ceiling(tilt, p_x, multiplier)
@@ -100,6 +102,15 @@ class MutualInformation(Measure):
             weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
             size = 0.6 * (np.abs(tilt) * weights).sum(axis=1) / weights.sum(axis=1)
         return np.asarray(shift + (UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST))
+
+
+@final
+@dataclass(frozen=True)
+class MutualInformation(MeanDivergence):
+    """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
+
+    name = "mutual-information"
+    citation = "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical Journal 27 (1948)"
 
 
 MUTUAL_INFORMATION = MutualInformation()

@@ -18,7 +18,7 @@ from discreet.problems.measures.each_guess import (
 )
 from discreet.problems.measures.g_leakage import GLeakage, MinEntropyLeakage
 from discreet.problems.measures.maximal_leakage import MaximalLeakage
-from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.measure import Cone, Measure
 from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.measures.sibson import Sibson
 from discreet.problems.measures.total_variation import TotalVariation
@@ -40,6 +40,12 @@ OTHERS = frozenset(MEASURES) - {MutualInformation.name}
 
 LINEAR = frozenset(name for name, family in MEASURES.items() if family.pieces is not Measure.pieces)
 """Those that are the largest of linear functions, or sums of such: under them the problem is a linear program."""
+
+
+def linear_or_of(*cones: Cone) -> frozenset[str]:
+    """Names of measures that are linear or made of these cones, for a solver that has them; all but mutual information."""
+    families = (*MEASURES.values(), *CONDITIONAL.values())
+    return LINEAR | {family.name for family in families if family.cone in cones} - {MutualInformation.name}
 
 
 def measure_of(given: str | Measure) -> Measure:

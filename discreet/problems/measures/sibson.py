@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure, ends, remainder
+from discreet.problems.measures.measure import Cone, Measure, ends, remainder
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
@@ -29,6 +29,7 @@ class Sibson(Measure):
     alpha: float
 
     name = "sibson"
+    cone = Cone.POWER
     citation = (
         "R. Sibson, Information radius, Z. Wahrscheinlichkeitstheorie 14 (1969); S. Verdú, α-mutual information, ITA 2015"
     )
@@ -41,6 +42,11 @@ class Sibson(Measure):
 
     def __str__(self) -> str:
         return f"sibson:alpha={float(self.alpha)!r}"
+
+    @property
+    def order(self) -> float:
+        """α."""
+        return self.alpha
 
     @property
     def growth(self) -> float:

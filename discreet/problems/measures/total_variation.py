@@ -24,12 +24,8 @@ class TotalVariation(Measure):
     unit = ""
     citation = "B. Rassouli, D. Gündüz, Optimal Utility-Privacy Trade-off with Total Variation Distance, IEEE TIFS 15 (2020)"
 
-    def excess(self, x: Array, p_x: Array) -> Array:
-        """½ Σ_j π_j |x_j|."""
-        return np.asarray(0.5 * (np.abs(ends(x, np.zeros_like(x), p_x)[1]) @ p_x))
-
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the end of each entry that is further from 0."""
+        """½ Σ_j π_j |x_j|, from the end of each entry that is further from 0."""
         low, high = ends(x, reach, p_x)
         return np.asarray(0.5 * (np.maximum(-low, high) @ p_x))
 
