@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from discreet.people.deployed import Rule
 from discreet.people.design import about_people
 from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
 from discreet.people.graph import to_onnx
+from discreet.people.promise import LADDER
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
 from discreet.reports.outputs import check_folder, plain, write_folder
@@ -75,11 +77,16 @@ def _asked(private: Any) -> dict[str, Any]:
 
 
 def _tried(promise: Any) -> list[dict[str, Any]]:
-    """The rules that were tried on the calibration people."""
+    """The rules that were tried on the calibration people, with limits of errors that hold for all of them together."""
     if promise is None:
         return []
+    each = 1.0 - (1.0 - promise.confidence) / len(LADDER)  # however many were tried before one did not pass
     return [
-        {**step.to_dict(), "error": vars(step.people.error), "passed": step.people.holds(promise.budget.amount)}
-        | {"taken": step is promise.taken}
+        {
+            **step.to_dict(),
+            "error": vars(replace(step.people, confidence=each).error),
+            "passed": step.people.holds(promise.budget.amount),
+            "taken": step is promise.taken,
+        }
         for step in promise.tried
     ]

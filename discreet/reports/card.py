@@ -73,9 +73,9 @@ def _limits(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
     return _number(limits["estimate"]), _rounded(limits["low"], ROUND_FLOOR), _rounded(limits["high"], ROUND_CEILING)
 
 
-def _rounded(value: float | None, how: str) -> str:
-    exact = None if value is None else Context(prec=3, rounding=how).create_decimal(repr(value))
-    return _number(None if exact is None else float(exact))
+def _rounded(value: float | None, how: str, digits: int = 3) -> str:
+    exact = None if value is None else Context(prec=digits, rounding=how).create_decimal(repr(value))
+    return _number(None if exact is None else float(exact), digits)
 
 
 def _unit(told: Mapping[str, Any]) -> str:
@@ -134,11 +134,11 @@ def _curve(told: Mapping[str, Any]) -> str:
     figure = Figure(
         name="curve",
         title="Errors of the rules that were tried",
-        subtitle=f"each designed for another budget; limits of each hold with {sure}",
+        subtitle=f"each designed for another budget; the band holds for all of them together, {sure}",
         x_label=f"budget of the design,{_unit(told) or ' in the unit of the measure'}",
         y_label="error",
         series=(
-            Series("calibration people, with limits", x, error, "both", 0, low, high),
+            Series("calibration people", x, error, "both", 0, low, high),
             Series("the model", x, model, "line", 1),
         ),
         description=f"Errors fall from {_number(error[0])} to {_number(error[-1])} as the budget grows.",
@@ -168,8 +168,9 @@ def _model(told: Mapping[str, Any]) -> str:
     facts = {
         "status": f"{model['status']} for this model",
         "errors": _number(model["error_probability"], 6),
-        "no rule errs less than": _number(model["lower_bound"], 6),
-        "leaks": f"{_number(model['leakage'], 4)}{unit}, proven at most {_number(model['leakage_ceiling'], 4)}{unit}",
+        "no rule errs less than": _rounded(model["lower_bound"], ROUND_FLOOR, 6),
+        "leaks": f"{_number(model['leakage'], 4)}{unit}, "
+        f"proven at most {_rounded(model['leakage_ceiling'], ROUND_CEILING, 6)}{unit}",
         "designed for": f"{_number(model['budget'], 4)}{unit} of {model['measure']}",
         "outcomes": f"{model['outcomes']:,}",
     }

@@ -256,6 +256,9 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder: Path, fitt
     assert card["data"]["people"] == 800
     assert card["data"]["digest"].startswith("sha256:")
     assert card["tried"][-1]["design_budget"] > 0
+    for row, step in zip(card["tried"], fitted[0].promise_.tried, strict=True):  # one of twenty limits each
+        assert row["error"]["low"] < step.people.error.low < row["error"]["estimate"] == step.people.error.estimate
+        assert row["error"]["high"] > step.people.error.high
     page = (folder / "card.html").read_text()
     assert page == card_page(document)
     assert "paid &lt;b&gt;" in page
