@@ -3,7 +3,7 @@
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
 - `within_budget` blends it with the best constant guess where that does not reach, and at positive budgets.
 - `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves most;
-  `duals_of_law` also finds them for guesses that are never given.
+  `duals_of_law` also finds them for guesses that are never given, and `multipliers_of` under any measure.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
+from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
 from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_of
 from discreet.problems.measures.measure import Scope
@@ -91,28 +93,31 @@ def _uncertain(problem: Problem, columns: Array) -> float:
     return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
-def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
-    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, at budgets 0 and inf.
+def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
+    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
 
     The law of a rule for densities is taken on a fine partition.
     """
-    if len(problem.terms) > 1 or not problem.terms[0].priced or problem.budget == 0.0:
+    if all(term.budget.oblivious for term in problem.terms):
         return None
     if isinstance(problem, BlockProblem):
         if not problem.few:
             return None
         problem, answer = problem.in_memory(), answer.dense(problem.blocks)
     elif not isinstance(problem, Problem):
+        if problem.budget == 0.0:
+            return None
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    (law,), measure = problem.laws(normalise(np.asarray(answer, dtype=np.float64))), problem.measure
-    if measure == MUTUAL_INFORMATION and isinstance(law, OutputLaw):
-        return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
-    if measure.scope is not Scope.TOTAL:
-        return None
-    direction = np.concatenate([measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(law)], axis=1)
-    multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, measure.level(problem.budget))
+    laws, (first, *_) = problem.laws(normalise(np.asarray(answer, dtype=np.float64))), problem.terms
+    if is_plain(problem.terms) and first.measure == MUTUAL_INFORMATION and first.priced and isinstance(laws[0], OutputLaw):
+        return tilts_from_ratio(laws[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    found = multipliers_of(problem, laws)
+    if found is not None or len(problem.terms) > 1 or not first.priced or first.measure.scope is not Scope.TOTAL:
+        return found
+    direction = np.concatenate([first.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(laws[0])], axis=1)
+    multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, first.level)
     return multiplier * direction, multiplier
 
 

@@ -10,9 +10,8 @@ Source: K. Chatzikokolakis, libqif, libqif.chatzi.org; M. S. Alvim et al., *The 
 Springer 2020; what is learnt of X through Z: A. McIver et al., "Abstract channels and their robust information-leakage
 ordering", POST 2014.
 
-Cannot: other measures, perfect privacy by itself, several constraints. It gives no duals: its optimum is exact, but where
-several actions are best the duals that the loop derives prove less. Neither time nor iterations can be limited. Its wheels
-need a processor with AVX2.
+Cannot: other measures, perfect privacy by itself, several constraints. It gives no duals; the loop derives them. Neither
+time nor iterations can be limited. Its wheels need a processor with AVX2.
 """
 
 from __future__ import annotations

@@ -1,0 +1,149 @@
+"""Duals for an answer that has none, under any measure and several constraints: the multipliers that prove most.
+
+At an optimum each tilt is a combination of few directions, which the law of the answer names:
+
+- μ ∇g(u_i) of a smooth measure, or λ_i (∇g(u_i) − B) where the budget is one of each posterior;
+- Σ_k λ_ik R_k of a linear one, with Σ_k λ_ik = μ for each matrix R of its pieces;
+- any vector of mean 0 of a secret that must not leak.
+
+Each such tilt is feasible, so the bound Σ_l min_i F_il − Σ μ B is concave and piecewise linear in the multipliers:
+
+    maximise Σ_l w_l z_l − Σ μ B   subject to   z_l ≤ (L_il + t_i·a_l) / w_l for every i and l.
+
+A guess that is never made has no gradient. It may get those at the posteriors of the outcomes where it loses least.
+
+Source: docs/theory.md, sections 6 and 22.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.precision import Precision
+from discreet.problems.constraint import Term
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import TermLaw, parts_of
+from discreet.problems.measures.measure import Scope
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.problem import Problem
+
+_LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
+_TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
+
+
+def multipliers_of(problem: Problem, laws: Sequence[TermLaw]) -> tuple[Array, Any] | None:
+    """(tilt [m, n], a multiplier for each constraint) for an answer of these laws; None for many outcomes or no solution."""
+    from scipy.optimize import linprog
+
+    if problem.loss.size > _LARGEST or not problem.p_z.all():
+        return None
+    program = _Program(problem)
+    for number, (term, law) in enumerate(zip(problem.terms, laws, strict=True)):
+        if term.budget.perfect:
+            program.equal(term)
+        elif term.priced:
+            program.bounded(number, term, parts_of(law))
+    if not program.directions:
+        return None
+    unit = problem.constant_error or 1.0
+    directions = np.array(program.directions)  # [P, m, n]
+    moved = (directions @ (problem.p_xz / problem.p_z)).reshape(len(directions), -1)  # [P, m N]
+    size, costs, least = np.abs(moved).max(axis=1), np.array(program.costs), np.array(program.least)
+    size = np.where(
+        size > 0.0, size, np.maximum(costs, 1e-6)
+    )  # a multiplier costs about one, and members are not lost beside it
+    moved /= size[:, None]
+    costs /= size
+    rows = np.hstack([np.tile(np.eye(problem.N), (problem.m, 1)), -moved.T])
+    equal = np.zeros((len(program.sums), len(costs)))
+    for row, (members, total) in zip(equal, program.sums, strict=True):
+        row[members], row[total] = 1.0 / size[members], -1.0 / size[total]
+        row /= np.abs(row).max()
+    run: Any = linprog  # the stubs know no plain dictionary of options
+    found = run(
+        np.concatenate([-problem.p_z, costs]),
+        rows,
+        (problem.loss / problem.p_z).ravel() / unit,
+        np.hstack([np.zeros((len(equal), problem.N)), equal]) if len(equal) else None,
+        np.zeros(len(equal)) if len(equal) else None,
+        bounds=[(None, None)] * problem.N + [(each, None) for each in least.tolist()],
+        options=dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10),
+    ).x
+    if found is None:
+        return None
+    weights = np.maximum(found[problem.N :], least) / size * unit
+    tilt = np.tensordot(weights, directions, 1)
+    prices = np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
+    for number, place in program.prices.items():
+        prices[number] = min(weights[place], LARGEST_TILT)
+    return tilt, prices if prices.size > 1 else float(prices[0])
+
+
+class _Program:
+    """Variables, each with the tilt [m, n] of one unit, its cost and its lower bound.
+
+    sums    variables that add up to another
+    prices  the variable that is the multiplier of a constraint, by its number
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.directions, self.costs, self.least = list[Array](), list[float](), list[float]()
+        self.sums, self.prices = list[tuple[list[int], int]](), dict[int, int]()
+
+    def _new(self, rows: slice, tilt: Array, guess: int | None = None, cost: float = 0.0, least: float = 0.0) -> int:
+        """A variable whose tilt is that of all guesses [m, ·], or of one [·]."""
+        whole = np.zeros((self._problem.m, self._problem.n))
+        if guess is None:
+            whole[:, rows] = tilt
+        else:
+            whole[guess, rows] = tilt
+        self.directions.append(whole)
+        self.costs.append(cost)
+        self.least.append(least)
+        return len(self.directions) - 1
+
+    def equal(self, term: Term) -> None:
+        """Perfect privacy: any vector of mean 0 for every guess but the last, as the same for all changes nothing."""
+        for group in term.groups:
+            prior = self._problem.p_x[group] / self._problem.p_x[group].sum()
+            for j in np.delete(np.arange(prior.size), prior.argmax()):
+                own = (np.arange(prior.size) == j) / prior[j] - 1.0
+                for guess in range(self._problem.m - 1):
+                    self._new(group, own, guess, least=-math.inf)
+
+    def bounded(self, number: int, term: Term, laws: Sequence[OutputLaw]) -> None:
+        """A budget: of pieces all, else the gradients at the laws of the groups."""
+        level, scope, total = term.level, term.measure.scope, None
+        nothing = np.zeros((self._problem.m, self._problem.p_x[term.rows].size))
+        if scope is Scope.TOTAL:
+            total = self.prices[number] = self._new(term.rows, nothing, cost=level)
+        for guess in range(self._problem.m):
+            if scope is Scope.SHARE:
+                total = self._new(term.rows, nothing, cost=level)
+            for group, law in zip(term.groups, laws, strict=True):
+                pieces = term.measure.pieces(law.p_x, level)
+                for rows in self._gradients(term, group, law, guess) if pieces is None else pieces:
+                    members = [self._new(group, row, guess) for row in rows]
+                    if total is not None:
+                        self.sums.append((members, total))
+
+    def _gradients(self, term: Term, group: slice, law: OutputLaw, guess: int) -> list[Array]:
+        """One matrix of the gradients [·, k] that a guess may have; with 0, at the end of V, if it is never made."""
+        x, measure = law.ratio_minus_one()[[guess]], term.measure
+        made = law.mass[guess] > Precision.unseen * law.mass.sum()
+        if not made:
+            mass = self._problem.p_xz[group].sum(axis=0)
+            lost = (self._problem.loss[guess] - self._problem.loss.min(axis=0)) / self._problem.p_z
+            nearest = np.argsort(np.where(mass > 0.0, lost, math.inf))[: _TRIED * law.p_x.size]
+            nearest = nearest[mass[nearest] > 0.0]
+            x = (self._problem.p_xz[group][:, nearest] / mass[nearest]).T / law.p_x - 1.0
+        slopes = measure.slope(x, law.p_x)
+        if measure.scope is Scope.POSTERIOR:  # normal to the posteriors of as much leakage, and at those of the budget
+            slopes = slopes - (term.level - measure.excess(x, law.p_x))[:, None]
+        return [slopes if made else np.vstack([slopes, np.zeros(law.p_x.size)])]
