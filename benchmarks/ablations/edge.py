@@ -13,8 +13,8 @@ from scipy.linalg import null_space
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt import charts, interior_point, model, rounds, systems, vertex
 from discreet.backends.tilt import crossover as crossing
+from discreet.backends.tilt import families, interior_point, model, rounds, systems, vertex
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.systems import System
 from discreet.backends.tilt.vertex import Vertex
@@ -87,7 +87,7 @@ def edge_rows(count: int = 500) -> None:
         "rounding leaves the losses of ties unequal": [(Vertex, "_equal", lambda _, tilt, joint: tilt)],
         "effects of ties are not scaled": [(vertex, "sizes", lambda effect: np.ones(len(effect)))],
         "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],
-        "coordinates are always about the prior": [(charts, "_FAR", -1e300)],
+        "coordinates are always about the prior": [(families, "_FAR", -1e300)],
         "the reference is the guess of the largest mass": [(systems, "_reference", lambda _, law: int(law.mass.argmax()))],
         "the linear system is not scaled": [(System, "_factorise", unscaled)],
         "the start draws guesses at any price": [(interior_point, "np", undrawn)],

@@ -10,7 +10,8 @@ from test_measures_served import NAMES
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.charts import Entropic, Normed, Quadratic, Single
+from discreet.backends.tilt.charts import Single
+from discreet.backends.tilt.families import Entropic, Normed, Quadratic
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton, Targets

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt import charts, newton
+from discreet.backends.tilt import families, newton
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.problems import Problem, catalog
@@ -61,7 +61,7 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.Mo
     at, _ = _start(model)
     steps = []
     for far in (-math.inf, math.inf):
-        monkeypatch.setattr(charts, "_FAR", far)
+        monkeypatch.setattr(families, "_FAR", far)
         target = newton.Targets(1e-3, np.zeros((4, 0)), np.array([1e-3]))
         steps.append(newton.Newton(model, at, model.law_of(at.estimator)).direction(target))
     assert steps[0].multiplier == pytest.approx(steps[1].multiplier, rel=1e-9)
@@ -105,7 +105,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: 
         total = sum(Decimal(float(p)) * Decimal(float(t)).exp() for p, t in zip(p_x, tilt, strict=True))
         return float(Decimal(total).ln())
 
-    found = charts.log_mean(tilts, p_x, 1.0)
+    found = families.log_mean(tilts, p_x, 1.0)
     expected = np.array([exactly(tilt) for tilt in tilts])
     np.testing.assert_allclose(found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size))
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack, chart_of
+from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack
+from discreet.backends.tilt.families import chart_of
 from discreet.problems.constraint import Term, asks_privacy, is_plain
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
