@@ -85,6 +85,23 @@ def rounds_rows() -> None:
         rounds_row("no pass with more retained or unscreened", problems)
     with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):
         rounds_row("a first tilt from 50 outcomes", problems)
+    other: list[Problem | BlockProblem] = [
+        catalog.build("mixture", n=n, m=n, N=60_000, seed=1, fraction=0.3, measure=measure)
+        for measure in ("conditional-mutual-information", "maximal-leakage", "parity-difference")
+        for n in (3, 4)
+    ]
+    for words, asked in (("", problems), (", other measures", other)):
+        rounds_row(f"as it is{words}", asked)
+        with replaced(rounds._Rounds, "_nearer", lambda _, proof: proof):
+            rounds_row(f"no draws about known labels{words}", asked)
+        for name, attribute, value in (
+            ("draws once", "_DRAWS", 1),
+            ("draws until nothing moves", "_NEARER", 1.0),
+            ("draws again from a hundred times", "_NEARER", 100.0),
+            ("draws five times what is retained", "_DRAWN", 5),
+        ):
+            with replaced(rounds, attribute, value):
+                rounds_row(f"{name}{words}", asked)
     for bits, words in ((0, "one shell"), (3, "eight shells")):
         with shells(bits):
             rounds_row(f"{words} to an octave, not two", problems)
@@ -164,7 +181,7 @@ def work_rows() -> None:
     large += [instance(f"paper-single:bins=1000000,{budget}") for budget in ("fraction=0.3", "budget=0")]
     work_row("half a million outcomes and more", large)
     for factor in (8.0, 512.0, math.inf):
-        with replaced(rounds, "_SCREENED", factor):
+        with replaced(rounds, "SCREENED", factor):
             work_row(f"screened from {factor:g} times the margin", large)
     with replaced(rounds, "_SAMPLED", 1e-9):
         work_row("a sample tells margins of any few", large)

@@ -46,6 +46,7 @@ class Precision:
                 what it is compared with; quadrupled while a vertex exceeds its budget
     merged      of the budget: how much may leak between merged private values: 2⁻⁴⁴, as `vertex`
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
+    drawn       the same of draws about known labels, whose tilts are nearer than a hundredth of the margins at stake: 10⁻⁷
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
     compared    gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as zero at budget 0: 2⁻⁴⁴ = 512 u, the rounding of sums over
@@ -106,6 +107,7 @@ class Precision:
     widened = 2.0**-49
     merged = 2.0**-44
     sampled = 1e-5
+    drawn = 1e-7
     designed = 1e-8
     compared = 1e-10
     leak_free = 2.0**-44

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.cells import SHELLS, Scan, _visit, classified, shell_top
+from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, _visit, classified, shell_top
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import ArrayBlocks
@@ -268,3 +268,22 @@ def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
     expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)
     assert min(exact, 4.0) <= expected * (1.0 + 1e-9)
     assert min(expected, 4.0) <= 2.0 * max(exact, 2.0**-42) * (1.0 + 1e-9)  # the top of its shell, and the shell's width
+
+
+@BOTH
+@settings(max_examples=20)
+@given(st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts)
+def test_draws_are_those_of_the_threshold_reached(
+    compiled: bool, count: int, seed: int, threshold: float, screen: float, most: int | None
+) -> None:
+    """Whatever the chunks: all outcomes retained, and of others a share in inverse proportion to the margin."""
+    blocks, tilt = outcomes(3, 2, count, seed, 300), tilt_for(3, 2, seed, 0.3)
+    found = scan(blocks, tilt, threshold, screen=screen, most=most, draws=True, threads=1, compiled=compiled)
+    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
+    phase = np.modf((np.arange(count) + 1.0) * 0.5 * (math.sqrt(5.0) - 1.0))[0]
+    with np.errstate(invalid="ignore"):
+        chosen = (margin * phase <= found.threshold) & (margin <= SCREENED * found.threshold)
+    expected = np.concatenate([blocks.p_xz, blocks.loss, margin[None]])[:, chosen]
+    np.testing.assert_allclose(found.drawn[:-1], expected, rtol=1e-12)
+    assert set(found.retained.tolist()) <= set(np.flatnonzero(chosen).tolist())
+    assert scan(blocks, tilt, threshold, most=most, threads=1, compiled=compiled).drawn.shape == (7, 0)

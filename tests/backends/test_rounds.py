@@ -238,3 +238,40 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     assert solution.rule is not None
     assert solution.rule.band > 0.0
     assert not solution.rule.ties.size
+
+
+@pytest.mark.parametrize(
+    "name", ["conditional-mutual-information", "maximal-leakage", "parity-difference", "total-variation"]
+)
+def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Tilts of aggregates were worse than the sample's, until all outcomes were retained; those of draws are better."""
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100 * n)
+    model = catalog.build("mixture", n=3, m=3, N=20_000, budget=math.inf, measure=name)
+    blocks, bounds = in_blocks(model.with_budget(0.5 * model.bayes_leakage), 5_000), []
+
+    class Noted(rounds._Rounds):
+        def _nearer(self, proof: rounds.Proof) -> rounds.Proof:
+            better = super()._nearer(proof)
+            bounds.extend([proof.bound, better.bound])
+            return better
+
+    ended = Noted(blocks, Precision.of(blocks, GAP), Limits(threads=1)).run(None)
+    assert ended.ending.optimal
+    assert ended.found.source.wanted < 2_000  # so no round asked for more
+    first, nearer = (ended.found.upper - bound for bound in bounds)
+    assert nearer < 0.1 * first
+
+
+def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem of draws has the priors of the whole one, and labels leak and err as much."""
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
+    blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
+    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), Limits(threads=1))
+    proof = kept._started()
+    assert isinstance(proof, rounds.Proof)
+    small = kept._representative(proof.scan, math.inf)
+    assert small is not None
+    assert small.N <= 200 + 3
+    np.testing.assert_allclose(small.p_x, blocks.p_x, rtol=1e-12)
+    total = float((small.loss + proof.scan.tilt @ small.p_xz).min(axis=0).sum())
+    assert total == pytest.approx(proof.scan.total, rel=1e-12)

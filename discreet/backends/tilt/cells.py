@@ -5,6 +5,10 @@ reaches a bound are *screened*: they share one cell for each best guess, with th
 with a margin up to a threshold are retained, in no cell. Labels, margins and lists are the same in both versions; the sums
 agree to rounding.
 
+A pass may also *draw* outcomes up to a margin, those beyond the threshold in inverse proportion to their margins. Draws are
+a low-discrepancy sequence of the outcomes' indices, so they are as random as the order of the outcomes allows, and the same
+whatever the chunks.
+
 Source: discreet, docs/theory.md, section 18.
 """
 
@@ -21,13 +25,16 @@ from discreet.backends.tilt.point import Grouping
 from discreet.problems.compiled import flat, jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
-from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
 
 _SHELL_BITS = 1
 SHELLS = 44 << _SHELL_BITS
 """Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
 _BOTTOM = (1023 - 42) << _SHELL_BITS  # the leading bits of the margin at which the first shell begins
 _SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+SCREENED = 64.0
+"""Times the threshold: the margin from which on outcomes may be screened and are not drawn."""
 
 _Index = NDArray[np.intp]
 
@@ -45,6 +52,7 @@ class Scan:
     keys       which cells these are: (best · m + second) · SHELLS + shell, increasing     [C]
     counts     how many outcomes each cell holds                                           [C]
     weights    of every chunk: mass and Σ min_i tilted loss of strips of consecutive outcomes  [2, G] each
+    drawn      (p_xz, loss, margin, margin × a number in [0, 1)), the last within the threshold       [n + m + 2, D]
     """
 
     tilt: Array
@@ -56,6 +64,12 @@ class Scan:
     keys: _Index
     counts: _Index
     weights: list[Array]
+    drawn: Array
+
+    def labels_of(self, columns: Array) -> _Index:
+        """The best guesses of outcomes (p_xz, loss) [n + m, K] under the tilt."""
+        n = self.tilt.shape[1]
+        return first_least(in_order_losses(columns[:n], columns[n:], self.tilt))
 
     @property
     def screened(self) -> NDArray[np.bool_]:
@@ -82,9 +96,16 @@ def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) 
     return margin, (best * loss.shape[0] + np.where(distant, best, second)) * SHELLS + shell, least
 
 
-def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Scan:
-    """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`."""
+def numpy_pass(
+    p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int, first: int | None = None
+) -> Scan:
+    """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`.
+
+    first: index of the chunk's first outcome, if outcomes are to be drawn.
+    """
     margin, key, least = classified(p_xz, loss, tilt, screen)
+    places = np.flatnonzero(margin <= (-1.0 if first is None else SCREENED * threshold))
+    drawn = _drawn(p_xz, loss, margin[places], places, first or 0, threshold)
     if np.count_nonzero(margin <= threshold) > most:
         threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
     massless = np.isnan(margin)
@@ -99,10 +120,20 @@ def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: 
         starts = np.arange(0, least.size, group)
         weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
     columns = np.concatenate([columns, cells.merge(rows)], axis=1)
-    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, [weights])
+    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, [weights], drawn)
 
 
-def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Scan:
+def _drawn(p_xz: Array, loss: Array, margin: Array, places: _Index, first: int, threshold: float) -> Array:
+    """Of the outcomes at these places those that are drawn."""
+    reach = margin * np.modf((places + (first + 1.0)) * _GOLDEN)[0]
+    chosen = reach <= threshold
+    places = places[chosen]
+    return np.concatenate([p_xz[:, places], loss[:, places], margin[None, chosen], reach[None, chosen]])
+
+
+def compiled_pass(
+    p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int, first: int | None = None
+) -> Scan:
     """The same, compiled, but that it keeps the threshold: screened outcomes are summed in strips, others one by one."""
     m, n = tilt.shape
     strips = strip_sums(p_xz, loss, tilt, screen, group=group)
@@ -112,10 +143,13 @@ def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, scree
     total = float(np.trace(cells[screened, n:]) + (tilt * cells[screened, :n]).sum())
     near, rows = np.empty(strips.unclear.size, dtype=np.intp), (*flat(p_xz), *flat(loss))
     in_order = np.array(tilt, order="C")  # another order would be compiled apart
-    rest, found = _visit(n, m)(strips.unclear, *rows, in_order, threshold, near, cells, counts)
+    margins = np.full(strips.unclear.size, math.inf)
+    rest, found = _visit(n, m)(strips.unclear, *rows, in_order, threshold, near, cells, counts, margins)
+    closest = np.flatnonzero(margins <= (-1.0 if first is None else SCREENED * threshold))
+    drawn = _drawn(p_xz, loss, margins[closest], strips.unclear[closest], first or 0, threshold)
     keys, retained = np.flatnonzero(counts), near[:found]
     columns = np.concatenate([np.concatenate([p_xz[:, retained], loss[:, retained]]), cells[keys].T], axis=1)
-    return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], [strips.weights])
+    return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], [strips.weights], drawn)
 
 
 @once
@@ -123,9 +157,10 @@ def _visit(n: int, m: int) -> Any:
     """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ min_i and how many are."""
     shells, bottom, shift, index = SHELLS, _BOTTOM, _SHIFT, np.uint64
 
-    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts):  # type: ignore[no-untyped-def]
+    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts, margins):  # type: ignore[no-untyped-def]
         total, found = 0.0, 0
-        for place in places:
+        for number in range(places.size):
+            place = places[number]
             at = index(place)
             mass = 0.0
             for j in range(n):
@@ -143,7 +178,7 @@ def _visit(n: int, m: int) -> Any:
                 elif value < runner_up:
                     second, runner_up = i, value
             total += least
-            margin = (runner_up - least) / mass
+            margin = margins[number] = (runner_up - least) / mass
             if margin <= threshold:
                 near[found] = place
                 found += 1

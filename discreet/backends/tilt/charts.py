@@ -323,13 +323,12 @@ class Stack(Chart):
     places    of each chart that of its rows among the rows of the problem, out of so many
     """
 
-    apart = True
-
     def __init__(
         self, charts: Sequence[Single], numbers: Sequence[int], constraints: int, places: Sequence[slice], rows: int
     ) -> None:
         self._charts, self._constraints, self._places, self._rows = tuple(charts), constraints, tuple(places), rows
         self._terms = sorted(set(numbers))
+        self.apart = len(self._terms) > 1 or any(chart.apart for chart in charts)
         self._budgets = budgets = [self._terms.index(number) for number in numbers]
         ends = np.cumsum([0, *(chart.frame.shape[1] for chart in charts)]).tolist()
         self._columns = tuple(map(slice, ends[:-1], ends[1:]))
@@ -445,6 +444,17 @@ class Stack(Chart):
         """Of all groups."""
         least = [chart.least(each) for chart, each in zip(self._charts, part.each, strict=True)]
         return np.asarray(np.minimum.reduce(least))
+
+    def own(self, part: Parts) -> Array | None:  # type: ignore[override]
+        """In blocks."""
+        each = [chart.own(law) for chart, law in zip(self._charts, part.each, strict=True)]
+        if all(one is None for one in each):
+            return None
+        found = np.tile(np.eye(self._columns[-1].stop), (part.mass.size, 1, 1))
+        for one, columns in zip(each, self._columns, strict=True):
+            if one is not None:
+                found[:, columns, columns] = one
+        return found
 
     def rows(self, tilt: Array) -> Array:
         """Each in its place; 0 elsewhere."""

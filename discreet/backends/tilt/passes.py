@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.backends.tilt.cells import SHELLS, Scan, compiled_pass, numpy_pass
+from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import Blocks, Chunk, in_order, threads_for
 from discreet.problems.numerics.double_double import Array
@@ -31,6 +31,7 @@ def scan(
     screen: float = math.inf,
     most: int | None = None,
     strip: int = 0,
+    draws: bool = False,
     threads: int = 0,
     compiled: bool | None = None,
 ) -> Scan:
@@ -39,20 +40,20 @@ def scan(
     screen: ≥ 0; outcomes of at least that margin, and beyond the threshold, are told apart by their best guess only, which
     makes visiting them cheap. most: how many may be retained; if they are more, those of the largest margins, and of margins
     equal to theirs, go to the cells. strip: of how many consecutive outcomes to give the weights (0: no weights).
-    threads: 0 = all cores.
+    draws: whether outcomes are drawn, under a finite threshold. threads: 0 = all cores.
     """
     most, screen = blocks.N if most is None else most, max(screen, threshold)
     chunk_pass = compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
 
     def work(chunk: Chunk) -> Scan:
-        found = chunk_pass(*chunk.read(), tilt, threshold, screen, strip, most)
+        found = chunk_pass(*chunk.read(), tilt, threshold, screen, strip, most, chunk.start if draws else None)
         return replace(found, retained=found.retained + chunk.start)
 
     parts: list[Scan] = []
-    held, room = 0, 2 * (most + SHELLS * blocks.m**2)  # columns: twice as many as one scan has
+    held, room = 0, 2 * (most * (8 if draws else 1) + SHELLS * blocks.m**2)  # columns: twice as many as one scan has
     for part in in_order(blocks.chunks(), threads_for(blocks, threads), work):
         parts.append(part)
-        held += part.columns.shape[1]
+        held += part.columns.shape[1] + part.drawn.shape[1]
         if held > room:  # not at every chunk
             parts, held = [_together(parts, threshold, most)], 0
     return _together(parts, threshold, most)
@@ -70,12 +71,15 @@ def _together(parts: list[Scan], asked: float, most: int) -> Scan:
         threshold, retained = thinned.threshold, retained[thinned.retained]
         columns, sums = np.split(thinned.columns, [retained.size], axis=1)
         cells.append((thinned.keys, thinned.counts, sums))
+    drawn = np.concatenate([part.drawn for part in parts], axis=1)
+    if threshold < asked:
+        drawn = drawn[:, (drawn[-1] <= threshold) & (drawn[-2] <= SCREENED * threshold)]
     keys, held, rows = (np.concatenate(each, axis=-1) for each in zip(*cells, strict=True))
     groups = Grouping.of(keys)
     columns = np.concatenate([columns, groups.merge(rows)], axis=1)
     held = groups.merge(held[None])[0].astype(np.intp)
     total, weights = math.fsum(part.total for part in parts), [rows for part in parts for rows in part.weights]
-    return Scan(tilt, total, threshold, screen, retained, columns, groups.keys, held, weights)
+    return Scan(tilt, total, threshold, screen, retained, columns, groups.keys, held, weights, drawn)
 
 
 # -- margins to expect under another tilt --------------------------------------------------------------------------------

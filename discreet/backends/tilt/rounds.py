@@ -8,6 +8,10 @@ tilt has moved by less than the margins of all that is in cells, none of their d
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
 The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
+A sample errs about all of its outcomes. So the pass under its tilt also *draws* outcomes, fewer the larger their margins, and
+the problem of the draws has what the labels of all others add up to: it estimates only how labels change. Its tilt is nearer
+by an order of magnitude, and the next pass draws again until margins of that size are retained. Tilts of aggregates are no
+such help where the tilt has many entries, as the members of a cell then differ in directions that its margin does not show.
 Where a round does not shrink the bracket to a third, the next one retains eight times as many: at the latest when all are
 retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
 Where the bounds meet and there is no vertex yet, which is a shorter rule, the last pass is searched for one.
@@ -29,7 +33,7 @@ from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.backends.tilt.cells import SHELLS, Scan, shell_top
+from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
@@ -41,6 +45,7 @@ from discreet.problems.constraint import LeakageBudget, Term, is_plain
 from discreet.problems.measures.duals import feasible_for
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import merge_rare_values
@@ -51,10 +56,12 @@ MOST_RETAINED = 1 << 18
 ROUNDS_FROM = 16
 """From so many times the outcomes that a round retains on, rounds and screening pay: benchmarks/ablation.py."""
 _ROUNDS = 40
-_SCREENED = 64.0  # times the margin up to which outcomes are retained: from there on they are screened
 _SAMPLED = 0.02  # share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
 _PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
+_DRAWN = 2  # times what is retained: so many outcomes are drawn at most
+_DRAWS = 4  # times that a tilt is found from draws at most
+_NEARER = 10.0  # by so many times such a tilt is nearer than the one before
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,10 @@ class _Rounds:
         proof = self._prove(*start, math.inf) if start else self._started()
         if isinstance(proof, Found):
             return self._ended(proof, proof.source, SLACK)
+        try:
+            proof = self._nearer(proof)
+        except KeyboardInterrupt:
+            return self._ended(self._iterated(proof), proof, "interrupted")
         best: Found | None = None
         width, ended = math.inf, ""
         for count in range(1, _ROUNDS + 1):
@@ -253,7 +264,47 @@ class _Rounds:
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge)
+        return self._prove(tilt, multiplier, edge, draws=True)
+
+    def _nearer(self, proof: Proof) -> Proof:
+        """The pass under the tilt of draws, again until those that may decide otherwise can be retained."""
+        farthest = math.inf
+        for _ in range(_DRAWS):
+            small = None if self._limits.late else self._representative(proof.scan, farthest)
+            if small is None:
+                break
+            point, ending = solve_whole(small, self._precision, self._precision.drawn, self._limits)
+            self._iterations += ending.iterations
+            tilt, multiplier = self._feasible(point.tilt, point.multiplier)
+            moved = _distance(tilt, proof.scan.tilt)
+            if moved < proof.scan.threshold:
+                break
+            again = moved > _NEARER * proof.scan.threshold
+            better = self._prove(tilt, multiplier, self._expected(proof.scan, tilt), draws=again)
+            if better.bound <= proof.bound:
+                break
+            proof, farthest = better, moved
+        return proof
+
+    def _representative(self, passed: Scan, farthest: float) -> Problem | None:
+        """Drawn outcomes up to a margin, each for as many as it stands for, and what is left of all by label.
+
+        So what the labels of the pass say of all outcomes is kept, and only changes of labels are estimated. Draws stand for
+        less where they exceed what their label holds. None without draws.
+        """
+        m, n, most = self._problem.m, self._problem.n, _DRAWN * self._retained
+        drawn = passed.drawn[:, passed.drawn[-2] <= farthest]
+        if not (drawn.shape[1] and passed.counts.size):
+            return None
+        edge = float(np.partition(drawn[-1], most - 1)[most - 1]) if drawn.shape[1] > most else passed.threshold
+        drawn = drawn[:, drawn[-1] <= edge]
+        columns = drawn[:-2] * np.maximum(1.0, drawn[-2] / edge)
+        labels = np.concatenate([passed.labels_of(passed.columns[:, : passed.retained.size]), passed.keys // (SHELLS * m)])
+        left, drawn = passed.columns @ one_hot(labels, m).T, one_hot(passed.labels_of(columns), m)
+        sums = columns @ drawn.T
+        share = np.divide(left, sums, out=np.ones_like(left), where=sums > left).min(axis=0)
+        columns = np.concatenate([columns * (share @ drawn), np.maximum(left - share * sums, 0.0)], axis=1)
+        return _small(self._problem, columns[:, columns[:n].any(axis=0)])
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
@@ -262,15 +313,15 @@ class _Rounds:
         limits = self._limits
         return scan(self._problem.blocks, tilt, threshold, threads=limits.threads, compiled=limits.compiled, **how)
 
-    def _prove(self, tilt: Array, multiplier: Any, threshold: float, screens: bool = True) -> Proof:
+    def _prove(self, tilt: Array, multiplier: Any, threshold: float, screens: bool = True, draws: bool = False) -> Proof:
         """Make duals feasible and pass over the outcomes, of which those far from a boundary may be screened."""
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
         if self._retained >= problem.N:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
-        screen = _SCREENED * threshold if screens else math.inf
-        found = self._scan(tilt, threshold, screen=screen, most=self._retained)
+        screen = SCREENED * threshold if screens else math.inf
+        found = self._scan(tilt, threshold, screen=screen, most=self._retained, draws=draws and 0.0 < threshold < math.inf)
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
     def _price(self, multiplier: Any) -> float:
@@ -327,8 +378,7 @@ class _Rounds:
 
         Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
         """
-        moved = float(np.ptp(tilt - proof.scan.tilt, axis=0).max())
-        if proof.scan.counts.size and not moved < proof.scan.threshold:
+        if proof.scan.counts.size and not _distance(tilt, proof.scan.tilt) < proof.scan.threshold:
             return -math.inf
         return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multiplier)
 
@@ -364,6 +414,11 @@ def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: 
         return 1.0
     leaks = _small(problem, drawn).bayes_leakages[number]
     return leaks / cells.bayes_leakages[number] if leaks <= term.budget.amount else 1.0
+
+
+def _distance(tilt: Array, other: Array) -> float:
+    """The margin up to which the best guess of an outcome may differ under two tilts."""
+    return float(np.ptp(tilt - other, axis=0).max())
 
 
 def _width(found: Found, proof: Proof) -> float:

@@ -80,7 +80,7 @@ def _in_classes(
             break
         if best is None or error < best[0]:
             best = error, OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
-        if best[0] <= reached * (1.0 + precision.small) or limits.late:
+        if best[0] <= reached * (1.0 + precision.bracket) or limits.late:
             break
     return best
 
