@@ -29,9 +29,10 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few that problems of some hundred outcomes have to be aggregated."""
+    """So few that problems of some hundred outcomes have to be aggregated, and draw."""
     importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
+    monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
 
 
 def in_rounds(blocks: BlockProblem, **limits: Any) -> Ended:

@@ -8,10 +8,11 @@ tilt has moved by less than the margins of all that is in cells, none of their d
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
 The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
-A sample errs about all of its outcomes. So the pass under its tilt also *draws* outcomes, fewer the larger their margins, and
-the problem of the draws has what the labels of all others add up to: it estimates only how labels change. Its tilt is nearer
-by an order of magnitude, and the next pass draws again until margins of that size are retained. Tilts of aggregates are no
-such help where the tilt has many entries, as the members of a cell then differ in directions that its margin does not show.
+A sample errs about all of its outcomes. So the pass under its tilt also *draws* outcomes, fewer the larger their margins.
+The problem of the draws has what the labels of all others add up to: it estimates only how labels change. Its tilt is
+nearer by an order of magnitude, and the next pass draws again until margins of that size are retained. Tilts of
+aggregates are no such help where the tilt has many entries: the members of a cell differ in directions that its margin
+does not show.
 Where a round does not shrink the bracket to a third, the next one retains eight times as many: at the latest when all are
 retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
 Where the bounds meet and there is no vertex yet, which is a shorter rule, the last pass is searched for one.
@@ -59,6 +60,7 @@ _ROUNDS = 40
 _SAMPLED = 0.02  # share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
 _PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
+_DRAWN_FROM = 1 << 15  # outcomes on, passes draw: of fewer, all that matter are retained as soon
 _DRAWN = 2  # times what is retained: so many outcomes are drawn at most
 _DRAWS = 4  # times that a tilt is found from draws at most
 _NEARER = 10.0  # by so many times such a tilt is nearer than the one before
@@ -264,7 +266,7 @@ class _Rounds:
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge, draws=True)
+        return self._prove(tilt, multiplier, edge, draws=problem.N >= _DRAWN_FROM)
 
     def _nearer(self, proof: Proof) -> Proof:
         """The pass under the tilt of draws, again until those that may decide otherwise can be retained."""
