@@ -24,7 +24,7 @@ from discreet.people.digests import data_digest
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.frontier import PeopleFrontier, frontier_of
 from discreet.people.labels import coded, column, groups
-from discreet.people.probabilities import Calibrated, calibrated, taken
+from discreet.people.probabilities import Calibrated, calibrated, is_missing, taken
 from discreet.people.promise import LADDER, Promise, promised
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
@@ -117,8 +117,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+        for name, each in self._classifiers():
+            if each is not None and not hasattr(each, "predict_proba"):
+                told = f"{name} is a {type(each).__name__}, which has no predict_proba"
+                raise InputError(f"{told}; give a classifier that has, such as it in a CalibratedClassifierCV")
         table = self._table(X, y, reset=True)
         truth = column_or_1d(y, warn=True)
+        if truth.dtype.kind == "O" and (nobody := int(sum(is_missing(each) for each in truth.tolist()))):
+            raise InputError(f"y is missing for {nobody} of {len(truth)} people; leave them out")
         check_classification_targets(truth)
         self.classes_, truths = np.unique(truth, return_inverse=True)
         people = len(truths)
@@ -293,6 +299,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found, members = coded(groups(sensitive_features), "sensitive_features")
         if len(members) != people:
             raise InputError(f"sensitive_features has {len(members)} entries for {people} people; give one for each")
+        if len(found) > 10 and 2 * len(found) > people:
+            told = f"sensitive_features has {len(found):,} different values for {people:,} people, as a measurement has"
+            raise InputError(f"{told}; cut it into ranges, and give those")
         return found, members
 
     def _apart(self, people: int, rng: np.random.Generator) -> Any:

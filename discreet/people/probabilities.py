@@ -266,7 +266,7 @@ def as_texts(frame: Any) -> NDArray[Any]:
     """Values of any types as texts that differ where these do; None where a value is missing."""
     found = np.empty(frame.shape, dtype=object)
     for k, (_, part) in enumerate(frame.items()):
-        found[:, k] = [None if _is_missing(value) else value if isinstance(value, str) else repr(value) for value in part]
+        found[:, k] = [None if is_missing(value) else value if isinstance(value, str) else repr(value) for value in part]
     return found
 
 
@@ -284,8 +284,8 @@ def _as_numbers(part: Any) -> NDArray[np.float64] | None:
     if kind in "biuf":
         return np.asarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
     values = part.tolist()
-    if all(_is_missing(value) or isinstance(value, int | float | np.number) for value in values):
-        return np.array([np.nan if _is_missing(value) else float(value) for value in values])
+    if all(is_missing(value) or isinstance(value, int | float | np.number) for value in values):
+        return np.array([np.nan if is_missing(value) else float(value) for value in values])
     return None
 
 
@@ -293,5 +293,6 @@ def _is_na(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NA, NaT."""
     return value is None or _is_na(value) or (isinstance(value, float) and value != value)

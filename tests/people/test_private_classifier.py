@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import subprocess
 import sys
 import warnings
@@ -17,18 +18,20 @@ from discreet.people.evaluation import Evaluation
 from discreet.people.probabilities import classifier_of
 from discreet.people.promise import LADDER, promised
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.registry import measure_of
+from discreet.problems.measures.registry import MEASURES, measure_of
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
 
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -89,18 +92,18 @@ def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> Non
 
 def test_equalized_odds_are_kept_for_people() -> None:
     """The budget bounds what the guess says to who knows y, so a guess as informative as y is allowed."""
-    table, truth, group = population(3000)
+    table, truth, group = population(2400)
     measure = "conditional-mutual-information"
-    private = classifier(budget=0.03, measure=measure).fit(table, truth, sensitive_features=group)
-    assert "at most the budget of 0.03 nats of conditional-mutual-information (750 calibration people" in private.statement_
+    private = classifier(budget=0.05, measure=measure).fit(table, truth, sensitive_features=group)
+    assert "at most the budget of 0.05 nats of conditional-mutual-information (600 calibration people" in private.statement_
     assert private.design_.solution.status is ds.Status.CERTIFIED
     assert private.rule_.groups == (("no", "f"), ("no", "m"), ("yes", "f"), ("yes", "m"))
     assert private.groups_ == ("f", "m")
-    others, wanted, theirs = population(20000, seed=1)
+    others, wanted, theirs = population(8000, seed=1)
     found = ds.evaluate(private, others, wanted, sensitive_features=theirs, measure=measure)
-    assert found.leakage.estimate < 0.03 < found.leakages["mutual-information"].low
+    assert found.leakage.estimate < 0.05 < found.leakages["mutual-information"].low
     p_y, p_x = private.estimator_.probabilities(others), private.private_estimator_.probabilities(others)
-    assert (private.rule_.predict(p_y, p_x, np.arange(20000)) == private.predict(others, np.arange(20000))).all()
+    assert (private.rule_.predict(p_y, p_x, np.arange(8000)) == private.predict(others, np.arange(8000))).all()
     perfect = classifier(budget=0.0, measure=measure, calibration=0).fit(table, truth, sensitive_features=group)
     assert ds.evaluate(perfect, others, wanted, sensitive_features=theirs, measure=measure).leakage.estimate < 0.002
 
@@ -132,15 +135,15 @@ def test_other_measures_several_columns_more_labels_and_a_loss_matrix() -> None:
 
 def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() -> None:
     pandas, pyplot = pytest.importorskip("pandas"), pytest.importorskip("matplotlib.pyplot")
-    table, truth, group = population(2000)
+    table, truth, group = population(800)
     private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
-    others, wanted, theirs = population(6000, seed=1)
-    curve = private.frontier(others, wanted, sensitive_features=theirs, points=5)
+    others, wanted, theirs = population(4000, seed=1)
+    curve = private.frontier(others, wanted, sensitive_features=theirs, points=4)
     assert isinstance(curve, ds.PeopleFrontier)
-    assert [point.people.confidence for point in curve] == pytest.approx([0.995] * 5)
+    assert [point.people.confidence for point in curve] == pytest.approx([1 - 0.05 / 8] * 4)
     assert all(point.design.solution.status is ds.Status.CERTIFIED for point in curve)
     budgets = [point.design.solution.problem.budget for point in curve]
-    assert budgets == pytest.approx((private.model_.bayes_leakage * np.geomspace(0.01, 1, 5)).tolist())
+    assert budgets == pytest.approx((private.model_.bayes_leakage * np.geomspace(0.01, 1, 4)).tolist())
     found = curve.best(0.05)
     assert found.people.leakage.high <= 0.05
     assert found.people.error.estimate == min(
@@ -161,7 +164,7 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() 
     few = private.frontier(others, wanted, sensitive_features=theirs, budgets=[0.3, 0.1], confidence=0.9)
     assert [round(point.design.solution.problem.budget, 12) for point in few] == [0.1, 0.3]
     assert few.points[0].people.confidence == pytest.approx(1 - 0.1 / 4)
-    assert repr(few) == "PeopleFrontier(2 rules, 6,000 people, mutual-information)"
+    assert repr(few) == "PeopleFrontier(2 rules, 4,000 people, mutual-information)"
 
 
 @pytest.mark.parametrize(
@@ -395,13 +398,95 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
         ({"budget": 0.1, "measure": "none"}, {"sensitive_features": "group"}, "there is no measure"),
         ({"budget": 0.1, "loss_matrix": np.ones((2, 3))}, {"sensitive_features": "group"}, "3 columns and y 2 classes"),
         ({"budget": 0.1}, {"sensitive_features": ["f"]}, "1 entries for 200 people"),
+        (
+            {"budget": 0.1},
+            {"sensitive_features": np.linspace(0, 1, 200)},
+            "200 different values for 200 people.*into ranges",
+        ),
+        (
+            {"budget": 0.1, "estimator": LinearSVC()},
+            {"sensitive_features": "group"},
+            "LinearSVC, which has no predict_proba",
+        ),
+        ({"budget": 0.1, "private_estimator": "boost"}, {"sensitive_features": "group"}, "private_estimator is a str"),
+        ({"budget": 0.1}, {"sensitive_features": "group", "y": ["no", None] * 100}, "y is missing for 100 of 200 people"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_in_a_sentence(given: dict[str, Any], fit: dict[str, Any], complaint: str) -> None:
     table, truth, group = population(200)
-    fit = {name: group if value == "group" else value for name, value in fit.items()}
+    fit = {name: group if isinstance(value, str) else value for name, value in fit.items()}
     with pytest.raises(ds.InputError, match=complaint):
-        classifier(**given).fit(table, truth, **fit)
+        classifier().set_params(**given).fit(table, fit.pop("y", truth), **fit)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float64", "string", "category", "boolean", "Int64"])
+def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype: str) -> None:
+    """Nullable numbers become numbers, as in scikit-learn's own classifiers."""
+    pandas = pytest.importorskip("pandas")
+    table, truth, group = population(200)
+    given = pandas.Series(truth if dtype in ("string", "category") else truth == "yes", dtype=dtype)
+    private = classifier(budget=0.2, calibration=0).fit(table, given, sensitive_features=group)
+    alone = GaussianNB().fit(table, given)
+    assert private.classes_.tolist() == alone.classes_.tolist()
+    assert set(private.predict(table).tolist()) <= set(given.tolist())
+    assert private.score(table, given) == (private.predict(table) == given.to_numpy()).mean()
+    assert private.rule_.guesses == tuple(private.classes_.tolist())
+
+
+def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden() -> None:
+    """Among the inputs it may be used for the guess: at budget 0 parity costs less than where it is hidden."""
+    table, truth, group = population(2000)
+    among = np.column_stack([table, group == "m"])
+    seen, hidden = (
+        classifier(budget=0.0, calibration=0).fit(each, truth, sensitive_features=group) for each in (among, table)
+    )
+    others, wanted, theirs = population(5000, seed=1)
+    for private, new in ((seen, np.column_stack([others, theirs == "m"])), (hidden, others)):
+        found = ds.evaluate(private, new, wanted, sensitive_features=theirs)
+        assert found.leakage.estimate < 0.003
+    assert seen.design_.solution.error_probability < hidden.design_.solution.error_probability
+
+
+def test_searches_reach_the_classifiers_inside_and_pickles_guess_alike() -> None:
+    table, truth, group = population(200)
+    private = ds.PrivateClassifier(LogisticRegression(), GaussianNB(), fraction=0.5, calibration=0, random_state=0)
+    search = GridSearchCV(private, {"estimator__C": [0.1, 1.0]}, cv=2).fit(table, truth, sensitive_features=group)
+    assert search.best_estimator_.estimator.C == search.best_params_["estimator__C"]
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert (again.predict(table) == search.predict(table)).all()
+    assert (search.predict_proba(table) == again.predict_proba(table)).all()
+
+
+def test_pipelines_of_columns_are_classifiers_like_others() -> None:
+    pandas = pytest.importorskip("pandas")
+    table, truth, group = population(200)
+    frame = pandas.DataFrame({"a": table[:, 0], "town": np.where(table[:, 1] > 0, "Turku", "Oulu")})
+    tools = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["town"]))
+    model = make_pipeline(tools, LogisticRegression())
+    private = ds.PrivateClassifier(model, model, budget=0.2, calibration=0, random_state=0)
+    private.fit(frame, truth, sensitive_features=group)
+    assert private.predict(frame.assign(town="Vaasa")).shape == (200,)
+    assert private.predict(frame[["a", "town"]].iloc[::-1]).tolist() == private.predict(frame)[::-1].tolist()
+
+
+@pytest.mark.parametrize("measure", [name for name in MEASURES if name != "g-leakage"])
+def test_every_measure_can_be_budgeted(measure: str) -> None:
+    """In the model by the certificate; for people by the limit of one rule, of which a ladder is tried elsewhere."""
+    name = "sibson:alpha=3" if measure == "sibson" else measure
+    table, truth, group = population(240)
+    private = classifier(budget=0.1, measure=name, calibration=0).fit(table, truth, sensitive_features=group)
+    assert private.design_.solution.status is ds.Status.CERTIFIED
+    others, wanted, theirs = population(400, seed=1)
+    found = ds.evaluate(private, others, wanted, sensitive_features=theirs, measure=name)
+    assert found.leakage.estimate < found.at_most <= found.leakage.high
+
+
+def test_more_classes_are_guessed_from_what_all_groups_share() -> None:
+    table, truth, group = population(1200, labels=("a", "b", "c", "d"))
+    private = classifier(budget=0.25).fit(table, truth, sensitive_features=group)
+    assert private.design_ is not None
+    assert len(set(private.predict(table).tolist())) > 1
+    assert private.predict_proba(table).sum(axis=1) == pytest.approx(np.ones(1200))
 
 
 def test_an_estimator_without_weights_says_so() -> None:
