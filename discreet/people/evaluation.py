@@ -291,6 +291,7 @@ def evaluate(
     labels: Sequence[Any] | None = None,
     group_labels: Sequence[Any] | None = None,
     loss_matrix: Any = None,
+    soft: bool = False,
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
 
@@ -305,13 +306,17 @@ def evaluate(
                          without them every value of y and every guess that is seen
     group_labels         groups that the population has, even if none of these people belongs to one
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
+    soft                 ask the rule for `predict_proba`, the probabilities with which it draws its guesses, as `Rule` and
+                         `PrivateClassifier` have it: no coin is tossed. Those of other classifiers are about the truth
 
     A rule may list its `possible_guesses`: a rule that always guesses alike then leaks exactly nothing. Raises InputError.
     """
     chosen, level = measure_of(measure), check_confidence(confidence)
     guesses: Any = rule_or_predictions
     known = tuple(labels) if labels is not None else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
-    if hasattr(rule_or_predictions, "predict"):
+    if soft:
+        guesses, known = _stated(rule_or_predictions, X, known)
+    elif hasattr(rule_or_predictions, "predict"):
         guesses = rule_or_predictions.predict(*X) if isinstance(X, tuple) else rule_or_predictions.predict(X)
     truth, joined = column(y, "y"), groups(sensitive_features)
     found_groups, codes = coded(joined, "sensitive_features", tuple(group_labels or ()))
@@ -339,7 +344,25 @@ def evaluate(
         own, own_codes = coded(part, f"sensitive_features {name!r}", more)
         if len(own) > 1:
             alone[name] = evaluation(own, own_codes, {})
+            try:
+                chosen.on(np.arange(len(own)), len(own))
+            except InputError:  # gains about the combinations are none about a column
+                alone[name] = replace(alone[name], measure=MUTUAL_INFORMATION)
     return evaluation(found_groups, codes, alone)
+
+
+def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The probabilities with which a rule makes its guesses, and their labels; one guess that is certain is a label."""
+    made = getattr(rule, "guesses", getattr(rule, "classes_", None))
+    if not hasattr(rule, "predict_proba") or made is None:
+        raise InputError("soft=True asks a rule for predict_proba, which this one lacks; give a rule, or leave soft= out")
+    labels = tuple(np.asarray(made).tolist()) if isinstance(made, np.ndarray) else tuple(made)
+    found = np.asarray(rule.predict_proba(*table) if isinstance(table, tuple) else rule.predict_proba(table))
+    if len(known) == 1 < len(labels):
+        place = labels.index(known[0])
+        if (found[:, place] == 1.0).all():
+            return [known[0]] * len(found), known
+    return found, labels
 
 
 def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array, bool]:

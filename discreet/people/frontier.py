@@ -20,6 +20,7 @@ import numpy as np
 from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign
 from discreet.people.evaluation import Evaluation
+from discreet.problems import showing
 from discreet.problems.checks import as_numbers, whole
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
@@ -109,33 +110,32 @@ class PeopleFrontier:
         return {"measure": str(self.measure), "confidence": self.confidence, "people": self.people, "points": rows}
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each rule. Raises InputError without pandas."""
-        try:
-            import pandas
-        except ImportError:
-            raise InputError("to_frame needs pandas, which is not installed; pip install 'discreet[people]'") from None
-        return pandas.DataFrame([point.to_dict() for point in self.points])
+        """A row for each rule."""
+        rows = [point.to_dict() for point in self.points]
+        return showing.frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Errors over leakage among people, with the band, and what the model says. Raises InputError without matplotlib."""
-        try:
-            from matplotlib import pyplot
-        except ImportError:
-            raise InputError("plot needs matplotlib, which is not installed; pip install 'discreet[plots]'") from None
-        drawn = pyplot.subplots(layout="constrained")[1] if ax is None else ax
-        rows = [point.to_dict() for point in self.points]
+        """Errors over leakage among people, with the band, and what the model says."""
+        drawn, rows = showing.axes(ax), [point.to_dict() for point in self.points]
         for k, row in enumerate(rows):
             sides = ([row["leakage_low"], row["leakage_high"]], row["error_low"], row["error_high"])
             band = f"band of {100.0 * self.confidence:g} %" if k == 0 else None
-            drawn.fill_between(*sides, color="C0", alpha=0.18, linewidth=0, label=band)
-        for at, style, words in (("", "C0o-", "among people"), ("model_", "C1--", "in the model")):
-            x, y = ([row[f"{at}{name}"] for row in rows] for name in ("leakage", "error"))
-            drawn.plot(x, y, style, markersize=4.5, label=words)
-        drawn.set_title(f"Errors and leakage: {self.people:,} people")
-        drawn.set_xlabel(f"{self.measure} ({self.measure.unit})" if self.measure.unit else str(self.measure))
-        drawn.set_ylabel("share of errors")
-        drawn.legend()
-        return drawn
+            drawn.fill_between(*sides, color=showing.INKS[0], alpha=0.18, linewidth=0, label=band)
+        for start, style, ink, words in (("", "o-", 0, "among people"), ("model_", "--", 1, "in the model")):
+            x, y = ([row[f"{start}{name}"] for row in rows] for name in ("leakage", "error"))
+            drawn.plot(x, y, style, color=showing.INKS[ink], markersize=4.5, label=words)
+        unit = f" ({self.measure.unit})" if self.measure.unit else ""
+        title = f"Errors and leakage: {self.people:,} people"
+        return showing.finish(drawn, title, f"{self.measure}{unit}", "share of errors", legend=True)
+
+    def _repr_html_(self) -> str:
+        lines = [
+            (f"{point.design.solution.problem.budget:.4g}", str(point.people.error), str(point.people.leakage))
+            for point in self.points
+        ]
+        told = f"all limits hold together with {100.0 * self.confidence:g} %."
+        table = showing.html_table(("designed for", "errors", str(self.measure)), lines)
+        return showing.card("Curve of people", f"{self.people:,} people", [], words=(told,), more=table)
 
     def __repr__(self) -> str:
         return f"PeopleFrontier({len(self.points)} rules, {self.people:,} people, {self.measure})"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.people.design import Labels, constant_rule
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 
 PEOPLE = 4000
@@ -141,6 +142,31 @@ def test_probabilities_of_guesses_are_summed() -> None:
     assert drawn.table.sum(axis=0).tolist() == counted.table.sum(axis=0).tolist()
     turned = ds.evaluate(sure[:, ::-1], None, truth, sensitive_features=group, labels=["yes", "no"])
     assert turned.error.estimate == pytest.approx(counted.error.estimate)
+
+
+def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
+    group, truth, _ = people()
+    seen = np.full((PEOPLE, 2), 0.5)
+    rule = ds.design_rule(
+        [[0.4, 0.6], [0.7, 0.3]], [[0.5, 0.5], [0.6, 0.4]], 0.001, guesses=["no", "yes"], key="00" * 16
+    ).rule
+    told = ds.evaluate(rule, (seen, seen), truth, sensitive_features=group, soft=True)
+    stated = ds.evaluate(rule.predict_proba(seen, seen), None, truth, sensitive_features=group, labels=["no", "yes"])
+    assert told.to_dict() == stated.to_dict()
+    assert not told.counted
+    constant = constant_rule(1, Labels.of(["no", "yes"], ["a", "b"], None, 1.0 - np.eye(2), 2), "00" * 16)
+    sure = ds.evaluate(constant, (seen, seen), truth, sensitive_features=group, soft=True)
+    assert (sure.guesses[0], sure.at_most) == ("yes", 0.0)
+    with pytest.raises(ds.InputError, match="asks a rule for predict_proba"):
+        ds.evaluate(Constant(), seen, truth, sensitive_features=group, soft=True)
+
+
+def test_gains_about_combinations_are_none_about_a_column() -> None:
+    group, truth, guess = people()
+    both = np.column_stack([group, truth])
+    found = ds.evaluate(guess, None, truth, sensitive_features=both, measure="g-leakage:gain=[[1,0,0,0],[0,1,1,1]]")
+    assert [str(each.measure) for each in found.secrets.values()] == ["mutual-information"] * 2
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_a_loss_matrix_takes_the_place_of_errors() -> None:
