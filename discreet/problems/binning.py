@@ -59,18 +59,18 @@ class BinnedColumn:
         numbers = np.full(len(values), np.nan) if values.numbers is None else values.numbers
         return np.where(values.missing, absent, np.searchsorted(self.edges, numbers, side="left"))
 
-    def apart(self, codes: Codes, others: Codes) -> Array:
-        """How far bins [k] are from others [l], as shares of the farthest [k, l]; 0 from what is unknown.
+    def apart(self, codes: Codes) -> Array:
+        """How far bins [k] are from every bin, as shares of the farthest [k, bins]; 0 from what is unknown.
 
         Bins that have no order, and a missing value and any other, are as far apart as can be.
         """
         known = self.bins - self.missing
-        here, there = codes[:, None], others[None, :]
+        here, there = codes[:, None], np.arange(self.bins)
         found = np.asarray(here != there, dtype=np.float64)
         if self.ordered and known > 1:
             both = (here < known) & (there < known)
             found = np.where(both, np.abs(here - there) / (known - 1), found)
-        return np.where((here == UNKNOWN) | (there == UNKNOWN), 0.0, found)
+        return np.where(here == UNKNOWN, 0.0, found)
 
 
 @dataclass(frozen=True)

@@ -55,33 +55,55 @@ class Values:
         return len(self.raw)
 
     @cached_property
+    def _numeric(self) -> bool:
+        """Whether the entries are an array of numbers or times; others are looked at once for each distinct value."""
+        return self.raw.dtype.kind in "iufcmM"
+
+    @cached_property
+    def _distinct(self) -> tuple[list[Any], Codes]:
+        """The distinct entries, and which of them each person has [people]."""
+        if self.raw.dtype.kind != "O":
+            found, index = np.unique(self.raw, return_inverse=True)
+            return found.tolist(), index.reshape(-1)
+        place: dict[Any, int] = {}
+        try:
+            index = np.array([place.setdefault(value, len(place)) for value in self.raw.tolist()], dtype=np.intp)
+        except TypeError as error:
+            raise InputError(
+                f"column {brief(self.name)} has a label that cannot be compared for equality ({error}); give hashable labels"
+            ) from None
+        return list(place), index
+
+    def _told(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
+        """What is known about the distinct entries, for each person."""
+        return np.array(about, dtype=dtype)[self._distinct[1]]
+
+    @cached_property
     def missing(self) -> NDArray[np.bool_]:
         """Which entries are missing [people]."""
-        if self.raw.dtype.kind in "fcmM":
+        if self._numeric:
             return np.asarray(self.raw != self.raw)
-        if self.raw.dtype.kind == "O":
-            return np.array([_is_missing(value) for value in self.raw], dtype=bool)
-        return np.zeros(len(self.raw), dtype=bool)
+        return self._told([_is_missing(value) for value in self._distinct[0]], bool)
+
+    @cached_property
+    def _present(self) -> list[Any]:
+        """The distinct entries that are not missing."""
+        return [value for value in self._distinct[0] if not _is_missing(value)]
 
     @cached_property
     def numbers(self) -> Array | None:
         """The entries as float64 [people], NaN where they are missing; None if some are no numbers, or are truth values."""
         if self.raw.dtype.kind in "iuf":
             return self.raw.astype(np.float64)
-        if self.raw.dtype.kind != "O" or self.missing.all():
+        if self.raw.dtype.kind != "O" or not self._present:
             return None
-        kinds = {type(value) for value in self.raw[~self.missing]}
-        if not all(issubclass(kind, int | float | np.integer | np.floating | decimal.Decimal) for kind in kinds - {bool}):
+        kinds = int | float | np.integer | np.floating | decimal.Decimal
+        if not all(isinstance(value, kinds) and not isinstance(value, bool) for value in self._present):
             return None
-        if bool in kinds:
-            return None
-        found = np.full(len(self.raw), np.nan)
-        with np.errstate(over="ignore"):
-            try:
-                found[~self.missing] = [float(value) for value in self.raw[~self.missing]]
-            except OverflowError:
-                raise InputError(f"column {brief(self.name)} has a number beyond those of doubles; scale it") from None
-        return found
+        try:
+            return self._told([np.nan if _is_missing(value) else float(value) for value in self._distinct[0]], np.float64)
+        except OverflowError:
+            raise InputError(f"column {brief(self.name)} has a number beyond those of doubles; scale it") from None
 
     @property
     def measured(self) -> str:
@@ -103,14 +125,11 @@ class Values:
 
     def refuse_times(self) -> None:
         """InputError for dates, times and durations, which are neither classes nor numbers until somebody says which."""
-        kind = self.raw.dtype.kind
-        if kind == "O":
-            present = self.raw[~self.missing]
+        some, texts = self.raw.dtype.kind in "mM", False
+        if self.raw.dtype.kind in "OSU":
             times = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-            some = any(isinstance(value, times) or type(value).__name__ == "Period" for value in present[:1000])
-            texts = present.size > 0 and all(isinstance(v, str) and _DATE.match(v) for v in present[:1000])
-        else:
-            some, texts = kind in "mM", False
+            some = any(isinstance(value, times) or type(value).__name__ == "Period" for value in self._present)
+            texts = bool(self._present) and all(isinstance(v, str) and _DATE.match(v) for v in self._present)
         if some or texts:
             raise InputError(
                 f"column {brief(self.name)} holds dates or times; replace it by what matters about them, such as the month "
@@ -122,19 +141,10 @@ class Values:
 
         Values are plain Python ones; whole numbers are integers. Raises InputError for what are no labels.
         """
-        present = self.raw[~self.missing]
-        if present.dtype.kind in "biuSU":
-            found = [plain(value) for value in np.unique(present).tolist()]
-        elif self.numbers is not None:
+        if self.numbers is not None:
             found = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
         else:
-            try:
-                found = list({plain(value): None for value in present.tolist()})
-            except TypeError as error:
-                raise InputError(
-                    f"column {brief(self.name)} has a label that cannot be compared for equality ({error}); "
-                    "give hashable labels"
-                ) from None
+            found = list(dict.fromkeys(map(plain, self._present)))
         if self.ordered is not None:
             place = {plain(label): k for k, label in enumerate(self.ordered)}
             return tuple(sorted(found, key=lambda label: place[label]))
@@ -149,15 +159,8 @@ class Values:
             order = np.argsort(known, kind="stable")
             hit = order[np.minimum(np.searchsorted(known[order], self.numbers), len(known) - 1)]
             return np.where(self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN))
-        if self.raw.dtype.kind in "biuSU":
-            distinct, index = np.unique(self.raw, return_inverse=True)
-            each = np.array([place.get(plain(value), UNKNOWN) for value in distinct.tolist()], dtype=np.intp)
-            return each[index.reshape(-1)]
-        try:
-            found = [place.get(plain(value), UNKNOWN) for value in self.raw.tolist()]
-        except TypeError as error:
-            raise InputError(f"column {brief(self.name)} has a label that cannot be compared ({error})") from None
-        return np.where(self.missing, absent, np.array(found, dtype=np.intp))
+        each = [absent if _is_missing(value) else place.get(plain(value), UNKNOWN) for value in self._distinct[0]]
+        return self._told(each, np.intp)
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
@@ -183,7 +186,6 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, decimal.Decimal):
         return plain(float(value))
-    hash(value)  # a TypeError for what cannot be told from others
     return None if _is_missing(value) else str(value)
 
 
@@ -194,29 +196,37 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
 
 
-def columns_of(table: Any, names: Sequence[str] | None = None) -> dict[str, Values]:
-    """The columns of a table by name, all of them or those named; InputError for no table, or a column that it lacks."""
-    known = list(table) if isinstance(table, Mapping) else _names(table)
-    texts = list(map(title, known))
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None:
-        raise InputError(f"the table has {texts.count(twice)} columns {brief(twice)}; give each a name of its own")
-    place = dict(zip(texts, known, strict=True))
-    found = {}
-    for name in texts if names is None else names:
+def names_of(table: Any) -> list[str]:
+    """The names of the columns of a table, as texts; InputError for no table, and for a name that two columns have."""
+    return list(_places(table))
+
+
+def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
+    """The columns of these names; InputError for no table, or a column that it lacks."""
+    place, found = _places(table), dict[str, Values]()
+    for name in names:
         if name not in place:
-            some = ", ".join(texts[:20]) + (", …" if len(texts) > 20 else "")
-            raise InputError(f"the table has no column {brief(name)}{nearest(name, texts)}; it has {some or 'none'}")
+            some = ", ".join(list(place)[:20]) + (", …" if len(place) > 20 else "")
+            raise InputError(f"the table has no column {brief(name)}{nearest(name, place)}; it has {some or 'none'}")
         found[name] = _values(name, table[place[name]])
-    first = next(iter(found.values()), None)
+    first = next(iter(found.values()))
     for each in found.values():
-        assert first is not None
         if len(each) != len(first):
             raise InputError(
                 f"column {brief(each.name)} has {len(each)} entries and {brief(first.name)} {len(first)}; "
                 "give one for each person"
             )
     return found
+
+
+def _places(table: Any) -> dict[str, Any]:
+    """Name of each column as text → as the table has it."""
+    known = list(table) if isinstance(table, Mapping) else _names(table)
+    texts = list(map(title, known))
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise InputError(f"the table has {texts.count(twice)} columns {brief(twice)}; give each a name of its own")
+    return dict(zip(texts, known, strict=True))
 
 
 def title(name: Any) -> str:

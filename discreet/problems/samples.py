@@ -30,6 +30,7 @@ from discreet.problems.frames import (
     columns_of,
     digest_of,
     label_column,
+    names_of,
     one_or_several,
     plain,
     refuse_many,
@@ -51,7 +52,8 @@ class FewRecordsWarning(UserWarning):
 
 
 _LARGEST = 1 << 27  # entries of a joint tensor: a gigabyte
-_AT_ONCE = 1 << 24  # distances that are compared together
+_AT_ONCE = 1 << 22  # distances that are compared together
+_FINE = 2.0**30  # parts of the largest distance of two bins that are told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,13 +170,17 @@ class SampleReport:
     def _nearest(self, kinds: Codes) -> Codes:
         """The nearest cell of each row of bins [k, columns], the one with most records of several."""
         order = np.argsort(-self.counts, kind="stable")
-        cells, step = self.cells[order], max(1, _AT_ONCE // len(order))
-        found = []
-        for start in range(0, len(kinds), step):
-            part = kinds[start : start + step]
-            apart = sum(column.apart(part[:, c], cells[:, c]) for c, column in enumerate(self.columns))
-            found.append(order[np.argmin(np.round(apart, 9), axis=1)])  # rounded: sums of equal terms in any order tie
-        return np.concatenate(found)
+        cells = np.concatenate(
+            [
+                np.equal.outer(np.arange(each.bins), codes)
+                for each, codes in zip(self.columns, self.cells[order].T, strict=True)
+            ]
+        ).astype(np.float64)
+        apart = np.concatenate([each.apart(codes) for each, codes in zip(self.columns, kinds.T, strict=True)], axis=1)
+        apart = np.round(apart * _FINE)  # whole numbers, so that equal distances are equal in any order of the sum
+        step = max(1, _AT_ONCE // len(order))
+        parts = (apart[start : start + step] @ cells for start in range(0, len(kinds), step))
+        return np.concatenate([order[distances.argmin(axis=1)] for distances in parts])
 
     def __repr__(self) -> str:
         return (
@@ -216,9 +222,8 @@ def count(
     secret = one_or_several(hide, "hide")
     target = _one(guess, "guess")
     weight = None if weights is None else _one(weights, "weights")
-    every = columns_of(table)
     named = [*secret, target, *([] if weight is None else [weight])]
-    seen = [name for name in every if name not in named] if use is None else list(one_or_several(use, "use"))
+    seen = [name for name in names_of(table) if name not in named] if use is None else list(one_or_several(use, "use"))
     if target in secret or target in seen or weight in {*secret, target, *seen}:
         raise InputError(
             f"one column is named for two things (hide {brief(list(secret))}, guess {brief(target)}, use {brief(seen)}, "
