@@ -53,6 +53,11 @@ class BinnedColumn:
         absent = self.bins - 1 if self.missing else UNKNOWN
         if self.edges is None:
             assert self.categories is not None
+            kinds = {isinstance(category, str) for category in self.categories}
+            if kinds == {True}:
+                values = values.as_texts()
+            elif self.ordered and values.holds_texts:
+                raise InputError(f"column {brief(self.name)} holds texts, and numbers in the table; give numbers")
             return values.codes((*self.categories, None)[: self.bins])
         if values.numbers is None and not values.missing.all():
             raise InputError(f"column {brief(self.name)} is not numeric, so it cannot be cut at edges; give numbers")

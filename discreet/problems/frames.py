@@ -123,6 +123,21 @@ class Values:
         """The same of some people."""
         return Values(self.name, self.raw[people], self.ordered)
 
+    @property
+    def holds_texts(self) -> bool:
+        """Whether some entries are texts."""
+        return not self._numeric and any(isinstance(value, str) for value in self._present)
+
+    def as_texts(self) -> Values:
+        """The same with numbers written out, as codes are read from a file in which none has a leading zero."""
+        if self.numbers is None:
+            return self
+        found, index = np.unique(self.numbers, return_inverse=True)
+        texts = np.array(
+            [*(None if value is None else str(value) for value in map(plain, found.tolist())), None], dtype=object
+        )
+        return Values(self.name, texts[index.reshape(-1)], self.ordered)
+
     def refuse_times(self) -> None:
         """InputError for dates, times and durations, which are neither classes nor numbers until somebody says which."""
         some, texts = self.raw.dtype.kind in "mM", False

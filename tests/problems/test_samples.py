@@ -416,6 +416,14 @@ def test_other_tables_may_write_the_same_values_otherwise():
     report = Problem.from_frame(table, hide="x", guess="y", budget=1.0, bins={"z": None}).samples
     for z in ([0.0, 3.0], pd.array([0, 3], dtype="Int64"), np.array([0, 3], dtype=np.int8), pd.Categorical([0, 3])):
         assert report.outcome_of({"z": z}).outcomes.tolist() == [0, 3]
+    codes = Problem.from_frame(
+        {"x": [0, 1] * 4, "y": [0, 0, 1, 1] * 2, "z": ["01", "7", "12", "7"] * 2}, hide="x", guess="y", budget=1.0
+    )
+    placed = codes.samples.outcome_of({"z": [7, 12.0, None, 1]})  # a file without leading zeros has numbers in this column
+    assert placed.fallback.tolist() == [False, False, True, True]
+    assert [codes.samples.columns[0].categories[cell] for (cell,) in codes.samples.cells[placed.outcomes[:2]]] == ["7", "12"]
+    with pytest.raises(InputError, match="column 'z' holds texts, and numbers in the table; give numbers"):
+        report.outcome_of({"z": ["0", "3"]})
     grades = pd.Categorical(["low", "top", "mid", "low"], ["low", "mid", "top"], ordered=True)
     column = from_samples([0, 1, 0, 1], [0, 1, 1, 0], {"grade": grades}).samples.columns[0]
     assert (column.categories, column.ordered) == (("low", "mid", "top"), True)
