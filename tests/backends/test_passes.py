@@ -271,7 +271,6 @@ def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
 
 
 @BOTH
-@settings(max_examples=20)
 @given(st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts)
 def test_draws_are_those_of_the_threshold_reached(
     compiled: bool, count: int, seed: int, threshold: float, screen: float, most: int | None
