@@ -65,6 +65,7 @@ def fit(
     from discreet.people.classifier import PrivateClassifier
     from discreet.people.digests import data_digest
     from discreet.people.folder import CARD, NAMES
+    from discreet.people.graph import libraries
     from discreet.people.unfinished import NAME as HALF
     from discreet.people.unfinished import Unfinished
     from discreet.problems.errors import InputError
@@ -73,6 +74,7 @@ def fit(
     from discreet.reports.outputs import check_folder
 
     check_folder(out, NAMES, inputs=[people], overwrite=force)
+    libraries()
     if (leakage is None) == (fraction is None):
         raise InputError("give one of --leakage and --fraction")
     with screen.progress() as tell:

@@ -33,7 +33,18 @@ _OLD_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which versio
 _EXACT, _SINGLE = 1e-9, 1e-6
 """By how much probabilities of the graph may differ from those of the classifiers, in double and in single precision."""
 
-NEEDS = 'an ONNX graph needs onnx, onnxruntime and skl2onnx; pip install "discreet[people,onnx]"'
+
+def libraries() -> tuple[Any, Any]:
+    """onnx and onnxruntime; InputError where one that a graph needs is not installed."""
+    try:
+        import onnx
+        import onnxruntime
+        import skl2onnx  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f'an ONNX graph needs onnx, onnxruntime and skl2onnx; pip install "discreet[people,onnx]" ({error})'
+        ) from None
+    return onnx, onnxruntime
 
 
 def to_onnx(private: Any, examples: Any) -> bytes:
@@ -42,11 +53,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     examples: some rows of what it was fitted on, from which the kinds of columns are read and on which the graph is checked.
     Raises InputError for a classifier that cannot be converted, or whose graph says something else.
     """
-    try:
-        import onnx
-        import onnxruntime
-    except ImportError as error:
-        raise InputError(f"{NEEDS} ({error})") from None
+    onnx, onnxruntime = libraries()
     columns = Column.of(examples)
     if taken := [each.name for each in columns if each.name in ("guess", "probabilities")]:
         raise InputError(f"a column is called {taken[0]!r}, as an output of the ONNX graph is; give it another name")
@@ -79,10 +86,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
 
 def classifier_graph(calibrated: Calibrated, examples: Any) -> bytes:
     """One classifier as a graph, before it is calibrated: `said` [people, labels that it knows]."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise InputError(f"{NEEDS} ({error})") from None
+    onnx, _ = libraries()
     columns = Column.of(examples)
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
     said, _ = _said(graph, calibrated.model, "part/")
@@ -422,11 +426,9 @@ class _Ensemble:
 
 def _converted(graph: _Graph, model: Any, prefix: str) -> str:
     """Probabilities by skl2onnx, as doubles; but the numbers inside are in single precision."""
-    try:
-        from skl2onnx import convert_sklearn
-        from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-    except ImportError as error:
-        raise InputError(f"{NEEDS} ({error})") from None
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
     types = [
         (each.name, (StringTensorType if each.kind == "texts" else DoubleTensorType)([None, 1])) for each in graph.columns
     ] or [("X", DoubleTensorType([None, graph.width]))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,15 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Pat
     less.write_text("age,sex\n30,f\n", encoding="utf-8")
     assert "no column 'job', which the rule reads" in refused("predict", str(place / "rule"), str(less))
     assert "no column 'custom'" in refused("predict", str(place / "rule"), people, "--id", "custom")
+
+
+def test_what_is_not_installed_is_said_before_anything_is_fitted(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path / "rule"))
+    assert 'pip install "discreet[people,onnx]"' in refused(*asked)
+    assert not (tmp_path / "rule").exists()
 
 
 def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
