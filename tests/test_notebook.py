@@ -17,7 +17,7 @@ from discreet.problems import showing
 from discreet.reports.compare import Case, run_comparison
 from discreet.reports.measurements import Configuration
 
-EVIL = '<script>alert("&")</script>'
+EVIL = '<script>alert("&")</script>$\\frac$'
 KINDS = ("problem", "secrets", "solution", "certificate", "frontier", "comparison", "evaluation")
 
 
@@ -148,6 +148,16 @@ def test_without_its_extra_it_says_what_to_install(
     for thing in things.values():
         with pytest.raises(ds.InputError, match=rf"^{method} needs .* pip install 'discreet\[{extra}\]'$"):
             getattr(thing, method)()
+
+
+def test_columns_and_pictures_have_the_names_of_a_table() -> None:
+    table = {"sex": ["f", "m"] * 60, "age": [k % 3 for k in range(120)], "paid": ["no", "yes", "yes"] * 40}
+    problem = ds.Problem.from_frame(table, hide="sex", guess="paid", budget=0.01, bins=None)
+    columns = ["probability", "sex=f", "sex=m", "loss of paid=no", "loss of paid=yes"]
+    assert list(problem.to_frame().columns) == columns
+    solution = ds.solve(problem)
+    assert list(solution.to_frame().columns) == ["probability", "paid=no", "paid=yes"]
+    assert solution.plot().get_xlabel() == "p(sex=m given the outcome)"
 
 
 def test_what_has_no_matrix_says_so() -> None:

@@ -300,7 +300,7 @@ class Solution:
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
         problem, estimator = self._drawn()
-        guesses = {f"guess {i}": row for i, row in enumerate(estimator)}
+        guesses = dict(zip(showing.row_names(problem)[1], estimator, strict=True))
         return showing.frame({"probability": np.asarray(problem.p_z), **guesses})
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -249,8 +249,8 @@ class Evaluation:
             ends = np.maximum(0.0, [rate - found.low[:, j], found.high[:, j] - rate])
             at = places + width * (j - 0.5 * (len(self.groups) - 1))
             ink = showing.INKS[j % len(showing.INKS)]
-            drawn.bar(at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=str(group), alpha=0.85)
-        drawn.set_xticks(places, [str(guess) for guess in self.guesses])
+            drawn.bar(at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=showing.unread(group), alpha=0.85)
+        drawn.set_xticks(places, list(map(showing.unread, self.guesses)))
         title = f"Guesses by group: {self.people:,} people, limits of {100.0 * self.confidence:g} %"
         return showing.finish(drawn, title, "guess", "share of the group", legend=True)
 

@@ -95,15 +95,20 @@ def axes(ax: Axes | None) -> Axes:
 
 def finish(ax: Axes, title: str, x_label: str, y_label: str, *, legend: bool = False) -> Axes:
     """Titles, and a frame of two sides."""
-    ax.set_title(title, loc="left", fontsize=11, fontweight="bold")
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(y_label)
+    ax.set_title(unread(title), loc="left", fontsize=11, fontweight="bold")
+    ax.set_xlabel(unread(x_label))
+    ax.set_ylabel(unread(y_label))
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, linewidth=0.7)
     ax.set_axisbelow(True)
     if legend:
         ax.legend(frameon=False, fontsize=9)
     return ax
+
+
+def unread(words: object) -> str:
+    """Words for a picture, of which matplotlib reads nothing as mathematics."""
+    return str(words).replace("$", r"\$")
 
 
 def _library(name: str, method: str, extra: str) -> Any:
@@ -114,15 +119,25 @@ def _library(name: str, method: str, extra: str) -> Any:
         raise InputError(f"{method} needs {library}, which does not import; pip install 'discreet[{extra}]'") from None
 
 
+def row_names(problem: Problem) -> tuple[list[str], list[str]]:
+    """Names of the rows of p_xz and of the guesses: those of the table of people, where there is one."""
+    rows, guesses = [f"x={j}" for j in range(len(problem.p_xz))], [f"guess {i}" for i in range(problem.m)]
+    if (report := problem.samples) is None:
+        return rows, guesses
+    named = [f"{secret}={value}" for secret in report.hide for value in report.private_labels[secret]]
+    told = [f"{report.guess}={value}" for value in report.guesses]
+    return named if len(named) == len(rows) else rows, told if len(told) == len(guesses) else guesses
+
+
 def outcome_columns(problem: Problem) -> dict[str, Array]:
     """What a problem says of each outcome: its probability, the posterior of each row of p_xz, the loss of each guess."""
-    p_z = np.asarray(problem.p_z)
+    p_z, (rows, guesses) = np.asarray(problem.p_z), row_names(problem)
     with np.errstate(divide="ignore", invalid="ignore"):
         posteriors, losses = (np.where(p_z > 0.0, each / p_z, np.nan) for each in (problem.p_xz, problem.loss))
     return {
         "probability": p_z,
-        **{f"x={j}": row for j, row in enumerate(posteriors)},
-        **{f"loss of guess {i}": row for i, row in enumerate(losses)},
+        **dict(zip(rows, posteriors, strict=True)),
+        **{f"loss of {guess}": row for guess, row in zip(guesses, losses, strict=True)},
     }
 
 
@@ -136,6 +151,7 @@ def outcome_plane(ax: Axes, problem: Problem, estimator: Array, title: str) -> A
     shown = np.sort(np.argsort(p_z)[::-1][:_MOST_POINTS])
     shown = shown[p_z[shown] > 0.0]
     p_z, a, loss = p_z[shown], problem.p_xz[problem.terms[0].rows][-1, shown], problem.loss[:, shown]
+    rows, guesses = row_names(problem)
     likeliest, sure = estimator[:, shown].argmax(axis=0), estimator[:, shown].max(axis=0)
     for i in range(problem.m):
         own = likeliest == i
@@ -147,8 +163,7 @@ def outcome_plane(ax: Axes, problem: Problem, estimator: Array, title: str) -> A
                 c=INKS[i % len(INKS)],
                 alpha=np.clip(0.25 + 0.6 * (2.0 * sure[own] - 1.0), 0.2, 0.85),
                 linewidths=0,
-                label=f"guess {i}",
+                label=unread(guesses[i]),
             )
-    last = problem.terms[0].rows.stop - problem.terms[0].rows.start - 1
-    up = f"loss of guess 0 − loss of guess {problem.m - 1}"
-    return finish(ax, title, f"p(x = {last} given the outcome)", up, legend=problem.m <= 2 * len(INKS))
+    across = f"p({rows[problem.terms[0].rows.stop - 1]} given the outcome)"
+    return finish(ax, title, across, f"loss of {guesses[0]} − loss of {guesses[-1]}", legend=problem.m <= 2 * len(INKS))

@@ -178,7 +178,13 @@ class Comparison:
             for kept, mark in ((True, "o"), (False, "X")):
                 some = [row for row in own if row.violated != kept]
                 at = [max(row.seconds, 1e-4) for row in some], [min(1.0, max(row.relative_gap, 1e-16)) for row in some]
-                drawn.plot(*at, mark, color=showing.INKS[k % len(showing.INKS)], alpha=0.85, label=label if kept else None)
+                drawn.plot(
+                    *at,
+                    mark,
+                    color=showing.INKS[k % len(showing.INKS)],
+                    alpha=0.85,
+                    label=showing.unread(label) if kept else None,
+                )
         drawn.set_xscale("log")
         drawn.set_yscale("log")
         drawn.axhline(self.gap, color=showing.INKS[5], dashes=(2, 2), linewidth=1.0)

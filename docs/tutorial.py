@@ -1,0 +1,83 @@
+"""Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras people, onnx, plots.
+
+The cells share one namespace and an empty folder. What a cell prints is stored as text; the value of its last line as text
+and, if it has a card or a table, as HTML; open figures as PNG. A test runs the cells and compares the texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import contextlib
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+NOTEBOOK = Path(__file__).resolve().parent / "tutorial.ipynb"
+
+Outputs = list[dict[str, Any]]
+
+
+def run(source: str, names: dict[str, Any], number: int) -> Outputs:
+    """What a cell of code shows, after running it among these names."""
+    tree, said, outputs = ast.parse(source), io.StringIO(), Outputs()
+    last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
+    with contextlib.redirect_stdout(said):
+        exec(compile(tree, f"cell {number}", "exec"), names)
+        value = None if last is None else eval(compile(last, f"cell {number}", "eval"), names)
+    if said.getvalue():
+        outputs.append({"output_type": "stream", "name": "stdout", "text": lines(said.getvalue())})
+    figures = pictures()
+    if value is not None and not (figures and "Axes" in type(value).__name__):
+        data = {"text/plain": lines(repr(value))}
+        if hasattr(value, "_repr_html_"):
+            data["text/html"] = lines(value._repr_html_())
+        outputs.append({"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}})
+    return [*outputs, *({"output_type": "display_data", "data": {"image/png": each}, "metadata": {}} for each in figures)]
+
+
+def pictures() -> list[str]:
+    """The open figures as PNG in base 64; they are closed."""
+    from matplotlib import pyplot
+
+    found = []
+    for number in pyplot.get_fignums():
+        stream = io.BytesIO()
+        pyplot.figure(number).savefig(stream, dpi=80, metadata={"Software": None})
+        found.append(base64.b64encode(stream.getvalue()).decode())
+        pyplot.close(number)
+    return found
+
+
+def lines(text: str) -> list[str]:
+    """As notebooks store text."""
+    return text.splitlines(keepends=True)
+
+
+def executed(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with what its cells show now."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    cells, number, before = [], 0, Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "code":
+                    number += 1
+                    shown = run("".join(cell["source"]), names, number)
+                    cell = {**cell, "execution_count": number, "outputs": shown}
+                cells.append(cell)
+        finally:
+            os.chdir(before)
+    return {**notebook, "cells": cells}
+
+
+if __name__ == "__main__":
+    made = executed(json.loads(NOTEBOOK.read_text(encoding="utf-8")))
+    NOTEBOOK.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
