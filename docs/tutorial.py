@@ -60,8 +60,10 @@ def lines(text: str) -> list[str]:
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with what its cells show now."""
     import matplotlib as mpl
+    from matplotlib import pyplot
 
     mpl.use("Agg")
+    pyplot.close("all")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, number, before = [], 0, Path.cwd()
     with tempfile.TemporaryDirectory() as folder:

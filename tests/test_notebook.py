@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -19,6 +20,14 @@ from discreet.reports.measurements import Configuration
 
 EVIL = '<script>alert("&")</script>$\\frac$'
 KINDS = ("problem", "secrets", "solution", "certificate", "frontier", "comparison", "evaluation")
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left() -> Iterator[None]:
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +92,7 @@ def test_a_picture_is_drawn_on_the_axes_given(things: dict[str, object], kind: s
     assert ax.get_xlabel()
     assert ax.lines or ax.collections or ax.patches
     figure.draw_without_rendering()
-    own = things[kind].plot()  # type: ignore[attr-defined]
-    assert own.figure is not figure
-    pyplot.close(figure)
-    pyplot.close(own.figure)
+    assert things[kind].plot().figure is not figure  # type: ignore[attr-defined]
 
 
 def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None:
