@@ -134,3 +134,13 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
     p_xz = np.maximum(rng.dirichlet(np.full(n * outcomes, 0.1)).reshape(n, outcomes), 1e-9)
     p_xz /= p_xz.sum()
     assert ds.solve(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 0.0), "tilt").relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "outcomes", "seed", "budget"),
+    [(5, 2, 8, 999129, 0.0607), (5, 5, 7, 322966, 0.0605), (5, 4, 6, 662608, 0.00814)],
+)
+def test_a_steep_measure_does_not_make_the_iteration_swing(n: int, m: int, outcomes: int, seed: int, budget: float) -> None:
+    """Three problems of the campaign: at order 100 a law that leaks twice the budget has gradients of another size."""
+    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, seed=seed).with_budget(budget, measure="sibson:alpha=100")
+    assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED

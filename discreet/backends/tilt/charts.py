@@ -121,6 +121,7 @@ class Chart(ABC):
     shared_levels  B of the budgets that are about all guesses together [q]
     start_levels   B of the budgets that a start must keep; inf for the others
     size           what relative changes x of posteriors the budgets allow
+    room           by how much a step may raise what the levels are compared with; a number, or one for each
     """
 
     apart: bool
@@ -131,6 +132,7 @@ class Chart(ABC):
     shared_levels: Array
     start_levels: Array
     size: float
+    room: float | Array = math.inf
 
     @abstractmethod
     def part(self, coordinates: Array) -> Part:
@@ -349,6 +351,7 @@ class Stack(Chart):
         self._shared = [b for b in range(count) if charts[self._first[b]].shared_levels.size]
         self.shared_levels = self.levels[self._shared]
         self.size = min(chart.size for chart in charts)
+        self.room = np.array([charts[first].room for first in self._first])
 
     def _gathered(self, numbers: Sequence[Array], together: Any = np.add) -> Array:
         """One number of each chart → one of each budget."""

@@ -205,7 +205,8 @@ def _advance(
         if not model.perfect:
             newton.anticipate(predictor, ahead)
             left = max(left, _FALL * min(total, _FALL * abs(width) * error))
-            most = _LEAKS * np.maximum(model.chart.levels, leaked)
+            reached = np.maximum(model.chart.levels, leaked)
+            most = np.minimum(_LEAKS * reached, reached + model.chart.room)
         target = path.times(max(Precision.own_gap * gap * error, left) / path.total)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         for shortened in range(30):
