@@ -19,18 +19,14 @@ from typing import final
 import numpy as np
 
 from discreet.backends.tilt.charts import Inner, Part, Relation, Single
-from discreet.problems.measures.chi_square import ChiSquare
-from discreet.problems.measures.conditional import ConditionalMutualInformation
 from discreet.problems.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,
     ParityDifference,
-    PointwiseInformation,
 )
 from discreet.problems.measures.maximal_leakage import MaximalLeakage
-from discreet.problems.measures.measure import Measure, Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation, phi_divergence
-from discreet.problems.measures.sibson import Sibson
+from discreet.problems.measures.measure import Cone, Measure, Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
@@ -157,14 +153,9 @@ class Normed(_Smooth):
     """Sibson's information, with the norm ν = s N of u/π: H = ν/(α − 1) frame' diag(π (r/N)^{2 − α}) frame."""
 
     @property
-    def _order(self) -> float:
-        assert isinstance(self.measure, Sibson)
-        return self.measure.alpha
-
-    @property
     def size(self) -> float:  # type: ignore[override]
         """G is about (α − 1) x²/2."""
-        return math.sqrt(2.0 * self.level / (self._order - 1.0))
+        return math.sqrt(2.0 * self.level / (self.measure.order - 1.0))
 
     @property
     def room(self) -> float:  # type: ignore[override]
@@ -174,21 +165,21 @@ class Normed(_Smooth):
     @property
     def steep(self) -> float:
         """The gradient is about (α − 1) x."""
-        return (self._order - 1.0) * self.size
+        return (self.measure.order - 1.0) * self.size
 
     def curved(self, part: Part) -> tuple[Array, Array, Array]:
         """By powers of r/N."""
         norm = part.mass + part.leakages
         ratio = np.maximum(part.joint / (norm[:, None] * self.p_x), UNIT)
-        flat = np.minimum(ratio ** (2.0 - self._order), _STEEPEST)
-        inverse = (norm / (self._order - 1.0))[:, None] * self.p_x * flat
+        flat = np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
+        inverse = (norm / (self.measure.order - 1.0))[:, None] * self.p_x * flat
         bent = inverse * part.slope
         block = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
         return block, bent @ self.frame, np.add.reduce(bent * part.slope, axis=1)
 
     def own(self, part: Part) -> Array | None:
         """As of mutual information; of orders above 2 no entry of H is small."""
-        far = self._order < 2.0 and (part.joint / part.mass[:, None] / self.p_x).min() < math.exp(_FAR)
+        far = self.measure.order < 2.0 and (part.joint / part.mass[:, None] / self.p_x).min() < math.exp(_FAR)
         return about_posteriors(self, part) if far else None
 
 
@@ -357,14 +348,11 @@ class Pieces(Single):
 
 def chart_of(measure: Measure) -> Callable[[Measure, Array, float, Array, Array], Single]:
     """What makes the chart of a measure."""
-    smooth: dict[type[Measure], type[_Smooth | Pointwise]] = {
-        MutualInformation: Entropic,
-        ConditionalMutualInformation: Entropic,
-        ChiSquare: Quadratic,
-        Sibson: Normed,
-        PointwiseInformation: Pointwise,
-    }
-    return smooth.get(type(measure), Pieces.of)
+    if measure.cone is None:
+        return Pieces.of
+    if measure.scope is Scope.POSTERIOR:
+        return Pointwise
+    return {Cone.ENTROPY: Entropic, Cone.QUADRATIC: Quadratic, Cone.POWER: Normed}[measure.cone]
 
 
 def about_posteriors(chart: Single, part: Part) -> Array:
