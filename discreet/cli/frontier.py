@@ -13,8 +13,6 @@ from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
 
-_NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
-
 
 def frontier(
     problem: Problem,
@@ -65,7 +63,7 @@ def frontier(
         if file is not None:
             check_output(file, made, inputs=inputs, overwrite=force)
     if out is not None:
-        check_folder(out, _NAMES, inputs=inputs, overwrite=force)
+        check_folder(out, [f"frontier.{each}" for each in ("svg", "png", "csv", "json")], inputs=inputs, overwrite=force)
     with screen.progress() as watch:
         model = asked.problem(problem, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)

@@ -32,7 +32,6 @@ from discreet.problems.measures.law import OutputLaw, distance_from_private, law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-_STALLED = "stopped: no further progress"
 _IDLE = 0.05
 """A budget whose price falls below this share of what it was in one sweep may have none; the sweep is tried without it."""
 
@@ -187,7 +186,7 @@ def sweeps(secrets: Secrets, bracket: Bracket, *, growing: bool = True) -> str:
     tilt, multiplier = np.zeros((len(secrets.cost), secrets.size)), np.where(secrets.budget == 0.0, math.inf, first)
     while not (verdict := bracket.verdict()):
         if (bracket.stalled >= 6 and growing) or pace.ended(secrets.spread):
-            return _STALLED
+            return "stopped: no further progress"
         sweep = Sweep(secrets.only(sorted(active)), log_estimator, secrets.masked(tilt, multiplier, active), pace.eta)
         solved = sweep.run(bracket, active - kept)
         if sweep.idle:

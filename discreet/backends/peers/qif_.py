@@ -30,7 +30,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _Number: TypeAlias = Callable[[int, int], Fraction]
-_MEASURES = frozenset({"g-leakage", "min-entropy-leakage", "maximal-leakage"})
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Qif(Unlifted):
         libraries=("qif",),
         extra="peers",
         peer=True,
-        measures=_MEASURES,
+        measures=frozenset({"g-leakage", "min-entropy-leakage", "maximal-leakage"}),
     )
     tuning: Tuning = ()
 

@@ -36,7 +36,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 Progress = Callable[[int, int], None]
-_NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
 _Found = tuple[Sums, DoubleDouble, tuple[Array, Array], list[Moves]]
 
 
@@ -233,7 +232,7 @@ class RuleCase:
             clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self._tilt, rule.band)
             parts.append(sums_of_strips(clear, self._lift))
             a, loss = a[:, clear.unclear], loss[:, clear.unclear]
-        counted, found = _NOT_COUNTED, list[Moves]()
+        counted, found = (np.zeros(0), np.zeros(0)), list[Moves]()
         if isinstance(self._problem, BlockProblem):
             if not are_masses(a, loss):
                 raise InputError(

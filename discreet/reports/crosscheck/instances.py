@@ -29,7 +29,6 @@ DEFAULT_SIZE = 48
 """Instances of a default run: every family in every regime, and every entry at least once."""
 
 _FRACTIONS = (0.1, 0.5, 0.9)
-_TINY_NATS = (1e-8, 1e-10, 1e-12)
 
 REGIMES = (
     "perfect",
@@ -127,7 +126,7 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str 
     elif regime == "oblivious":
         flag, budget = "--leakage inf", Budget(leakage=np.inf)
     elif regime == "tiny":
-        nats = float(rng.choice(_TINY_NATS))
+        nats = float(rng.choice([1e-8, 1e-10, 1e-12]))
         flag, budget = f"--leakage {nats:g}", Budget(leakage=nats)
     else:
         fraction = float(regime.split()[1])
