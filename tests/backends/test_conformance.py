@@ -117,8 +117,8 @@ INSTANCES = (
     small("tiny-budget", "own", bins=16, kind="tiny budget"),
     small("slack-budget", "own", bins=16),
 )
-"""The last two are a single sensor, as is one of several; half of what an independent measurement leaks is nothing. Without a
-budget the least loss is to be found, which no ordinary problem makes harder than the paper's."""
+"""The last two are a single sensor, as is one of several; half of what an independent measurement leaks is nothing.
+Without a budget only the least loss is to be found, which no ordinary problem makes harder than the paper's."""
 
 CASES = [case for instance in INSTANCES for case in instance.cases()]
 LABELS = [case.label for case in CASES]
