@@ -7,6 +7,7 @@ It prints counts, and times in the last part only:
 - the interior point alone, without crossover: iterations, and instances that do not reach 1e-9 within a hundred of them;
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
   of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
+- linear measures: programs that sifting solves from the interior point and without one, and vertices found;
 - both together: crossovers called, and iterations;
 - the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
@@ -36,10 +37,11 @@ if __name__ == "__main__":
     from ablations.curve import curve_rows
     from ablations.edge import edge_rows
     from ablations.large import inside_rows, rounds_rows, statement_rows, work_rows
-    from ablations.small import crossover_rows, interior_rows, tries_rows
+    from ablations.small import crossover_rows, interior_rows, linear_rows, tries_rows
 
     interior_rows()
     crossover_rows()
+    linear_rows()
     tries_rows()
     rounds_rows()
     work_rows()
