@@ -91,7 +91,8 @@ def rounds_rows() -> None:
         for n in (3, 4)
     ]
     for words, asked in (("", problems), (", other measures", other)):
-        rounds_row(f"as it is{words}", asked)
+        if words:  # else it has its row
+            rounds_row(f"as it is{words}", asked)
         with replaced(rounds._Rounds, "_nearer", lambda _, proof: proof):
             rounds_row(f"no draws about known labels{words}", asked)
         for name, attribute, value in (
