@@ -399,8 +399,9 @@ def _above_tangents(measure: Measure, region: Region) -> float:
     rates, best = region.rates[:, possible], 0.0
     if region.odds is not None and possible.all():
         first = _least_apart(region)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = float((_values(measure, first, shares) + _values(measure, 1.0 - first, shares)).min())
+        if (first[:, 0] != first[:, 1]).all():  # equal rates leak nothing, and rounding would make a little of it
+            with np.errstate(divide="ignore", invalid="ignore"):
+                best = float((_values(measure, first, shares) + _values(measure, 1.0 - first, shares)).min())
     flat = (rates @ shares)[:, None]
     for part in np.linspace(0.0, 1.0, 25)[:-1]:
         at = (1.0 - part) * rates + part * flat
