@@ -156,6 +156,13 @@ def test_without_its_extra_it_says_what_to_install(
             getattr(thing, method)()
 
 
+def test_a_limit_that_is_none_is_shown_as_infinite() -> None:
+    found = ds.evaluate(["a"] * 4 + ["b"] * 4, None, ["a", "b"] * 4, sensitive_features=["f"] * 4 + ["m"] * 4)
+    assert found.odds.high == float("inf")
+    assert "<td>∞</td>" in found._repr_html_()
+    assert "<td>inf</td>" not in found._repr_html_()
+
+
 def test_columns_and_pictures_have_the_names_of_a_table() -> None:
     table = {"sex": ["f", "m"] * 60, "age": [k % 3 for k in range(120)], "paid": ["no", "yes", "yes"] * 40}
     problem = ds.Problem.from_frame(table, hide="sex", guess="paid", budget=0.01, bins=None)

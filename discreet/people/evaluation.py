@@ -259,7 +259,7 @@ class Evaluation:
         numbers = ("estimate", "at least", "at most")
 
         def cells(each: Limits) -> tuple[str, ...]:
-            return tuple(f"{value:.4g}" for value in (each.estimate, each.low, each.high))
+            return tuple(f"{value:.4g}".replace("inf", "∞") for value in (each.estimate, each.low, each.high))
 
         rates = [(str(group), str(guess), *cells(each)) for group, row in self.rates.items() for guess, each in row.items()]
         tables = (
