@@ -172,7 +172,8 @@ def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits,
 class _Rounds:
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
         self._problem, self._precision, self._limits = problem, precision, limits
-        self._retained = max(first_retained(problem.n, problem.m), saving_passes(problem.blocks))
+        first = min(first_retained(problem.n, problem.m), max(500, problem.N // ROUNDS_FROM))
+        self._retained = max(first, saving_passes(problem.blocks))
         self._iterations = self._passes = 0
 
     def run(self, start: Duals | None) -> Ended:
@@ -294,7 +295,8 @@ class _Rounds:
         So what the labels of the pass say of all outcomes is kept, and only changes of labels are estimated. Draws stand for
         less where they exceed what their label holds. None without draws.
         """
-        m, n, most = self._problem.m, self._problem.n, _DRAWN * self._retained
+        m, n = self._problem.m, self._problem.n
+        most = min(_DRAWN * self._retained, max(self._retained, self._problem.N // ROUNDS_FROM))
         drawn = passed.drawn[:, passed.drawn[-2] <= farthest]
         if not (drawn.shape[1] and passed.counts.size):
             return None
