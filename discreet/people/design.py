@@ -114,6 +114,9 @@ def designed(
         )
     tied = with_ties(problem, found.estimator, found.tilt)
     judged = certify(problem, tied.rule, found.tilt, found.multiplier, gap=gap)
+    if judged.status is Status.VIOLATED_PRIVACY and tied.second is not None:
+        tied = with_ties(problem, found.estimator, found.tilt, second=False)
+        judged = certify(problem, tied.rule, found.tilt, found.multiplier, gap=gap)
     if judged.status is Status.VIOLATED_PRIVACY:  # ties left out, or a rounding: the repair is a rule too
         judged = certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)
     rule = judged.rule

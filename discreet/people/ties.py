@@ -81,8 +81,11 @@ class Tied:
     second: SecondTilt | None
 
 
-def with_ties(problem: Problem, estimator: Array, tilt: Array) -> Tied:
-    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there."""
+def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool = True) -> Tied:
+    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there.
+
+    second: whether a second tilt may treat them, where they are many.
+    """
     nobody = np.zeros(0, dtype=np.intp)
     if problem.m == 1:
         return Tied(OutcomeRule(tilt), nobody, None)
@@ -96,10 +99,14 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array) -> Tied:
         return Tied(OutcomeRule(tilt), nobody, None)
     kinds, columns = _alike(problem, ties, estimator[:, ties])
     count = int(kinds.max()) + 1
-    if count > 2 * (problem.m - 1) * problem.n:
+    if second and count > 2 * (problem.m - 1) * problem.n:
         found = _second(problem, estimator, losses - least <= NEAR * mass)
         if found is not None:
-            return Tied(OutcomeRule(tilt, found[0], found[1]), found[2], found[3])
+            tied, made, tossed, treatment = found
+            apart = ~np.isin(ties, tied)  # ties of other guesses: they are listed
+            every = OutcomeRule(tilt, np.append(tied, ties[apart]), np.hstack([made, columns[:, apart]]))
+            listed = np.isin(every.ties, np.append(tied[tossed], ties[apart]))
+            return Tied(every, np.flatnonzero(listed), treatment)
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
     ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
@@ -190,17 +197,17 @@ def _farthest(seen: Array, mass: Array, start: Array, away: Array) -> tuple[Arra
     found = run(cost, A_eq=csr_array(np.column_stack([seen, -away])), b_eq=start, bounds=bounds, method="highs")
     if found.x is None:
         return None
-    prices, solved = -found.eqlin.marginals, found.x[:-1]
-    treated = np.asarray(prices @ seen < 0.0, dtype=np.float64)
-    drawn = np.flatnonzero((solved > 1e-9) & (solved < 1.0 - 1e-9))
-    treated[drawn] = 0.0
+    prices, solved = -found.eqlin.marginals, np.clip(found.x[:-1], 0.0, 1.0)
+    scores = prices @ seen / mass
+    drawn = np.flatnonzero(np.abs(scores) <= ROUNDING * np.abs(scores).max())
+    treated = np.asarray(scores < 0.0, dtype=np.float64)
     kinds = np.unique(np.round(seen[:, drawn] / mass[drawn], 9), axis=1, return_inverse=True)[1].reshape(-1)
-    alike = np.equal.outer(kinds, np.arange(kinds.max(initial=-1) + 1))
+    alike = np.equal.outer(kinds, np.arange(kinds.max(initial=-1) + 1)).astype(np.float64)
+    treated[drawn] = ((mass[drawn] * solved[drawn]) @ alike / (mass[drawn] @ alike))[kinds]
     matrix = np.column_stack([seen[:, drawn] @ alike, -away])
-    wanted = start - seen @ treated
-    answer = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
-    parts = answer[:-1]
-    if np.abs(matrix @ answer - wanted).max() > 1e-13 or not ((parts >= 0.0) & (parts <= 1.0)).all():
+    missing = start + found.x[-1] * away - seen @ treated
+    change = np.linalg.lstsq(matrix, missing, rcond=None)[0]
+    treated[drawn] += change[:-1][kinds]
+    if np.abs(matrix @ change - missing).max() > 1e-13 or not ((treated >= 0.0) & (treated <= 1.0)).all():
         return None
-    treated[drawn] = parts[kinds]
-    return np.asarray(prices), treated, float(answer[-1]), drawn
+    return np.asarray(prices), treated, float(found.x[-1] + change[-1]), drawn

@@ -68,3 +68,17 @@ def test_the_second_tilt_decides_only_where_its_guesses_tie() -> None:
     low = second["share"] * np.array(second["towards"])
     assert (columns[tied] >= low - 1e-12).all()
     assert (np.isin(columns[~tied], [0.0, 1.0]).all(axis=1)).sum() >= (~tied).sum() - 4
+
+
+def test_two_people_at_one_point_of_the_boundary_are_treated_alike() -> None:
+    """Of two alike the linear program may draw for one only; the rule cannot tell them apart."""
+    joint = np.repeat(aware(400, 2), 2, axis=0)
+    made = designed(equalized(joint), None, None, None, None, key="0" * 32)
+    assert made.solution.status is ds.Status.CERTIFIED
+    assert made.rule.document["ties"]["second"] is not None
+
+
+def test_ties_of_other_guesses_are_listed_beside_a_second_tilt() -> None:
+    joint = aware(150, 4, seed=3)
+    made = designed(equalized(joint), None, None, None, None, key="0" * 32)
+    assert made.solution.status is ds.Status.CERTIFIED
