@@ -160,7 +160,7 @@ class Normed(_Smooth):
     @property
     def room(self) -> float:  # type: ignore[override]
         """A quarter of N/(α − 1), as the gradient (r/N)^{α−1} − 1 changes by the (α − 1)-th power of what N does."""
-        return 0.25 * (1.0 + self.level) / (self._order - 1.0)
+        return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
 
     @property
     def steep(self) -> float:
