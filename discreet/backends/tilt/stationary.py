@@ -18,6 +18,7 @@ Source: discreet, docs/theory.md, sections 14 and 22.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -84,44 +85,47 @@ class _Iterate:
     exact: Array
 
 
-class Stationary:
-    """As `Vertex`: labels `certain` [m, N], ties [K] with labels own [K], their columns at first [m, K]."""
+class Shares(ABC):
+    """Shares that move ties from their labels to other guesses, and how the law of (X, Ŷ) changes with them.
 
-    def __init__(self, problem: Problem, certain: Array, ties: _Index, own: _Index, start: Array) -> None:
+    ties [K]: outcomes, own [K]: their labels; start [m, K]: their columns at first, positive at the guesses that each may
+    get.
+    """
+
+    def __init__(self, problem: Problem, ties: _Index, own: _Index, start: Array) -> None:
         self._problem, self._own, every = problem, own, np.eye(problem.m)
-        self._parts = Part.of(problem)
-        self._first = {part.term: k for k, part in reversed(list(enumerate(self._parts)))}  # the only one, of posteriors
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
         self._shape, self._start = start.shape, start[self._guesses, self._places]
-        tied, label = ties[self._places], own[self._places]
-        moves = every[self._guesses] - every[label]  # [F, m]
-        self._by_mass = [moves * part.mass[tied, None] for part in self._parts]
-        self._by_deviation = moves[:, :, None] * problem.deviations[:, tied].T[:, None, :]  # [F, m, n]
-        self._mass = [certain @ part.mass for part in self._parts]
-        self._deviation = certain @ problem.deviations.T
-        self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]
+        self._tied, label = ties[self._places], own[self._places]
+        self._moves = every[self._guesses] - every[label]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
+        self._by_deviation = self._moves[:, :, None] * problem.deviations[:, self._tied].T[:, None, :]  # [F, m, n]
+        self._lost = problem.loss[self._guesses, self._tied] - problem.loss[label, self._tied]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
-        effect = self._by_deviation.reshape(tied.size, -1) / self._scale
+        effect = self._by_deviation.reshape(self._tied.size, -1) / self._scale
         self._size = sizes(effect)
         self._effect = effect / self._size[:, None]
+
+    @abstractmethod
+    def _deviation(self, shares: Array) -> Array:
+        """u − s π at shares [F], for all rows [m, n]."""
 
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
-        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
+        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
     def deviation(self, columns: Array) -> Array:
         """u − s π of columns of the ties [m, K], for all rows [m, n]."""
-        return self._deviation_of(columns[self._guesses, self._places])
-
-    def _deviation_of(self, shares: Array) -> Array:
-        return self._deviation + np.tensordot(shares, self._by_deviation, 1)
+        return self._deviation(columns[self._guesses, self._places])
 
     def near(self, deviation: Array) -> Array | None:
-        """The columns [m, K] next to the start with about that deviation [m, n]; None beyond range."""
-        missing = deviation - self._deviation_of(self._start)
+        """The columns [m, K] next to the start with about that deviation of the law [m, n].
+
+        The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. None beyond range.
+        """
+        missing = deviation - self._deviation(self._start)
         step = least_norm(self._effect.T, missing.ravel() / self._scale)
         return None if step is None else self.columns(self._start + step / self._size)
 
@@ -129,7 +133,22 @@ class Stationary:
         """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all other ties stay."""
         losses = (self._places == place) * ((self._guesses == loses) - 1.0 * (self._own[place] == loses))
         move = least_norm(self._effect, losses / self._size)
-        return None if move is None else (move / self._scale).reshape(self._deviation.shape)
+        return None if move is None else (move / self._scale).reshape(self._problem.m, -1)
+
+
+class Stationary(Shares):
+    """The equations of `Shares`; certain [m, N]: the labels of all outcomes."""
+
+    def __init__(self, problem: Problem, certain: Array, ties: _Index, own: _Index, start: Array) -> None:
+        super().__init__(problem, ties, own, start)
+        self._parts = Part.of(problem)
+        self._first = {part.term: k for k, part in reversed(list(enumerate(self._parts)))}  # the only one, of posteriors
+        self._by_mass = [self._moves * part.mass[self._tied, None] for part in self._parts]
+        self._mass = [certain @ part.mass for part in self._parts]
+        self._certain = certain @ problem.deviations.T
+
+    def _deviation(self, shares: Array) -> Array:
+        return self._certain + np.tensordot(shares, self._by_deviation, 1)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float | Array, precision: Precision) -> Point | None:
         """As `Vertex.solve`."""
@@ -205,7 +224,7 @@ class Stationary:
 
     def _laws(self, shares: Array) -> Iterator[tuple[Part, Term, OutputLaw, NDArray[np.bool_], Array]]:
         """Of every part: its term, its law, which guesses are never made, and masses of guesses by labels alone."""
-        deviation = self._deviation_of(shares)
+        deviation = self._deviation(shares)
         for part, mass, by_mass in zip(self._parts, self._mass, self._by_mass, strict=True):
             term, own = self._problem.terms[part.term], deviation[:, part.rows]
             never = (mass == 0.0) & ~by_mass.any(axis=0)
@@ -258,7 +277,7 @@ class Stationary:
         borders, chosen = gradients * (prices / unit)[:, None], self._exact
         private = self._by_deviation[:, :, chosen].reshape(count, -1)
         left = -(self._lost / unit + borders.sum(axis=0) + private @ at.exact[:, chosen].ravel() / unit)
-        missing = -self._deviation_of(at.shares)[:, chosen].ravel()
+        missing = -self._deviation(at.shares)[:, chosen].ravel()
         right = np.concatenate([left, self._unused(at, state, inside) * prices / unit, missing])
         rest, whole = np.concatenate([borders, private.T]), np.zeros((right.size, right.size))
         whole[:count, :count], whole[count:, :count], whole[:count, count:] = curvature, rest, rest.T

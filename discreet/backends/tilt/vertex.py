@@ -20,7 +20,7 @@ from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.stationary import Part
+from discreet.backends.tilt.stationary import Part, Shares
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
 from discreet.problems.numerics.double_double import Array
@@ -31,65 +31,30 @@ _Index = NDArray[np.intp]
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 
 
-class Vertex:
+class Vertex(Shares):
     """Labels and ties, and the equations for what is still to be decided: a share for every guess but the label of a tie.
 
-    certain: the law where every outcome gets its label; ties [K]: outcomes, own [K]: their labels; start [m, K]: their
-    columns at first, positive at the guesses that each may get.
+    certain: the law where every outcome gets its label; the rest as in `Shares`.
     """
 
     def __init__(self, problem: Problem, certain: OutputLaw, ties: _Index, own: _Index, start: Array) -> None:
-        self._problem, self._certain, self._own, every = problem, certain, own, np.eye(problem.m)
-        self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
-        self._shape, self._start = start.shape, start[self._guesses, self._places]
-        tied, label = ties[self._places], own[self._places]
-        moves = every[self._guesses] - every[label]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        self._by_mass = moves * problem.p_z[tied, None]
-        self._by_deviation = (moves[:, :, None] * problem.deviations[:, tied].T[:, None, :]).reshape(tied.size, -1)
-        self._by_joint = self._by_deviation + (self._by_mass[:, :, None] * problem.p_x).reshape(tied.size, -1)
+        super().__init__(problem, ties, own, start)
+        self._certain, count = certain, self._tied.size
+        self._by_mass = self._moves * problem.p_z[self._tied, None]
+        self._by_entry = self._by_deviation.reshape(count, -1)
+        self._by_joint = self._by_entry + (self._by_mass[:, :, None] * problem.p_x).reshape(count, -1)
         never = (certain.mass == 0.0) & ~self._by_mass.any(axis=0)
         self._mass = certain.mass + never  # any number will do for a guess that never occurs
-        self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]  # L_guess − L_label
-        self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
-        effect = self._by_deviation / self._scale
-        self._size = sizes(effect)
-        self._effect = effect / self._size[:, None]
-
-    def columns(self, shares: Array) -> Array:
-        """[m, K] the ties' columns for the free shares [F]."""
-        found = np.zeros(self._shape)
-        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly
-        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
-        return found
 
     def law(self, columns: Array) -> OutputLaw:
         """The law of (X, Ŷ) for columns of the ties [m, K]."""
         shares = columns[self._guesses, self._places]
         return OutputLaw(self._certain.mass + shares @ self._by_mass, self._deviation(shares), self._certain.p_x)
 
-    def deviation(self, columns: Array) -> Array:
-        """u − s π of columns of the ties [m, K]."""
-        return self._deviation(columns[self._guesses, self._places])
-
     def _deviation(self, shares: Array) -> Array:
-        found = self._certain.deviation + (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
+        found = self._certain.deviation + (shares @ self._by_entry).reshape(self._certain.deviation.shape)
         found -= found.sum(axis=1)[:, None] * self._certain.p_x  # what rounding left would make a guess dearer everywhere
         return found
-
-    def near(self, deviation: Array) -> Array | None:
-        """The columns [m, K] next to the start with about that deviation of the law [m, n].
-
-        The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. None beyond range.
-        """
-        missing = deviation - self._deviation(self._start)
-        step = least_norm(self._effect.T, missing.ravel() / self._scale)
-        return None if step is None else self.columns(self._start + step / self._size)
-
-    def direction(self, place: int, loses: int) -> Array | None:
-        """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all other ties stay."""
-        losses = (self._places == place) * ((self._guesses == loses) - 1.0 * (self._own[place] == loses))
-        move = least_norm(self._effect, losses / self._size)
-        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
@@ -166,7 +131,7 @@ class Vertex:
         posterior, scale = joint / joint.sum(axis=1)[:, None], np.sqrt(joint).ravel()
         effect = (self._by_joint - (self._by_mass[:, :, None] * posterior).reshape(self._by_joint.shape)) / scale
         size = sizes(effect)
-        unequal = -self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x)
+        unequal = -self._lost - self._by_entry @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x)
         move = least_norm(effect / size[:, None], unequal / size)
         return None if move is None else tilt + (move / scale).reshape(tilt.shape)
 
