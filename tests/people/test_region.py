@@ -237,7 +237,7 @@ def test_a_group_that_no_one_has_may_get_any_guess() -> None:
 
 def test_rates_that_may_be_equal_have_a_lower_limit_of_zero() -> None:
     """Also where rounding makes a little of equal rates, in one part of a region or in all."""
-    table = np.array([[410.0, 530.0, 95.0, 50.0], [101.0, 148.0, 205.0, 93.0]])
+    table = np.array([[375.0, 470.0, 90.0, 39.0], [90.0, 106.0, 224.0, 106.0]])
     assert limits_of(CONDITIONAL, region_of(table, 0.95, given=2))[0] == 0.0
     for measure in measures_of(2, np.random.default_rng(0)):
         assert limits_of(measure, region_of(table[:, :2], 0.95))[0] == 0.0
