@@ -14,6 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -107,13 +108,17 @@ class Entropic(_Smooth):
         gradient[:, 0] = (divergence - x * log_ratio) @ self.p_x  # Σ π log(1 + x) where Σ π x = 0
         return Part(coordinates, mass, joint, deviation, log_ratio, gradient, mass * (divergence @ self.p_x))
 
+    @cached_property
+    def _identity(self) -> Array:
+        return np.eye(self.frame.shape[1])
+
     def curved(self, part: Part) -> tuple[Array, Array, Array]:
         """By log ratios."""
         ratios = part.joint * part.slope
         bent = np.matmul(self.frame.T, part.deviation[:, :, None] * self.frame)
         tilted = ratios @ self.frame
         tilted[:, 0] = part.leakages
-        block = bent + part.mass[:, None, None] * np.eye(self.frame.shape[1])  # so that nothing cancels
+        block = bent + part.mass[:, None, None] * self._identity  # so that nothing cancels
         return block, tilted, np.add.reduce(ratios * part.slope, axis=1)
 
     def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:

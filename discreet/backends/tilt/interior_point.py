@@ -199,7 +199,7 @@ def _advance(
         total += float(at.unused @ at.multiplier) + (at.inner.products().sum() if at.inner.slack.size else 0.0)
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
         costs = _costs(model, at, law, _ALLOWED * shown)
-        predictor = newton.direction(path.times(0.0))
+        predictor = newton.direction(path.nothing)
         ahead = min(1.0, _length(model, at, costs, predictor))
         left, most = (1.0 - ahead) ** 2 * total, np.array([math.inf])
         if not model.perfect:

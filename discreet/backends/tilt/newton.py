@@ -55,6 +55,11 @@ class Targets:
         """The barrier of all outcomes is 1, for each guess."""
         return self.outcomes * len(self.inner) + float(self.inner.sum() + self.budgets.sum())
 
+    @cached_property
+    def nothing(self) -> Targets:
+        """Products of 0."""
+        return self.times(0.0)
+
     def times(self, factor: float) -> Targets:
         """All of them by a factor."""
         return Targets(factor * self.outcomes, factor * self.inner, factor * self.budgets)

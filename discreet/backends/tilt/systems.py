@@ -147,7 +147,8 @@ class _Related(System):
         relation, right = self._relation, towards
         m, p = relation.residual.shape
         budgets = right.size - self._at.multiplier.size
-        right[m * p : budgets] += relation.balance[self._order].ravel()
+        if self._model.chart.apart:  # else V'θ = G μ holds
+            right[m * p : budgets] += relation.balance[self._order].ravel()
         right[budgets:] += relation.counted - self._model.chart.shared_levels
         return right
 
