@@ -474,6 +474,11 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     assert tab.is_hidden("nav")
 
 
+def test_both_pictures_of_claims_have_titles(opened: Any) -> None:
+    titles = opened().tab.locator("#claims figcaption strong:not(.hidden)").all_inner_texts()
+    assert [title.partition(" ")[0] for title in titles] == ["How", "What"]
+
+
 def test_a_phone_is_wide_enough(opened: Any) -> None:
     tab = opened(width=380).tab
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380

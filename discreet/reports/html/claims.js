@@ -4,7 +4,7 @@ function claimsSection({ claims, rows }) {
   if (!claims.length) return [empty("The filters leave no attempt, so there are no claims to judge.")];
   const leaks = rows.filter((row) => row.weighed);
   const none = "No answer here was called solved under a finite budget, so there is no claim to weigh.";
-  const figures = [DATA.leakage, DATA.perfect].filter((figure) => figure).map(figureOf);
+  const figures = [DATA.leakage, DATA.perfect].filter((figure) => figure).map((figure) => figureOf(figure));
   return [...(leaks.length ? figures : [empty(none)]), claimTable(claims), leakTable(leaks)];
 }
 
