@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,23 @@ def write(path: Path, count: int, seed: int) -> Path:
         rows.writerow(["customer", "age", "job", "sex", "south", "income"])
         rows.writerows(zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True))
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees() -> Iterator[None]:
+    """These tests are about commands, and a few trees are enough to guess."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from discreet.people import probabilities
+
+    def small(categories: list[bool] | None, enough: bool, seed: int) -> HistGradientBoostingClassifier:
+        return HistGradientBoostingClassifier(
+            max_iter=8, max_leaf_nodes=7, categorical_features=categories, random_state=seed
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probabilities, "_boosting", small)
+        yield
 
 
 @pytest.fixture(scope="module")
