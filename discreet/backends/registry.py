@@ -141,13 +141,16 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
 
 def require_libraries(backend: AnyBackend | Policy) -> None:
     """Import the backend's libraries; raises Absent or Broken with the remedy."""
+    import numpy as np
+
     able = backend.capabilities
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
     for library in able.libraries:
         if importlib.util.find_spec(library) is None:
             raise Absent(f"backend {backend.name} needs {library}, which is not installed; {remedy}")
         try:
-            importlib.import_module(library)
+            with np.printoptions():  # libqif changes how everybody's arrays of objects are printed
+                importlib.import_module(library)
         except Exception as error:  # a broken binary can raise anything at import
             raise Broken(f"backend {backend.name}: {library} is installed but fails to import: {error}") from error
 

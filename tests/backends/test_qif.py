@@ -6,6 +6,8 @@ All data are multiples of 2⁻¹⁰, so that libqif computes with the very numbe
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,7 +21,8 @@ from discreet.backends.solution import Status
 from discreet.problems.measures import GLeakage, Measure, measure_of
 from discreet.problems.numerics.double_double import Array
 
-qif: Any = pytest.importorskip("qif", exc_type=ImportError)
+with np.printoptions():  # it changes how everybody's arrays of objects are printed
+    qif: Any = pytest.importorskip("qif", exc_type=ImportError)
 COUNT = 100
 ALIKE = 1e-12
 
@@ -145,3 +148,13 @@ def test_one_guess_and_one_private_value() -> None:
         joint = np.random.default_rng(1).dirichlet(np.ones(math.prod(shape))).reshape(shape)
         problem = ds.Problem.from_joint(joint, 0.1, measure="maximal-leakage")
         assert ds.solve(problem, "qif").error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
+
+
+def test_solving_with_libqif_leaves_the_printing_of_arrays_alone() -> None:
+    """The library sets a format for objects when it is imported."""
+    code = (
+        "import numpy as np, discreet as ds\nbefore = np.get_printoptions()\n"
+        "ds.solve(ds.problems.release(measure='min-entropy-leakage', budget=0.1), 'qif')\n"
+        "import sys; assert 'qif' in sys.modules; assert np.get_printoptions() == before"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
