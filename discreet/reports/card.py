@@ -28,10 +28,17 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
         "rule": rule["digest"],
         "guesses": rule["guesses"],
         "groups": rule["groups"],
-        "draws": bool(rule["ties"]["points"] or rule["ties"]["second"] or 0.0 < rule["ignore"]["probability"]),
+        "draws": _draws(rule["ties"], rule["ignore"]),
         "statement": about.get("statement"),
         **{name: about.get(name) for name in ("asked", "data", "people", "tried", "model", "graph", "made", "versions")},
     }
+
+
+def _draws(ties: Mapping[str, Any], ignore: Mapping[str, Any]) -> bool:
+    """Whether a coin decides for anybody: not under a constant rule, which ignores everybody towards one guess."""
+    if ignore["probability"] == 1.0:
+        return bool(max(ignore["towards"]) < 1.0)
+    return bool(ties["points"] or ties["second"] or ignore["probability"] > 0.0)
 
 
 def card_page(rule: Mapping[str, Any]) -> str:

@@ -273,6 +273,7 @@ def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted: tuple[
         private = ds.PrivateClassifier(budget=1e-7, calibration=calibration, random_state=0)
         private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
         assert said in (tmp_path / str(k) / "card.html").read_text()
+    assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()  # a constant needs no coin
 
 
 def test_the_digest_of_the_people_is_that_of_their_cells(fitted: tuple[Any, pd.DataFrame]) -> None:
