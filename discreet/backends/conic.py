@@ -35,7 +35,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Part, Program, point_of
+from discreet.backends.lowering import Program, point_of
+from discreet.backends.parts import Part
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.constraint import is_plain

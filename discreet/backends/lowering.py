@@ -1,58 +1,47 @@
-"""What the lowerings to other solvers share: scaled losses, the privacy equations, one sparse program, its answers.
+"""A problem as one sparse program, in the variables and scales that suit other solvers, and its answers.
 
 **Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose minimum is 0 at every
 outcome, in units of the size of the answer. What is subtracted adds up to the Bayes rule's error probability.
 
 **Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and under a leakage constraint D_ij = (u_ij −
 π_j s_i)/root [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian does
-not fill up over the outcomes. The root is sqrt(ε) for mutual information. Each constraint with a positive budget is a `Part`
-with columns of D and s of its own, one of s for each group of rows that has a prior of its own.
+not fill up over the outcomes. The root is sqrt(ε) for mutual information.
 
 **Equations**, in this order:
 
     Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / root,    s_i = Σ_l w_l P_il,
 
-the last two only at positive finite budgets. At budget 0 the equations of perfect privacy, Φ P_i = 0, replace them:
-no function of X may be predictable from the guess. With E over the outcomes, weights w_l, a
-*feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the equations are Σ_l w_l f_rl P_il = 0. Two choices
-of c:
-
-- `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As well conditioned as the
-  model allows; used by the solvers that take arrays.
-- `rows_by_private_value`: one equation for each of an independent set of private values; the readable form.
-
-Both drop implied equations (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding). The equations of the
-last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
+the last two only at positive finite budgets. At budget 0 the equations of perfect privacy (`parts`) replace them. Those of
+the last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
 
 **Scales.** In a linear program v_l = sqrt(w_l). In measurements it beat P, whose small coefficients HiGHS drops (‖ΦP‖ 1e-8
 at 20 sensors), and masses w_l P_il, whose columns lie below the tolerances (gap 4e-10 against 2e-11). Where the leakage is a
 constraint, v_l = 1 was best for all solvers but QICS.
 
 Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation, mutual information and data
-privacy", CWIT 2015, and of the paper (docs/theory.md); the canonical correlations are H. O. Lancaster's.
+privacy", CWIT 2015, and of the paper (docs/theory.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.backends.contract import Answer, Options
+from discreet.backends.parts import Equations, Group, Part, PrivacyRows, stacked_rows, whitened_rows
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
 from discreet.problems.constraint import Term, entropy
 from discreet.problems.errors import BackendError, Interrupted
-from discreet.problems.measures.measure import Cone, Measure, Scope
+from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -76,30 +65,6 @@ class Lowered(Generic[_Model, _Arguments]):
 
 
 @dataclass(frozen=True)
-class PrivacyRows:
-    """Independent equations Σ_l w_l f_rl P_il = 0 equivalent to Φ P_i = 0.
-
-    features        f_rl [r, N], mean 0 and variance 1 under w
-    combination     c_rj [r, n] with w_l f_rl = Σ_j c_rj a_jl (so Σ_j π_j c_rj = 0)
-    private_values  [r] the private value of each equation, or −1 where an equation mixes several
-    """
-
-    features: Array
-    combination: Array
-    private_values: NDArray[np.intp]
-
-    def tilt(self, prices: Array, guesses: int) -> Array:
-        """The tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses; Σ_j π_j t_ij = 0.
-
-        Sign: y is the derivative of the optimal value by the right-hand side, as HiGHS and Pyomo report row duals, so
-        the priced loss is L_il − Σ_r y_ir w_l f_rl = L_il + a_l·t_i.
-        """
-        tilt = np.zeros((guesses, self.combination.shape[1]))
-        tilt[: prices.shape[0]] = -prices @ self.combination
-        return tilt
-
-
-@dataclass(frozen=True)
 class LinearProgram:
     """min cost·x with low ≤ matrix x ≤ high and x ≥ least."""
 
@@ -108,104 +73,6 @@ class LinearProgram:
     low: Array
     high: Array
     least: Array
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows of the private joint that have a prior of their own: all of a secret, or those of one given value.
-
-    rows   of `p_xz`; joint: these rows [k, N]
-    prior  π_j within the group [k]
-    mass   w_l of the group [N]
-    """
-
-    rows: slice
-    joint: Array
-    prior: Array
-    mass: Array
-
-    @classmethod
-    def of(cls, problem: Problem, rows: slice, alone: bool) -> Group:
-        """The group of these rows; alone: whether the term has no other."""
-        joint, prior = problem.p_xz[rows], problem.p_x[rows]
-        return cls(rows, joint, prior if alone else prior / prior.sum(), joint.sum(axis=0))
-
-    @property
-    def deviation(self) -> Array:
-        """a_jl − π_j w_l [k, N]."""
-        return np.asarray(self.joint - self.prior[:, None] * self.mass)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One leakage constraint of a `Program`, in units of its B: Σ g(u_i)/B ≤ 1 over guesses and groups, or for each guess.
-
-    number  of the term; groups: with rows of their own; `first`, `guesses`: the first column of their D and s
-    level   B; unit: B, or 1 at budget 0
-    """
-
-    number: int
-    term: Term
-    groups: tuple[Group, ...]
-    first: int
-    guesses: int
-    level: float
-    unit: float
-
-    @property
-    def measure(self) -> Measure:
-        """By which leakage is counted."""
-        return self.term.measure
-
-    @cached_property
-    def pieces(self) -> tuple[tuple[Array, ...], ...]:
-        """For each group matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) = g(u_i)/B, or ≤ 0 for posteriors.
-
-        Without a piece if the measure is not linear.
-        """
-        return tuple(tuple(self._scaled(each, group.prior) for each in self._rows(group)) for group in self.groups)
-
-    @cached_property
-    def linear(self) -> bool:
-        """Whether the measure is linear in the law of (X, Ŷ)."""
-        return any(self._rows(group) for group in self.groups)
-
-    @property
-    def cone(self) -> Cone:
-        """That of a measure which is not linear."""
-        assert self.measure.cone is not None
-        return self.measure.cone
-
-    @property
-    def root(self) -> float:
-        """The unit of D: sqrt(B), or B where the measure is linear in D."""
-        return self.unit if self.linear else math.sqrt(self.unit)
-
-    @property
-    def width(self) -> int:
-        """How many columns of D are its own."""
-        return sum(group.prior.size for group in self.groups)
-
-    def _rows(self, group: Group) -> tuple[Array, ...]:
-        return self.measure.pieces(group.prior, self.level) or ()
-
-    def _scaled(self, piece: Array, prior: Array) -> Array:
-        mean, size = piece @ prior, np.abs(piece) @ prior  # of independence; rounding is not divided by B
-        exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)
-        return np.column_stack([piece * self.root, exact]) / self.unit
-
-    def bounded(self, own: list[list[_Item]]) -> list[list[_Item]]:
-        """Of what belongs to each guess, the sums that the budget bounds: over all guesses, of each guess, or none."""
-        if self.measure.scope is Scope.POSTERIOR:
-            return []
-        return [[each for items in own for each in items]] if self.measure.scope is Scope.TOTAL else own
-
-    def laws(self) -> Iterator[tuple[int, int, Group]]:
-        """The first column of D, the column of s, and the group, of every group."""
-        first = self.first
-        for k, group in enumerate(self.groups):
-            yield first, self.guesses + k, group
-            first += group.prior.size
 
 
 @dataclass(frozen=True)
@@ -249,7 +116,7 @@ class Program:
                 found.append(Part(number, term, tuple(own), first, guesses, level, level if amount > 0.0 else 1.0))
                 first, guesses = first + found[-1].width, guesses + len(own)
         private = [group for term, own in zip(problem.terms, groups, strict=True) for group in own if term.budget.perfect]
-        return cls(problem, cost, scale, unit, _stacked_rows(problem, private, equations), tuple(found))
+        return cls(problem, cost, scale, unit, stacked_rows(problem, private, equations), tuple(found))
 
     @property
     def leaks(self) -> bool:
@@ -449,31 +316,11 @@ def _is_slack(problem: Problem, term: Term) -> bool:
     return term.measure == MUTUAL_INFORMATION and term.budget.amount >= entropy(problem.p_x[term.rows])
 
 
-def _stacked_rows(problem: Problem, groups: Sequence[Group], equations: Equations) -> PrivacyRows:
-    """The equations of perfect privacy of these groups of rows; combinations are of all rows of the problem."""
-    none = PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
-    found = [none]
-    for group in groups:
-        own = equations(group, problem.p_z)
-        combination = np.zeros((len(own.features), problem.n))
-        combination[:, group.rows] = own.combination
-        found.append(PrivacyRows(own.features, combination, own.private_values))
-    return PrivacyRows(
-        np.vstack([each.features for each in found]),
-        np.vstack([each.combination for each in found]),
-        np.concatenate([each.private_values for each in found]),
-    )
-
-
 def _diagonal(block: Array, times: int) -> sparray:
     """The block repeated along the diagonal, sparse."""
     from scipy import sparse
 
     return sparse.block_diag([sparse.csc_array(block)] * times)
-
-
-Equations: TypeAlias = Callable[[Group, Array], PrivacyRows]
-"""What finds the equations of perfect privacy of a group, given all w_l > 0."""
 
 
 def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None) -> Array:
@@ -483,36 +330,3 @@ def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, var
     if variables is None or not np.isfinite(variables).all():
         raise BackendError(f"{solver} ended with {claimed!r} and no point")
     return np.asarray(variables)
-
-
-def whitened_rows(group: Group, p_z: Array) -> PrivacyRows:
-    """Orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
-    kernel = _kernel(group)
-    left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
-    rank = int((correlations > Precision.correlated).sum())
-    mix = (left[:, :rank] / np.sqrt(group.prior)[:, None] / correlations[:rank]).T
-    return _rows(group, p_z, mix, np.full(rank, -1))
-
-
-def rows_by_private_value(group: Group, p_z: Array) -> PrivacyRows:
-    """One feature per private value, φ_j / w scaled to variance 1, for an independent set of private values."""
-    from scipy.linalg import qr
-
-    kernel = _kernel(group)
-    triangle, order = qr(kernel.T, mode="r", pivoting=True)
-    chosen = np.sort(order[: int((np.abs(np.diag(triangle)) > Precision.correlated).sum())])
-    spread = np.linalg.norm(kernel[chosen], axis=1)
-    mix = np.zeros((chosen.size, group.prior.size))
-    mix[np.arange(chosen.size), chosen] = 1.0 / (spread * np.sqrt(group.prior[chosen]))
-    return _rows(group, p_z, mix, (group.rows.start + chosen).astype(np.intp))
-
-
-def _kernel(group: Group) -> Array:
-    """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X and Z."""
-    expected = group.prior[:, None] * group.mass
-    return np.divide(group.deviation, np.sqrt(expected), out=np.zeros_like(expected), where=expected > 0.0)
-
-
-def _rows(group: Group, p_z: Array, mix: Array, private_values: NDArray[np.intp]) -> PrivacyRows:
-    features = mix @ (group.joint / p_z - group.prior[:, None] * (group.mass / p_z))
-    return PrivacyRows(features, mix - (mix @ group.prior)[:, None], private_values)

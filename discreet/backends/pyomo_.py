@@ -23,7 +23,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.highs import SETTINGS, highs_options
-from discreet.backends.lowering import Lowered, Program, Setting, point_of, rows_by_private_value
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.parts import rows_by_private_value
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array

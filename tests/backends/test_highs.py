@@ -13,7 +13,8 @@ from scipy.sparse import csc_matrix
 
 from discreet.backends.contract import Options
 from discreet.backends.highs import METHODS, Highs
-from discreet.backends.lowering import Program, rows_by_private_value, whitened_rows
+from discreet.backends.lowering import Program
+from discreet.backends.parts import rows_by_private_value, whitened_rows
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog

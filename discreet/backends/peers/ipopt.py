@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import LinearProgram, Lowered, Part, Program, point_of
+from discreet.backends.lowering import LinearProgram, Lowered, Program, point_of
+from discreet.backends.parts import Part
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.measures.measure import Cone, Scope

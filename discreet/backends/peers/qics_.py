@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Group, Lowered, Part, Program, Setting, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.parts import Group, Part
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.measures.measure import Cone, Scope

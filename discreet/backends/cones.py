@@ -1,0 +1,182 @@
+"""A program as linear equations, bounds and standard cones: what conic solvers and their files take.
+
+Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess and group of rows,
+
+- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/c, z = π s/c and x of its own, so that
+  z − y − x bounds (u log(u/(π s)) − u + π s)/c from above; no such term is negative. By default c = sqrt(B);
+- `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
+- `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j = norm, written in what
+  q is over independence, q_j = π_j s + root e_j.
+
+Variables of `Program` come first, then those of linear pieces, then those of cones. Source: MOSEK ApS, *Modeling Cookbook*,
+chapters 3 to 5; the excess terms are those of the backend `conic`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from discreet.backends.lowering import Program
+from discreet.backends.parts import Group, Part
+from discreet.problems.measures.measure import Cone, Scope
+from discreet.problems.numerics.double_double import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows in one cone. `power` is that of a power cone, else 0.
+
+    ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure
+    QUADRATIC  `size` rows, the first at least the Euclidean norm of the others
+    POWER      three rows (x, y, z) with |z| ≤ x^power y^{1 − power} and x, y ≥ 0
+    """
+
+    cone: Cone
+    size: int = 3
+    power: float = 0.0
+
+
+@dataclass(frozen=True)
+class ConeProgram:
+    """min cost·x, where the first `signed` of the x are at least 0, and right − matrix x is 0, at least 0, or in cones.
+
+    matrix, right  rows [·, variables] and their right-hand sides, in this order:
+    equations      how many rows are 0; inequalities: how many then are at least 0, budgets last
+    blocks         the cones of all other rows, in their order
+    """
+
+    program: Program
+    cost: Array
+    signed: int
+    matrix: csr_array
+    right: Array
+    equations: int
+    inequalities: int
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, program: Program, power: float = 0.5) -> ConeProgram:
+        """The cones of a program; of a total divergence, c = B^power."""
+        from scipy import sparse
+
+        arrays = program.linear_program()
+        found = _Cones(arrays.cost.size, power)
+        for part in program.parts:
+            if not part.linear:
+                found.add_part(program, part)
+        cost = np.append(arrays.cost, np.zeros(found.variables - arrays.cost.size))
+        given = sparse.hstack([arrays.matrix, sparse.csc_array((arrays.low.size, cost.size - arrays.cost.size))])
+        matrix = sparse.vstack([given, _matrix(found.budgets, cost.size), _matrix(found.rows, cost.size)])
+        equations = int((arrays.low == arrays.high).sum())
+        return cls(
+            program,
+            cost,
+            program.sizes[0],
+            sparse.csr_array(matrix),
+            np.concatenate([arrays.high, found.limits, np.zeros(len(found.rows))]),
+            equations,
+            arrays.high.size - equations + len(found.budgets),
+            tuple(found.blocks),
+        )
+
+    @property
+    def linear(self) -> int:
+        """How many rows are equations or inequalities; those of cones follow."""
+        return self.equations + self.inequalities
+
+    def standard(self) -> tuple[csc_array, Array]:
+        """matrix and right with the bounds as rows, after the equations: what solvers without bounds take."""
+        from scipy import sparse
+
+        signs = sparse.eye_array(self.signed, self.cost.size) * -1.0
+        matrix = sparse.vstack([self.matrix[: self.equations], signs, self.matrix[self.equations :]])
+        return sparse.csc_array(matrix), np.insert(self.right, self.equations, np.zeros(self.signed))
+
+
+_Sum: TypeAlias = "tuple[list[int], list[float]]"
+"""A sum of variables: places and factors."""
+
+
+class _Cones:
+    """Cones of sums of variables, and sums that are bounded; `variables` counts those of the program and new ones."""
+
+    def __init__(self, variables: int, power: float) -> None:
+        self.variables, self.power = variables, power
+        self.blocks, self.rows = list[Block](), list[_Sum]()
+        self.budgets, self.limits = list[_Sum](), list[float]()
+
+    def _new(self) -> int:
+        """The place of one variable more."""
+        self.variables += 1
+        return self.variables - 1
+
+    def _add(self, block: Block, *members: _Sum) -> None:
+        """Its members are slacks, so their rows have the opposite sign."""
+        self.blocks.append(block)
+        self.rows += [(places, [-factor for factor in factors]) for places, factors in members]
+
+    def add_part(self, program: Program, part: Part) -> None:
+        """The cones of a measure that is not linear; Σ of what they return for every guess is leakage/B, at most 1."""
+        each = {Cone.QUADRATIC: self._quadratic, Cone.POWER: self._powers, Cone.ENTROPY: self._exponential}[part.cone]
+        leaks = [
+            (guess, each(part, group, deviation.tolist(), guess)) for _, deviation, guess, _, group in program.places(part)
+        ]
+        if part.measure.scope is Scope.TOTAL:
+            places = [place for _, (its, _) in leaks for place in its]
+            self.budgets.append((places, [factor for _, (_, its) in leaks for factor in its]))
+            self.limits.append(1.0)
+        else:
+            self.budgets += [([*places, guess], [*values, -1.0]) for guess, (places, values) in leaks]
+            self.limits += [0.0] * len(leaks)
+
+    def _exponential(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+        """Σ_j (z_j − y_j − x_j) c/B, where z − y = −D root/c."""
+        unit = part.unit**self.power if part.measure.scope is Scope.TOTAL else part.root
+        extra, share = list[int](), part.root / unit
+        for place, prior in zip(deviation, group.prior.tolist(), strict=True):
+            extra.append(self._new())
+            independent = prior / unit
+            self._add(
+                Block(Cone.ENTROPY),
+                ([extra[-1]], [1.0]),
+                ([guess, place], [independent, share]),
+                ([guess], [independent]),
+            )
+        count = len(deviation)
+        return [*deviation, *extra], [-part.root / part.unit] * count + [-unit / part.unit] * count
+
+    def _quadratic(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+        h = self._new()
+        sums = [([h, guess], [1.0, 1.0]), ([h, guess], [1.0, -1.0])]
+        sums += [([place], [2.0 / math.sqrt(p)]) for place, p in zip(deviation, group.prior.tolist(), strict=True)]
+        self._add(Block(Cone.QUADRATIC, len(sums)), *sums)
+        return [h], [1.0]
+
+    def _powers(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+        """root Σ_j e_j/B; every member of a cone is divided by the root."""
+        order, extra, root = 1.0 / part.measure.order, [self._new() for _ in deviation], part.root
+        norm = ([guess, *extra], [1.0 / root, *[1.0] * len(extra)])
+        for place, e, prior in zip(deviation, extra, group.prior.tolist(), strict=True):
+            weight = prior ** (order - 1.0)
+            self._add(
+                Block(Cone.POWER, power=order),
+                ([guess, e], [prior / root, 1.0]),
+                norm,
+                ([guess, place], [weight * prior / root, weight]),
+            )
+        return extra, [root / part.unit] * len(extra)
+
+
+def _matrix(rows: list[_Sum], columns: int) -> csc_array:
+    from scipy import sparse
+
+    counts = [len(places) for places, _ in rows]
+    places, factors = (np.array([each for row in rows for each in row[k]]) for k in (0, 1))
+    return sparse.csc_array((factors, (np.repeat(np.arange(len(rows)), counts), places)), shape=(len(rows), columns))
