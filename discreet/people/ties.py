@@ -12,8 +12,10 @@ Its sums lie on the ray from the constant treatment c_i A through b_i, A = Σ_l 
     max μ  such that  Σ_l V_il a_l = c_i A + μ (b_i − c_i A),  V a treatment of the tied people,
 
 a linear program with as many rows as there are private values and a bound for each person, where two guesses tie. The
-multipliers of its rows are the second tilt, and share = 1 − 1/μ. Of a group that is seen by the rule this makes the
-construction of Hardt, Price and Srebro. Where three guesses or more tie the ties are listed, as far as the list goes.
+multipliers of its rows are the second tilt, and share = 1 − 1/μ. Only people whose second scores are near 0 matter one by
+one, so the others are put together by the sign of theirs, and small programs do (`_farthest`). Of a group that is seen by
+the rule this makes the construction of Hardt, Price and Srebro. Where three guesses or more tie the ties are listed, as far
+as the list goes.
 
 Source: docs/theory.md, section 23; M. Hardt, E. Price, N. Srebro, Equality of Opportunity in Supervised Learning, NIPS 2016,
 arXiv:1610.02413.
@@ -42,6 +44,9 @@ NEAR = 1e-6
 
 _MOST_TIES = 256
 """Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
+
+_KEPT = 512
+"""People that are kept one by one in the first program for a second tilt; eight times as many in each that follows."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +102,16 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     ties = np.flatnonzero((margin <= ROUNDING) | (drawn & (margin <= NEAR)))
     if not ties.size:
         return Tied(OutcomeRule(tilt), nobody, None)
-    kinds, columns = _alike(problem, ties, estimator[:, ties])
-    count = int(kinds.max()) + 1
-    if second and count > 2 * (problem.m - 1) * problem.n:
+    if second and _are_many(problem, ties):
         found = _second(problem, estimator, losses - least <= NEAR * mass)
         if found is not None:
             tied, made, tossed, treatment = found
-            apart = ~np.isin(ties, tied)  # ties of other guesses: they are listed
-            every = OutcomeRule(tilt, np.append(tied, ties[apart]), np.hstack([made, columns[:, apart]]))
-            listed = np.isin(every.ties, np.append(tied[tossed], ties[apart]))
+            others = np.setdiff1d(ties, tied, assume_unique=True)  # ties of other guesses: they are listed
+            columns = _alike(problem, others, estimator[:, others])[1]
+            every = OutcomeRule(tilt, np.append(tied, others), np.hstack([made, columns]))
+            listed = np.isin(every.ties, np.append(tied[tossed], others))
             return Tied(every, np.flatnonzero(listed), treatment)
+    kinds, columns = _alike(problem, ties, estimator[:, ties])
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
     ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
@@ -119,9 +124,21 @@ def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
     return np.asarray((both / problem.p_z[ties]).T)
 
 
-def _alike(problem: Problem, ties: NDArray[Any], columns: Array) -> tuple[NDArray[np.intp], Array]:
+def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
+    """Whether more kinds of people tie than a vertex draws for; most often some of the ties tell."""
+    most = 2 * (problem.m - 1) * problem.n
+    some = ties[:: max(1, ties.size // (8 * most))]
+    return any(_kinds(problem, each).max() + 1 > most for each in (some, ties))
+
+
+def _kinds(problem: Problem, ties: NDArray[np.intp]) -> NDArray[np.intp]:
+    """A number for each tie, the same for people who cannot be told apart."""
+    return np.unique(np.round(points_of(problem, ties), 9), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _alike(problem: Problem, ties: NDArray[np.intp], columns: Array) -> tuple[NDArray[np.intp], Array]:
     """The kind of each tie, and one column for all of a kind, their mean by mass."""
-    kinds = np.unique(np.round(points_of(problem, ties), 9), axis=0, return_inverse=True)[1].reshape(-1)
+    kinds = _kinds(problem, ties)
     sums = np.array([np.bincount(kinds, weights=row) for row in columns * problem.p_z[ties]])
     means = np.maximum(sums, 0.0)
     means = means / means.sum(axis=0)
@@ -135,12 +152,15 @@ def _private(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], colum
     """
     if not any(term.budget.perfect for term in problem.terms):
         return columns
-    whole = one_hot(best, problem.m)
-    whole[:, ties] = columns
-    found = private_versions(problem, whole)
+    both, labels = np.vstack([problem.p_xz, problem.loss]), one_hot(best, problem.m)
+    labels[:, ties] = 0.0  # whoever draws nothing is not moved, so the sums by guess stand for them
+    merged = np.hstack([both[:, ties], both @ labels.T])
+    whole = np.hstack([columns, np.eye(problem.m)])[:, (present := merged[: problem.n].any(axis=0))]
+    small = Problem.of_rows(merged[: problem.n, present], merged[problem.n :, present], problem.terms)
+    found = private_versions(small, whole)
     if not found or np.abs(found[0] - whole).max() > NEAR:
         return columns
-    return np.asarray(found[0][:, ties])
+    return np.asarray(found[0][:, : ties.size])
 
 
 def _second(
@@ -185,29 +205,53 @@ def _second(
 def _farthest(seen: Array, mass: Array, start: Array, away: Array) -> tuple[Array, Array, float, NDArray[np.intp]] | None:
     """Prices of the rows, the probabilities V of the first guess, μ, and who draws; None without a sharp answer.
 
-    max μ such that Σ_l V_l seen_l = start + μ away, 0 ≤ V ≤ 1. The drawn people and μ are then solved for to the last digit.
+    max μ such that Σ_l V_l seen_l = start + μ away, 0 ≤ V ≤ 1. The first program treats neighbours in the order of a linear
+    score alike. Each that follows treats those alike whose scores under the last prices have one sign and are not among the
+    nearest to 0. Where none of them has another sign under its own prices, it is the program of all. The drawn people and μ
+    are then solved for to the last digit.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    people = len(mass)
-    cost = np.append(np.zeros(people), -1.0)
-    bounds = np.column_stack([np.zeros(people + 1), np.append(np.ones(people), np.inf)])
-    run: Any = linprog
-    found = run(cost, A_eq=csr_array(np.column_stack([seen, -away])), b_eq=start, bounds=bounds, method="highs")
-    if found.x is None:
-        return None
-    prices, solved = -found.eqlin.marginals, np.clip(found.x[:-1], 0.0, 1.0)
-    scores = prices @ seen / mass
-    drawn = np.flatnonzero(np.abs(scores) <= ROUNDING * np.abs(scores).max())
+    people, kept, settled = mass.size, min(_KEPT, mass.size), mass.size <= _KEPT
+    groups = np.empty(people, dtype=np.intp)
+    groups[np.argsort((away / (seen * seen / mass).sum(axis=1)) @ seen / mass)] = np.arange(people) * kept // people
+    signs = np.zeros(people)  # of those who are put together
+    while True:
+        found = _program(np.stack([np.bincount(groups, weights=row) for row in seen]), start, away)
+        if found is None:
+            return None
+        prices, shares, reach = found
+        scores = prices @ seen / mass
+        edge = ROUNDING * np.abs(scores).max()
+        if settled or (signs.any() and (scores * signs > edge)[signs != 0.0].all()):
+            break
+        near = np.argpartition(np.abs(scores), kept - 1)[:kept]
+        signs = np.where(scores < 0.0, -1.0, 1.0)
+        signs[near] = 0.0
+        groups = np.where(signs < 0.0, kept, kept + 1)
+        groups[near] = np.arange(kept)
+        settled, kept = kept == people, min(8 * kept, people)
+    drawn = np.flatnonzero(np.abs(scores) <= edge)
     treated = np.asarray(scores < 0.0, dtype=np.float64)
     kinds = np.unique(np.round(seen[:, drawn] / mass[drawn], 9), axis=1, return_inverse=True)[1].reshape(-1)
     alike = np.equal.outer(kinds, np.arange(kinds.max(initial=-1) + 1)).astype(np.float64)
-    treated[drawn] = ((mass[drawn] * solved[drawn]) @ alike / (mass[drawn] @ alike))[kinds]
+    treated[drawn] = ((mass[drawn] * shares[groups[drawn]]) @ alike / (mass[drawn] @ alike))[kinds]
     matrix = np.column_stack([seen[:, drawn] @ alike, -away])
-    missing = start + found.x[-1] * away - seen @ treated
+    missing = start + reach * away - seen @ treated
     change = np.linalg.lstsq(matrix, missing, rcond=None)[0]
     treated[drawn] += change[:-1][kinds]
     if np.abs(matrix @ change - missing).max() > 1e-13 or not ((treated >= 0.0) & (treated <= 1.0)).all():
         return None
-    return np.asarray(prices), treated, float(found.x[-1] + change[-1]), drawn
+    return prices, treated, float(reach + change[-1]), drawn
+
+
+def _program(sums: Array, start: Array, away: Array) -> tuple[Array, Array, float] | None:
+    """Prices of the rows, V and μ of the program for columns [·, K]; None where HiGHS has no answer."""
+    from scipy.optimize import linprog
+
+    count = sums.shape[1]
+    cost = np.append(np.zeros(count), -float(count))  # so that tolerances of HiGHS are shares of what a column is worth
+    bounds = np.column_stack([np.zeros(count + 1), np.append(np.ones(count), np.inf)])
+    run: Any = linprog
+    found = run(cost, A_eq=count * np.column_stack([sums, -away]), b_eq=count * start, bounds=bounds, method="highs")
+    if found.x is None:
+        return None
+    return np.asarray(-found.eqlin.marginals), np.clip(found.x[:-1], 0.0, 1.0), float(found.x[-1])

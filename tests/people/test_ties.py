@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.people import ties
 from discreet.people.design import designed
 from discreet.people.ties import NEAR
 
@@ -82,3 +83,28 @@ def test_ties_of_other_guesses_are_listed_beside_a_second_tilt() -> None:
     joint = aware(150, 4, seed=3)
     made = designed(equalized(joint), None, None, None, None, key="0" * 32)
     assert made.solution.status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize(("rows", "alike"), [(2, 1), (3, 1), (4, 1), (2, 40)])
+def test_small_programs_find_the_second_tilt_of_the_program_of_all(
+    rows: int, alike: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(rows)
+    mass = np.repeat(rng.dirichlet(np.ones(6000 // alike)), alike) / alike
+    seen = np.repeat(rng.dirichlet(0.3 * np.ones(rows), size=6000 // alike).T, alike, axis=1) * mass
+    chosen = (rng.random(6000) < 0.3 + 0.5 * seen[0] / mass).astype(float)
+    mean = float(chosen @ mass)
+    start, away = mean * seen.sum(axis=1), seen @ (chosen - mean)
+    sizes = []
+    whole = ties._program(seen, start, away)
+    program = ties._program
+    monkeypatch.setattr(ties, "_program", lambda sums, *rest: (sizes.append(sums.shape[1]), program(sums, *rest))[1])
+    found = ties._farthest(seen, mass, start, away)
+    assert whole is not None
+    assert found is not None
+    prices, treated, reach, drawn = found
+    assert reach == pytest.approx(whole[2], rel=1e-9)
+    assert prices == pytest.approx(whole[0], rel=1e-6)
+    assert seen @ treated == pytest.approx(start + reach * away, abs=1e-13)
+    assert drawn.size <= rows * alike
+    assert max(sizes) <= 6000 // (10 if rows == 2 else 1)
