@@ -66,6 +66,12 @@ def threads_for(blocks: Blocks, asked: int) -> int:
     return 1 if asked == 0 and stored(blocks) and blocks.N < _SHARED_FROM else asked
 
 
+def chunk_size(outcomes: int) -> int:
+    """Outcomes in a chunk of arrays, by how many there are in all; there are at most 2¹⁷ chunks."""
+    larger = CHUNK_OUTCOMES * (4 if outcomes >= _LARGE_FROM else 1)
+    return max(larger, 1 << max(0, (outcomes - 1).bit_length() - 17))
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be called from any thread."""
@@ -73,6 +79,10 @@ class Chunk:
     start: int
     count: int
     read: Callable[[], tuple[Array, Array]]
+
+    def changed(self, change: Callable[[Array, Array], tuple[Array, Array]]) -> Chunk:
+        """The chunk whose outcomes are change(p_xz, loss)."""
+        return Chunk(self.start, self.count, lambda: change(*self.read()))
 
 
 class Blocks(Protocol):
@@ -112,10 +122,37 @@ class ArrayBlocks:
 
     def chunks(self) -> Iterator[Chunk]:
         """Slices; nothing is copied."""
-        size = self.size or CHUNK_OUTCOMES * (4 if self.N >= _LARGE_FROM else 1)
+        size = self.size or chunk_size(self.N)
         for start in range(0, self.N, size):
             stop = min(start + size, self.N)
             yield Chunk(start, stop - start, lambda lo=start, hi=stop: (self.p_xz[:, lo:hi], self.loss[:, lo:hi]))  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Blocks that are those of `base`, each changed when it is read: change(p_xz [n, ·], loss [m, ·]) gives both anew."""
+
+    base: Blocks
+    change: Callable[[Array, Array], tuple[Array, Array]]
+
+    @property
+    def n(self) -> int:
+        """Private values."""
+        return self.base.n
+
+    @property
+    def m(self) -> int:
+        """Guesses."""
+        return self.base.m
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        """Outcomes."""
+        return self.base.N
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The chunks of the base, changed."""
+        return (chunk.changed(self.change) for chunk in self.base.chunks())
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,14 +16,14 @@ from discreet.problems.streams.sample import sample
 SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
 
 
-def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> list[Array]:
+def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> dict[int, Array]:
     """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh by unless `by_error`."""
-    found = []
+    found = {}
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
         least = loss.min(axis=0) if by_error else np.zeros(chunk.count)
         starts = np.arange(0, chunk.count, 128)
-        found.append(np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)]))
+        found[chunk.start] = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
     return found
 
 

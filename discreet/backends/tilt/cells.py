@@ -51,7 +51,8 @@ class Scan:
     columns    (p_xz, loss) of the retained outcomes, then of the cells, empty ones left out   [n + m, K + C]
     keys       which cells these are: (best · m + second) · SHELLS + shell, increasing     [C]
     counts     how many outcomes each cell holds                                           [C]
-    weights    of every chunk: mass and Σ min_i tilted loss of strips of consecutive outcomes  [2, G] each
+    weights    by the first outcome of every chunk, if asked for: mass and Σ min_i tilted loss of strips of consecutive
+               outcomes                                                                [2, G] each
     drawn      (p_xz, loss, margin, margin × a number in [0, 1)), the last within the threshold       [n + m + 2, D]
     """
 
@@ -63,7 +64,7 @@ class Scan:
     columns: Array
     keys: _Index
     counts: _Index
-    weights: list[Array]
+    weights: dict[int, Array]
     drawn: Array
 
     def labels_of(self, columns: Array) -> _Index:
@@ -115,12 +116,12 @@ def numpy_pass(
         summed = np.flatnonzero(margin > threshold)
         least, key, rows = np.where(massless, 0.0, least), key[summed], rows[:, summed]
     cells = Grouping.of(key)
-    weights = np.zeros((2, 0))
+    weights = {}
     if group:
         starts = np.arange(0, least.size, group)
-        weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
+        weights[0] = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
     columns = np.concatenate([columns, cells.merge(rows)], axis=1)
-    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, [weights], drawn)
+    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, weights, drawn)
 
 
 def _drawn(p_xz: Array, loss: Array, margin: Array, places: _Index, first: int, threshold: float) -> Array:
@@ -149,7 +150,8 @@ def compiled_pass(
     drawn = _drawn(p_xz, loss, margins[closest], strips.unclear[closest], first or 0, threshold)
     keys, retained = np.flatnonzero(counts), near[:found]
     columns = np.concatenate([np.concatenate([p_xz[:, retained], loss[:, retained]]), cells[keys].T], axis=1)
-    return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], [strips.weights], drawn)
+    weights = {0: strips.weights} if group else {}
+    return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], weights, drawn)
 
 
 @once

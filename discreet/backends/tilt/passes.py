@@ -2,8 +2,8 @@
 
 A pass finds for every outcome which guess is best, by how much (its margin), and the sum of the least tilted losses, which
 is the dual bound. Outcomes with a margin up to a threshold are retained as they are; all others are summed into `cells`.
-Chunks are the same with and without numba, each has a partial sum, and these are added in order, so results do not depend on
-the number of threads.
+Chunks are the same with and without numba, and what is found of them is put together in the fixed order of `folds`. So
+results do not depend on the number of threads or machines.
 
 Source: discreet, docs/theory.md, section 18.
 """
@@ -11,13 +11,17 @@ Source: discreet, docs/theory.md, section 18.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
-from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, compiled_pass, numpy_pass
+from discreet.backends.tilt.cells import SCREENED, Scan, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
-from discreet.problems.blocks import Blocks, Chunk, in_order, threads_for
+from discreet.problems.blocks import Blocks, Chunk
+from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.tilted_losses import least_two
@@ -45,18 +49,25 @@ def scan(
     most, screen = blocks.N if most is None else most, max(screen, threshold)
     chunk_pass = compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
 
-    def work(chunk: Chunk) -> Scan:
-        found = chunk_pass(*chunk.read(), tilt, threshold, screen, strip, most, chunk.start if draws else None)
-        return replace(found, retained=found.retained + chunk.start)
+    work = partial(_visited, chunk_pass, tilt, threshold, screen, strip, most, draws)
+    found: Scan = fold(blocks, work, partial(_together, asked=threshold, most=most), threads=threads)
+    return found
 
-    parts: list[Scan] = []
-    held, room = 0, 2 * (most * (8 if draws else 1) + SHELLS * blocks.m**2)  # columns: twice as many as one scan has
-    for part in in_order(blocks.chunks(), threads_for(blocks, threads), work):
-        parts.append(part)
-        held += part.columns.shape[1] + part.drawn.shape[1]
-        if held > room:  # not at every chunk
-            parts, held = [_together(parts, threshold, most)], 0
-    return _together(parts, threshold, most)
+
+def _visited(
+    chunk_pass: Callable[..., Scan],
+    tilt: Array,
+    threshold: float,
+    screen: float,
+    strip: int,
+    most: int,
+    draws: bool,
+    chunk: Chunk,
+) -> Scan:
+    """The pass over one chunk."""
+    found = chunk_pass(*chunk.read(), tilt, threshold, screen, strip, most, chunk.start if draws else None)
+    weights = {chunk.start + start: rows for start, rows in found.weights.items()}
+    return replace(found, retained=found.retained + chunk.start, weights=weights)
 
 
 def _together(parts: list[Scan], asked: float, most: int) -> Scan:
@@ -78,7 +89,8 @@ def _together(parts: list[Scan], asked: float, most: int) -> Scan:
     groups = Grouping.of(keys)
     columns = np.concatenate([columns, groups.merge(rows)], axis=1)
     held = groups.merge(held[None])[0].astype(np.intp)
-    total, weights = math.fsum(part.total for part in parts), [rows for part in parts for rows in part.weights]
+    total = math.fsum(part.total for part in parts)
+    weights = dict(chain.from_iterable(part.weights.items() for part in parts))
     return Scan(tilt, total, threshold, screen, retained, columns, groups.keys, held, weights, drawn)
 
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
 from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
+from discreet.problems.folds import fold
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
@@ -36,11 +37,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 Progress = Callable[[int, int], None]
-_Found = tuple[Sums, DoubleDouble, tuple[Array, Array], list[Moves]]
-
-
-def _added(found: _Found, more: _Found) -> _Found:
-    return found[0].plus(more[0]), dd_add(found[1], more[1]), more[2], found[3] + more[3]
 
 
 class MatrixCase:
@@ -156,6 +152,91 @@ def underflow_matters(terms: Sequence[Term]) -> bool:
     return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a pass finds of consecutive outcomes under a rule.
+
+    outcomes   how many they are
+    sums       under the rule and the duals
+    totals     of (p_xz, loss), of problems in blocks      double-double [n + m]
+    last       the last outcome's p_xz [n] and loss [m]
+    moves      where the guess must be private, those that its draws allow
+    """
+
+    outcomes: int
+    sums: Sums
+    totals: DoubleDouble
+    last: tuple[Array, Array]
+    moves: list[Moves]
+
+
+def _together(parts: list[_Found]) -> _Found:
+    """What was found of consecutive outcomes, put together."""
+    return _Found(
+        sum(part.outcomes for part in parts),
+        reduce(Sums.plus, [part.sums for part in parts]),
+        reduce(dd_add, [part.totals for part in parts]),
+        parts[-1].last,
+        [move for part in parts for move in part.moves],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Visit:
+    """The judge's work on one chunk: the sums under a rule and a feasible tilt.
+
+    lift      exponents that keep products of rare private values from underflow   [n]
+    compiled  whether clear outcomes are summed by compiled code
+    streamed  whether the outcomes come in blocks, which are checked and added up
+    private   groups of rows that must be perfectly private; p_x: of the problem   [n]
+    """
+
+    rule: OutcomeRule
+    tilt: Array
+    lift: Any
+    compiled: bool
+    streamed: bool
+    private: tuple[slice, ...]
+    p_x: Array
+
+    def __call__(self, chunk: Chunk) -> _Found:
+        """The sums over a chunk."""
+        rule, (a, loss) = self.rule, chunk.read()
+        last, clear, parts = (a[:, -1].copy(), loss[:, -1].copy()), None, []
+        if self.compiled:
+            clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self.tilt, rule.band)
+            parts.append(sums_of_strips(clear, self.lift))
+            a, loss = a[:, clear.unclear], loss[:, clear.unclear]
+        counted, found = (np.zeros(0), np.zeros(0)), list[Moves]()
+        if self.streamed:
+            if not are_masses(a, loss):
+                raise InputError(
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is negative, above "
+                    "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
+                )
+            counted = totals(a, loss, clear)
+        if a.size:
+            outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
+
+            def decide(block: slice) -> Decisions:
+                decided = rule.decisions(outcomes[block], a[:, block], loss[:, block])
+                if self.private and decided.places.size:
+                    drawn = outcomes[block][decided.places]
+                    found.append(Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private))
+                return decided
+
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
+        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, found)
+
+    def _without_ties(self, start: int, p_xz: Array) -> Array:
+        """The same outcomes with the mass of ties set to 0, so that no tie is clear."""
+        ties = self.rule.ties[self.rule.ties_in(start, p_xz.shape[1])] - start
+        if ties.size:
+            p_xz = p_xz.copy()
+            p_xz[:, ties] = 0.0
+        return p_xz
+
+
 class RuleCase:
     """A rule for outcomes in memory or in blocks, with optional duals; the default tilt is the rule's own."""
 
@@ -187,7 +268,8 @@ class RuleCase:
         self._tilt, self._multiplier = usable_duals(problem, rule.tilt if tilt is None else tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
         self._compiled = compiled_pays(problem.N) if compiled is None else compiled
-        self._sums, (high, low), self._last, moves = self._pass(threads, progress)
+        found = self._pass(threads, progress)
+        self._sums, (high, low), self._last, moves = found.sums, found.totals, found.last, found.moves
         if isinstance(problem, BlockProblem):
             self._marginal = high[: problem.n], low[: problem.n]
             self._totals = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
@@ -211,55 +293,23 @@ class RuleCase:
 
     def _pass(self, threads: int, progress: Progress | None) -> _Found:
         """Sums under the rule, totals of the outcomes, and the last outcome."""
-        found: _Found | None = None
         visited = 0
-        for size, more in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), self._chunk):
-            found = more if found is None else _added(found, more)
-            visited += size
+
+        def seen(count: int) -> None:
+            nonlocal visited
+            visited += count
             if progress is not None:
                 progress(visited, self._problem.N)
-        if found is None or visited != self._problem.N:
+
+        streamed = isinstance(self._problem, BlockProblem)
+        visit = _Visit(self.answer, self._tilt, self._lift, self._compiled, streamed, self._private, self._problem.p_x)
+        found: _Found = fold(self.blocks, visit, _together, threads=threads, seen=seen)
+        if found.outcomes != self._problem.N:
             raise InputError(
-                f"the blocks hold {visited} outcomes, but the problem states {self._problem.N}; "
+                f"the blocks hold {found.outcomes} outcomes, but the problem states {self._problem.N}; "
                 "make the problem anew from these blocks"
             )
         return found
-
-    def _chunk(self, chunk: Chunk) -> tuple[int, _Found]:
-        rule, (a, loss) = self.answer, chunk.read()
-        last, clear, parts = (a[:, -1].copy(), loss[:, -1].copy()), None, []
-        if self._compiled:
-            clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self._tilt, rule.band)
-            parts.append(sums_of_strips(clear, self._lift))
-            a, loss = a[:, clear.unclear], loss[:, clear.unclear]
-        counted, found = (np.zeros(0), np.zeros(0)), list[Moves]()
-        if isinstance(self._problem, BlockProblem):
-            if not are_masses(a, loss):
-                raise InputError(
-                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is negative, above "
-                    "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
-                )
-            counted = totals(a, loss, clear)
-        if a.size:
-            outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
-
-            def decide(block: slice) -> Decisions:
-                decided = rule.decisions(outcomes[block], a[:, block], loss[:, block])
-                if self._private and decided.places.size:
-                    drawn = outcomes[block][decided.places]
-                    found.append(Moves.of(decided, drawn, a[:, block], loss[:, block], self._problem.p_x, self._private))
-                return decided
-
-            parts.append(sums_over(decide, a, loss, self._tilt, self._lift))
-        return chunk.count, (reduce(Sums.plus, parts), counted, last, found)
-
-    def _without_ties(self, start: int, p_xz: Array) -> Array:
-        """The same outcomes with the mass of ties set to 0, so that no tie is clear."""
-        ties = self.answer.ties[self.answer.ties_in(start, p_xz.shape[1])] - start
-        if ties.size:
-            p_xz = p_xz.copy()
-            p_xz[:, ties] = 0.0
-        return p_xz
 
     def _worth(self, rule: OutcomeRule) -> Worth:
         """The worth of the rule blended towards a guess that ignores the outcome, by the rule's share."""

@@ -14,12 +14,12 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import IO, Any
 
 import numpy as np
 
-from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
+from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, Mapped
 from discreet.problems.checks import (
     TOTAL_TOLERANCE,
     are_masses,
@@ -36,6 +36,7 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
 from discreet.problems.files.writing import path_text, replacing
+from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
@@ -69,16 +70,10 @@ def block_problem(
         raise InputError("the blocks hold no outcomes; give at least one")
     if terms is not None and not (budget is None and equivocation is None):
         raise InputError("the terms state their budgets; leave budget and equivocation out")
-    sums: DoubleDouble = (np.zeros(blocks.n + blocks.m), np.zeros(blocks.n + blocks.m))
-    seen = 0
     chosen = one_term(LeakageBudget(math.inf), blocks.n) if terms is None else terms
     check_rows(chosen, blocks.n)
-    checked = partial(_checked, blocks, compiled_pays(blocks.N), chosen)
-    for chunk, more in in_order(blocks.chunks(), threads, checked):
-        if chunk.start != seen:
-            raise InputError(f"a chunk starts at outcome {chunk.start} where {seen} comes next; give chunks in order")
-        seen += chunk.count
-        sums = dd_add(sums, more)
+    checked = partial(_checked, blocks.n, blocks.m, compiled_pays(blocks.N), chosen)
+    seen, sums = fold(blocks, checked, _added, threads=threads)
     if seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
     totals = [math.fsum([*sums[0][term.rows].tolist(), *sums[1][term.rows].tolist()]) for term in chosen]
@@ -86,7 +81,7 @@ def block_problem(
         refuse_total(total, what)
     if max(abs(total - 1.0) for total in totals) > ROUNDED_TOTAL:
         by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])
-        blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, by))
+        blocks = Mapped(blocks, partial(_scaled, by))
         sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
     if terms is None:
@@ -94,27 +89,32 @@ def block_problem(
     return BlockProblem(blocks, terms, p_x, losses, checked_name(name))
 
 
-def _checked(blocks: Blocks, compiled: bool, terms: tuple[Term, ...], chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
-    """A chunk with its totals [n + m], after checking all entries."""
+def _added(parts: list[tuple[int, DoubleDouble]]) -> tuple[int, DoubleDouble]:
+    """How many outcomes, and their totals."""
+    return sum(count for count, _ in parts), reduce(dd_add, [totals for _, totals in parts])
+
+
+def _checked(n: int, m: int, compiled: bool, terms: tuple[Term, ...], chunk: Chunk) -> tuple[int, DoubleDouble]:
+    """How many outcomes a chunk has, and their totals [n + m], after checking all entries."""
     a, loss = chunk.read()
-    for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
+    for what, array, rows in (("p_xz", a, n), ("loss", loss, m)):
         if array.shape != (rows, chunk.count):
             raise InputError(
                 f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; give {[rows, chunk.count]}"
             )
     found, rest = None, (a, loss)
     if compiled:  # all that is not a mass is among what is not clear
-        found = strip_sums(a, loss, np.zeros((blocks.m, blocks.n)), 0.0)
+        found = strip_sums(a, loss, np.zeros((m, n)), 0.0)
         rest = a[:, found.unclear], loss[:, found.unclear]
     if not are_masses(*rest):
         _refuse_no_masses(chunk.start, a, loss)
     sums = totals(*rest, found)
-    if not (sums[0][: blocks.n].max() <= 1.0 and sums[0][blocks.n :].max() <= LARGEST_LOSS):
+    if not (sums[0][:n].max() <= 1.0 and sums[0][n:].max() <= LARGEST_LOSS):
         _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
     if not any(row.min() > 0.0 for row in a):
         check_stray_losses(a, loss, chunk.start)
     check_same_outcomes(a, terms, chunk.start)
-    return chunk, sums
+    return chunk.count, sums
 
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
@@ -137,15 +137,10 @@ class _Source:
     chunks: Callable[[], Iterator[Chunk]]
 
 
-def _scaled(blocks: Blocks, totals: Array) -> Iterator[Chunk]:
-    """The chunks of blocks with every row of p_xz and loss divided by a total [n + m]."""
-
-    def read(chunk: Chunk) -> _Pairs:
-        a, loss = chunk.read()
-        return a / totals[: blocks.n, None], loss / totals[blocks.n :, None]
-
-    for chunk in blocks.chunks():
-        yield Chunk(chunk.start, chunk.count, partial(read, chunk))
+def _scaled(totals: Array, p_xz: Array, loss: Array) -> _Pairs:
+    """Every row of p_xz and loss divided by a total [n + m]."""
+    n = len(p_xz)
+    return p_xz / totals[:n, None], loss / totals[n:, None]
 
 
 def _by_range(n: int, m: int, outcomes: int, read: Callable[[int, int], _Pairs]) -> Blocks:
