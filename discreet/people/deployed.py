@@ -25,32 +25,32 @@ def digest_of(document: dict[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def coins(words: np.ndarray, key: str) -> np.ndarray:
-    """A number in [0, 1) for each row of words [people, k] of 8 bytes: SipHash-1-3 under a key of 32 hexadecimal digits."""
-    if len(words) > 8192:  # what fits into a cache takes a third of the time
-        return np.concatenate([coins(part, key) for part in np.array_split(words, len(words) // 8192 + 1)])
-    words = np.ascontiguousarray(words).view(np.uint64)
+def coins(known: np.ndarray, key: str) -> np.ndarray:
+    """A number in [0, 1) for each id [people], or row of words of 8 bytes [people, k]: SipHash-1-3 under 32 hex digits."""
+    if len(known) > 8192:
+        return np.concatenate([coins(part, key) for part in np.array_split(known, len(known) // 8192 + 1)])
+    if known.ndim == 1 and known.dtype.kind in "iu":
+        known = known.astype(np.int64)[:, None]
+    elif known.ndim == 1:  # texts: UTF-8 and zeros
+        texts = [str(each).encode(errors="surrogatepass") for each in known.tolist()]
+        short = [each if len(each) <= 40 else hashlib.blake2b(each, digest_size=16).digest() for each in texts]
+        known = np.array(short, dtype="S40").view("<u8").reshape(-1, 5)
     k0, k1 = np.frombuffer(bytes.fromhex(key), dtype="<u8").tolist()
     start = (0x736F6D6570736575 ^ k0, 0x646F72616E646F6D ^ k1, 0x6C7967656E657261 ^ k0, 0x7465646279746573 ^ k1)
-    a, b, c, d = (np.full(len(words), value, dtype=np.uint64) for value in start)
+    a, b, c, d = (np.full(len(known), value, dtype=np.uint64) for value in start)
 
     def left(x: np.ndarray, bits: int) -> Any:
         return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
-    def rounds(count: int, a: Any, b: Any, c: Any, d: Any) -> Any:
-        for _ in range(count):
-            a, c = a + b, c + d
-            b, d = left(b, 13) ^ a, left(d, 16) ^ c
-            a, c = left(a, 32) + d, c + b
-            b, d = left(b, 17) ^ c, left(d, 21) ^ a
-            c = left(c, 32)
-        return a, b, c, d
-
-    last = np.full((len(words), 1), (words.shape[1] * 8 % 256) << 56, dtype=np.uint64)
-    for word in np.hstack([words, last]).T:
-        a, b, c, d = rounds(1, a, b, c, d ^ word)
-        a = a ^ word
-    a, b, c, d = rounds(3, a, b, c ^ np.uint64(0xFF), d)
+    last = np.full(len(known), (known.shape[1] * 8 % 256) << 56, dtype=np.uint64)
+    message = (*known.T.copy().view(np.uint64), last, *np.zeros(3, dtype=np.uint64))  # three rounds without a word end it
+    for k, word in enumerate(message):
+        c, d = c ^ np.uint64(0xFF if k == len(message) - 3 else 0), d ^ word
+        a, c = a + b, c + d
+        b, d = left(b, 13) ^ a, left(d, 16) ^ c
+        a, c = left(a, 32) + d, c + b
+        b, d = left(b, 17) ^ c, left(d, 21) ^ a
+        a, c = a ^ word, left(c, 32)
     return np.asarray(((a ^ b ^ c ^ d) >> np.uint64(11)) * 2.0**-53)
 
 
@@ -68,9 +68,11 @@ class Rule:
         kinds = (document[key] for key in ("guesses", "truths", "groups"))
         self.guesses, self.truths, self.groups = (tuple(tuple(v) if isinstance(v, list) else v for v in k) for k in kinds)
         self.loss, self.tilt = (np.array(document[key], dtype=np.float64) for key in ("loss", "tilt"))
-        self.ties = tuple((np.array(tie["point"]), np.array(tie["column"])) for tie in document["ties"]["points"])
         self.within, self.second, m = float(document["ties"]["within"]), document["ties"]["second"], len(self.guesses)
         self.share, self.towards = float(document["ignore"]["probability"]), np.array(document["ignore"]["towards"])
+        ties = sorted(document["ties"]["points"], key=lambda tie: tie["point"][0])
+        self.points = np.array([tie["point"] for tie in ties]).reshape(-1, m + len(self.groups)).T
+        self.columns = np.array([tie["column"] for tie in ties]).reshape(-1, m)
         if self.loss.shape != (len(self.truths), m) or self.tilt.shape != (m, len(self.groups)):
             raise ValueError("the tables of the rule do not fit its labels; take the original file")
 
@@ -96,17 +98,22 @@ class Rule:
     def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
         p_y, p_x = _checked(p_y, "p_y", (len(p_x), len(self.truths))), _checked(p_x, "p_x", (len(p_y), len(self.groups)))
+        if len(steps := range(0, len(p_y), 8192)) > 1:  # what fits into a cache takes a third of the time
+            return np.concatenate([self.predict_proba(p_y[k : k + 8192], p_x[k : k + 8192]) for k in steps])
         losses = _sums(self.loss.T, p_y)
-        scores, seen = losses + _sums(self.tilt, p_x), np.vstack([losses, p_x.T]).T
-        found = np.eye(len(scores))[scores.argmin(axis=0)]
+        scores, seen = losses + _sums(self.tilt, p_x), np.vstack([losses, p_x.T])
+        found = np.eye(len(scores)).take(scores.argmin(axis=0), axis=0)
         if (second := self.second) is not None:  # decides where just the guesses `among` tie
             among, towards = np.array(second["among"]), second["share"] * np.array(second["towards"])
             tied = np.flatnonzero(((scores <= scores.min(axis=0) + second["band"]) == among[:, None]).all(axis=0))
-            least = np.where(among, _sums(np.array(second["tilt"]), p_x[tied]).T, np.inf).argmin(axis=1)
-            found[tied] = (1.0 - second["share"]) * np.eye(len(among))[least] + towards
-        for point, column in self.ties:
-            near = np.flatnonzero(np.abs(seen[:, 0] - point[0]) <= self.within)
-            found[near[(np.abs(seen[near] - point) <= self.within).all(axis=1)]] = column
+            least = np.where(among, _sums(np.array(second["tilt"]), p_x.take(tied, axis=0)).T, np.inf).argmin(axis=1)
+            found[tied] = (1.0 - second["share"]) * np.eye(len(among)).take(least, axis=0) + towards
+        tie, end = (self.points[0].searchsorted(seen[0] + k * self.within) for k in (-2.0, 2.0))
+        near = np.flatnonzero(tie < end)
+        while near.size:  # the ties whose first number fits
+            hit = near[(np.abs(seen.take(near, axis=1) - self.points.take(tie[near], axis=1)) <= self.within).all(axis=0)]
+            found[hit], tie[near] = self.columns.take(tie[hit], axis=0), tie[near] + 1
+            near = near[tie[near] < end[near]]
         return found if self.share == 0.0 else np.asarray((1.0 - self.share) * found + self.share * self.towards)
 
     def predict(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
@@ -119,23 +126,16 @@ class Rule:
 
     def draw(self, columns: np.ndarray, ids: Any, fresh: Any = None, record: tuple[Any, ...] = ()) -> np.ndarray:
         """The positions drawn from columns [people, guesses]; without ids coins are tossed by the numbers of the record."""
-        chosen = columns.argmax(axis=1)
-        drawn = np.flatnonzero(columns[np.arange(len(columns)), chosen] < 1.0)
-        coin = self._coins(drawn, len(columns), ids, record) if fresh is None else fresh.random(drawn.size)
-        chosen[drawn] = (coin[:, None] >= np.cumsum(columns[drawn], axis=1)[:, :-1]).sum(axis=1)
-        return np.asarray(chosen)
-
-    def _coins(self, drawn: np.ndarray, people: int, ids: Any, record: tuple[Any, ...]) -> np.ndarray:
-        if ids is None:
-            words = np.hstack([np.asarray(each, dtype=np.float64)[drawn] for each in record]) + 0.0
-        elif (ids := np.asarray(ids)).shape != (people,):
-            raise ValueError(f"ids has shape {list(ids.shape)}; give one id for each of {people} people")
-        elif ids.dtype.kind in "iu":
-            words = ids[drawn].astype(np.int64)[:, None]
+        chances, coin = columns.T.copy(), np.full(len(columns), 0.5)  # where it is certain, any coin does
+        drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
+        if fresh is not None:
+            coin[drawn] = fresh.random(drawn.size)
+        elif ids is not None and np.shape(ids) != coin.shape:
+            raise ValueError(f"ids has shape {list(np.shape(ids))}; give one id for each of {len(coin)} people")
         else:
-            texts = [hashlib.blake2b(str(each).encode(), digest_size=16).digest() for each in ids[drawn].tolist()]
-            words = np.frombuffer(b"".join(texts), dtype="<u8").reshape(-1, 2)
-        return coins(words, str(self.document["key"]))
+            known = [np.asarray(each).take(drawn, axis=0) for each in (record if ids is None else (ids,))]
+            coin[drawn] = coins(np.hstack(known) + 0.0 if ids is None else known[0], str(self.document["key"]))
+        return sum((coin >= total for total in np.cumsum(chances[:-1], axis=0)), np.zeros(len(coin), dtype=np.intp))
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -158,18 +158,18 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
     columns = graph.add("Gather", graph.constant(np.eye(m)), best)
     if rule.second is not None:
         columns = _second(graph, rule.second, scores, p_x, columns)
-    if rule.ties:
+    if len(rule.columns):
         seen = graph.add("Unsqueeze", graph.add("Concat", losses, p_x, axis=1), graph.constant([1], np.int64))
-        points = graph.constant([point for point, _ in rule.ties])
+        points = graph.constant(rule.points.T)
         apart = graph.add("Abs", graph.add("Sub", seen, points))
         farthest = graph.add("ReduceMax", apart, graph.constant([2], np.int64), keepdims=0)
         near = graph.add(
             "Cast", graph.add("LessOrEqual", farthest, graph.constant(within)), to=graph.onnx.TensorProto.DOUBLE
         )
-        last = graph.add("Mul", near, graph.constant(np.arange(1.0, len(rule.ties) + 1.0)))
+        last = graph.add("Mul", near, graph.constant(np.arange(1.0, len(rule.columns) + 1.0)))
         place = graph.add("ArgMax", last, axis=1, keepdims=0)
         tied = graph.add("ReduceMax", near, graph.constant([1], np.int64), keepdims=1)
-        drawn = graph.add("Gather", graph.constant([column for _, column in rule.ties]), place)
+        drawn = graph.add("Gather", graph.constant(rule.columns), place)
         columns = graph.add("Where", graph.add("Greater", tied, graph.constant(0.0)), drawn, columns)
     if rule.share:
         columns = graph.add("Mul", columns, graph.constant(1.0 - rule.share))

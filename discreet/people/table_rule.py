@@ -7,7 +7,6 @@ without ids of what is seen of the person (`discreet.people.deployed`). Hidden c
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Any
 
@@ -84,8 +83,7 @@ class TableRule:
             if given.shape != (people,):
                 raise InputError(f"ids has shape {list(given.shape)}; give one id for each of {people} people")
             texts = [str(each) for each in given[drawn].tolist()]
-        words = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
-        return coins(np.frombuffer(words, dtype="<u8").reshape(-1, 2), f"{self.samples.seed:032x}")
+        return coins(np.array([*texts, None], dtype=object)[:-1], f"{self.samples.seed:032x}")
 
     def __repr__(self) -> str:
         return f"TableRule({len(self.guesses)} guesses, {self.samples!r})"

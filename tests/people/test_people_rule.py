@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import shutil
 import struct
@@ -54,7 +55,7 @@ def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m: int, n: int, budg
     estimator = design.rule.predict_proba(p_y, p_x).T
     assert problem.error_probability(estimator) == pytest.approx(ds.solve(problem).error_probability, rel=2e-9)
     assert problem.leakage(estimator) <= budget * (1 + 1e-9) + 1e-25
-    assert len(design.rule.ties) <= (m - 1) * (n - 1)
+    assert len(design.rule.columns) <= (m - 1) * (n - 1)
 
 
 def test_people_who_cannot_be_told_apart_are_treated_alike() -> None:
@@ -214,6 +215,28 @@ def test_coins_are_siphash() -> None:
     words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
     expected = [(siphash(bytes(range(16)), row.tobytes(), 1, 3) >> 11) * 2.0**-53 for row in words]
     assert coins(words, KEY).tolist() == expected
+
+
+def test_words_of_a_coin_are_those_of_the_documentation() -> None:
+    rule, half = drawing(), np.full((1, 2), 0.5)
+
+    def coin(message: bytes) -> float:
+        return (siphash(bytes.fromhex(KEY), message, 1, 3) >> 11) * 2.0**-53
+
+    for who, message in (
+        (7, (7).to_bytes(8, "little")),
+        (-7, (-7).to_bytes(8, "little", signed=True)),
+        ("Zoë", "Zoë".encode().ljust(40, b"\0")),
+        ("z" * 40, b"z" * 40),
+        ("z" * 41, hashlib.blake2b(b"z" * 41, digest_size=16).digest().ljust(40, b"\0")),
+        (None, np.full(4, 0.5).tobytes()),
+    ):
+        # the rule says "yes" with probability p exactly where the coin is at least 1 - p
+        edge = coin(message)
+        for probability, guess in ((1.0 - edge - 1e-9, "no"), (1.0 - edge + 1e-9, "yes")):
+            found = drawing(probability).predict(half, half, ids=None if who is None else np.array([who]))
+            assert found.tolist() == [guess], who
+    assert rule.predict(half, half, ids=["\ud800"]).size == 1  # a text that UTF-8 has no bytes for is a text all the same
 
 
 def drawing(probability: float = 0.3) -> Rule:
