@@ -60,6 +60,7 @@ from .samples import FewRecordsWarning as FewRecordsWarning
 from .samples import Placement as Placement
 from .samples import SampleReport as SampleReport
 from .sensors.bins import NormalDensity as NormalDensity
+from .streams.dask_ import from_dask as from_dask
 from .streams.lattice import CountLattice as CountLattice
 from .streams.lattice import lattice_problem as lattice_problem
 from .streams.sources import block_problem as block_problem

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
 
 def stored(blocks: Blocks) -> bool:
     """Whether the outcomes are in arrays, from which they are read quickly; all others are made anew in every pass."""
-    return isinstance(blocks, ArrayBlocks)
+    return isinstance(blocks, ArrayBlocks | Elsewhere)
 
 
 def threads_for(blocks: Blocks, asked: int) -> int:
@@ -95,6 +95,14 @@ class Blocks(Protocol):
     @property
     def N(self) -> int: ...  # noqa: N802 (the symbol of the theory)
     def chunks(self) -> Iterator[Chunk]: ...
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Blocks in arrays of other processes or machines: work is sent there, and what it finds comes back merged."""
+
+    def fold(self, work: Callable[..., Any], merge: Callable[[list[Any]], Any], given: Mapping[int, Any] | None) -> Any:
+        """As the function `fold` of `folds`."""
 
 
 @dataclass(frozen=True, eq=False)

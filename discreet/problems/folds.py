@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
-from discreet.problems.blocks import Blocks, Chunk, Mapped, in_order, threads_for
+from discreet.problems.blocks import Blocks, Chunk, Elsewhere, Mapped, in_order, threads_for
 from discreet.problems.errors import InputError
 
 FAN = 16
@@ -24,16 +24,6 @@ FAN = 16
 Found = TypeVar("Found")
 Node = tuple[int, int, Found]
 """(level, index, what was found of the chunks from number index·FAN^level on, FAN^level of them)."""
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """Blocks whose chunks lie in other processes or machines: work is sent there, and what it finds comes back merged."""
-
-    def fold(
-        self, work: Callable[..., Found], merge: Callable[[list[Found]], Found], given: Mapping[int, Any] | None
-    ) -> Found:
-        """As the function `fold`."""
 
 
 def fold(
@@ -58,7 +48,7 @@ def fold(
     if isinstance(blocks, Mapped):
         return fold(blocks.base, partial(_through, work, blocks.change), merge, threads=threads, given=given, seen=seen)
     if isinstance(blocks, Elsewhere):
-        found = blocks.fold(work, merge, given)
+        found: Found = blocks.fold(work, merge, given)
         if seen is not None:
             seen(blocks.N)
         return found
