@@ -4,6 +4,8 @@ from . import reports as reports
 from .backends.continuous.quantiser import design_quantiser as design_quantiser
 from .backends.continuous.sampled import estimate_continuous_by_samples as estimate_continuous_by_samples
 from .backends.contract import Options as Options
+from .backends.exchange.files import export as export
+from .backends.exchange.files import lift as lift
 from .backends.run import audit as audit
 from .backends.run import certify as certify
 from .backends.run import solve as solve

@@ -11,6 +11,7 @@ Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, faint_lift
 from discreet.problems.measures.laws import TermLaw, each_of, laws_under
 from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
@@ -291,6 +293,16 @@ class Problem(Constrained):
             self.p_xz[g] - (self.p_x[g] / t)[:, None] * self.p_xz[g].sum(axis=0) for g, t in zip(groups, totals, strict=True)
         ]
         return _frozen(np.concatenate(each))
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits of p_xz, loss and constraints: those of the same problem alone."""
+        plain = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
+        asked = [each for term in self.terms for each in (term.budget.amount, str(term.measure), *term.sizes)]
+        found = hashlib.sha256(repr((self.n, self.m, self.N, *(asked[:1] if plain else asked))).encode("ascii"))
+        for array in (self.p_xz, self.loss):
+            found.update(array.astype("<f8", order="C").tobytes())
+        return found.hexdigest()[:16]
 
     @cached_property
     def phi(self) -> Array:

@@ -20,7 +20,7 @@ from discreet.people import probabilities
 from discreet.reports.layout import facts, listed
 
 WIDE = 400
-WITHOUT_TABLES = {"predict", "report", "reproduce"}
+WITHOUT_TABLES = {"export", "predict", "report", "reproduce"}
 """Commands that write files only, or lines of CSV."""
 
 LINES = {

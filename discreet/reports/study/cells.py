@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,18 +44,12 @@ class Instance:
     parameters: Mapping[str, Any]
     budget_word: str
     problem: Problem
+    note: str = ""
 
-    @cached_property
-    def hash(self) -> str:
-        """16 hex digits of p_xz, loss and constraints."""
-        sizes, terms = (self.problem.n, self.problem.m, self.problem.N), self.problem.terms
-        asked: list[Any] = [each for term in terms for each in (float(term.budget.amount), str(term.measure), *term.sizes)]
-        if _is_usual(self.problem):
-            asked = asked[:1]
-        found = hashlib.sha256(repr((*sizes, *asked)).encode("ascii"))
-        for array in (self.problem.p_xz, self.problem.loss):
-            found.update(array.astype("<f8", order="C").tobytes())
-        return found.hexdigest()[:16]
+    @property
+    def slug(self) -> str:
+        """Problem and budget as the name of a file, without its ending."""
+        return re.sub(r"[^A-Za-z0-9.+-]+", "_", f"{self.words}_{self.budget_word}").strip("_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +90,7 @@ class Cell:
         here, memory = machine(), self.limits.memory_gib
         return _digest(
             {
-                "problem": self.instance.hash,
+                "problem": self.instance.problem.digest,
                 "backend": self.configuration.backend,
                 "own": dict(self.configuration.settings),
                 "profile": self.extra,
@@ -158,6 +153,15 @@ def cells_of(study: Study) -> Work:
     return Work(tuple(cells), tuple(left_out))
 
 
+def instances_of(study: Study) -> tuple[tuple[Instance, ...], tuple[str, ...]]:
+    """Every problem of a study once, in its order, and sentences about problems that cannot be built here.
+
+    Raises InputError for a value that a problem refuses.
+    """
+    built, left_out = _build_all(study)
+    return tuple({instance.slug: instance for _, instance in reversed(built)}.values())[::-1], tuple(left_out)
+
+
 def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     """The cells whose title holds every one of the words; InputError when none does."""
     found = tuple(cell for cell in cells if all(word in cell.title for word in only))
@@ -216,7 +220,7 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
     if notation.is_file(spec.problem) or notation.is_table(spec.problem):
         for word in spec.budgets:
             problem = notation.problem(spec.problem, spec.grid, notation.read_budget(word), default_budget=math.inf)
-            yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem)
+            yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem, spec.note)
         return
     name, fixed = notation.read(spec.problem, "problem")
     found = catalog.entry(name)
@@ -227,4 +231,4 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in (defaults | parameters).items()}
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
-            yield Instance(typed(name, parameters), name, found.family, plain, word, problem)
+            yield Instance(typed(name, parameters), name, found.family, plain, word, problem, spec.note)

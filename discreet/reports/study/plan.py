@@ -24,7 +24,7 @@ from discreet.problems.files.texts import read_text
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
-SHIPPED = ("default", "quick", "measures")
+SHIPPED = ("default", "quick", "measures", "hard")
 """Names of the studies that come with the package."""
 
 _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of them
@@ -62,6 +62,7 @@ class InstanceSpec:
     budgets      words: fraction=0.5, budget=0.01, equivocation=0.3, perfect, own
     backends     labels or names of those that run it (None: all)
     where        place in the study file, for messages
+    note         why it is in the study, if that is said
     """
 
     problem: str
@@ -69,6 +70,7 @@ class InstanceSpec:
     budgets: tuple[str, ...]
     backends: tuple[str, ...] | None
     where: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,8 @@ def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
 
 
 def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
-    table.check({"problem": _TEXT, "parameters": _TABLE, "budgets": _WORDS, "backends": _WORDS}, "problem", "budgets")
+    kinds = {"problem": _TEXT, "parameters": _TABLE, "budgets": _WORDS, "backends": _WORDS, "note": _TEXT}
+    table.check(kinds, "problem", "budgets")
     parameters, budgets = table.inner("parameters"), table.data["budgets"]
     for word in budgets:
         try:
@@ -170,7 +173,8 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     table.refuse_twice("budgets", budgets)
     grid = {key: _values(parameters, key) for key in parameters.data}
     chosen = table.words("backends", labels, "backend of this study")
-    return InstanceSpec(table.data["problem"], grid, tuple(budgets), chosen, f"{table.where}: {table.path}")
+    where, note = f"{table.where}: {table.path}", table.data.get("note", "")
+    return InstanceSpec(table.data["problem"], grid, tuple(budgets), chosen, where, note)
 
 
 def _values(table: _Table, key: str) -> tuple[Any, ...]:

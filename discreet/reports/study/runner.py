@@ -133,7 +133,7 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         distinct_outcomes=reduce(problem).problem.N,
         bayes_error=problem.bayes_error,
         constant_error=problem.constant_error,
-        problem_hash=instance.hash,
+        problem_hash=problem.digest,
         backend=cell.configuration.backend,
         settings=dict(cell.configuration.settings),
         settings_hash=cell.settings_hash,

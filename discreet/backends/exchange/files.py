@@ -1,0 +1,129 @@
+"""A problem as a file for other solvers, and an estimator from the variables that they find.
+
+The program is the one that the backends of this project get: of the reduced problem, as `Program.linear` in a linear format
+and else as `ConeProgram`. Files have no date and no version, so equal problems give equal bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.cones import ConeProgram
+from discreet.backends.exchange import cbf, clarabel_json, mps
+from discreet.backends.exchange.preamble import Preamble
+from discreet.backends.lowering import Program
+from discreet.problems.certificate import Certificate
+from discreet.problems.checks import brief, nearest, real_numbers
+from discreet.problems.errors import InputError
+from discreet.problems.files.writing import Made, PathLike, check_output, marked, path_text, replacing
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: the ending of its files, whether it holds linear programs alone, and its lines."""
+
+    ending: str
+    linear: bool
+    lines: Callable[[Any, Preamble], Iterator[str]]
+
+
+FORMATS: Mapping[str, Format] = {
+    "cbf": Format(".cbf", False, cbf.lines),
+    "mps": Format(".mps", True, mps.lines),
+    "clarabel-json": Format(".json", False, clarabel_json.lines),
+}
+"""Every format by its name."""
+
+IS_EXPORT: Made = marked("made by discreet; docs/how-to/test-a-solver.md")
+"""Recognises a file of `export`."""
+
+
+def format_named(name: str | None, path: PathLike) -> str:
+    """The name of a format, or of that which a path ends with; InputError where there is none."""
+    if name is None:
+        ending = os.path.splitext(path_text(path))[1]
+        found = next((each for each, form in FORMATS.items() if form.ending == ending), None)
+        if found is None:
+            endings = ", ".join(form.ending for form in FORMATS.values())
+            raise InputError(
+                f"{brief(path_text(path))} does not tell its format; let it end in {endings}, or name the format"
+            )
+        return found
+    if name not in FORMATS:
+        raise InputError(f"there is no format {brief(name)}{nearest(name, FORMATS)}; choose one of: {', '.join(FORMATS)}")
+    return name
+
+
+def is_linear(problem: Problem) -> bool:
+    """Whether the problem is a linear program: every budget is 0, inf, or of a linear measure."""
+    return all(part.linear for part in Program.of(reduce(problem).problem).parts)
+
+
+def export(
+    problem: Problem,
+    path: PathLike,
+    format: str | None = None,
+    *,
+    certificate: Certificate | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a problem as the program that solvers get, all or nothing; returns the path.
+
+    format       cbf, mps (linear programs only) or clarabel-json; by default from the ending of the path
+    certificate  of the problem: its bracket is then stated in the file
+
+    Raises InputError for a measure that the format does not hold and for what is no `Problem`; FileError for a file in the
+    way that `export` did not write, unless it is to be overwritten.
+    """
+    name = format_named(format, path)
+    if not isinstance(problem, Problem):
+        raise InputError(f"only a Problem in memory can be exported, and this is a {type(problem).__name__}")
+    target = check_output(path, IS_EXPORT, overwrite=overwrite)
+    content = exported(problem, name, certificate)
+    with replacing(target, overwrite=True) as stream:
+        for line in content:
+            stream.write(f"{line}\n".encode("ascii"))
+    return target
+
+
+def exported(problem: Problem, name: str, certificate: Certificate | None = None) -> Iterator[str]:
+    """The lines of a file of that format."""
+    format_, small = FORMATS[name], reduce(problem).problem
+    bracket = None if certificate is None else (certificate.lower, certificate.upper)
+    if format_.linear:
+        program = Program.linear(small)
+        curved = next((part.measure for part in program.parts if not part.linear), None)
+        if curved is not None:
+            others = ", ".join(each for each, form in FORMATS.items() if not form.linear)
+            raise InputError(
+                f"a budget of {curved} makes no linear program, and {name} holds no other; choose one of: {others}"
+            )
+        return format_.lines(program.linear_program(), Preamble(problem, program, bracket))
+    program = Program.of(small)
+    return format_.lines(ConeProgram.of(program), Preamble(problem, program, bracket))
+
+
+def lift(problem: Problem, variables: Any) -> Array:
+    """The estimator [m, N] of the variables of an exported program, of which those of the estimator come first.
+
+    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers.
+    """
+    reduced = reduce(problem)
+    m, outcomes = reduced.problem.m, reduced.problem.N
+    numbers = real_numbers("the variables", variables, (np.size(variables),))
+    if numbers.size < m * outcomes:
+        raise InputError(
+            f"there are {numbers.size:,} variables and the estimator of this problem has {m * outcomes:,}; give all of the "
+            "exported program, in its order"
+        )
+    return reduced.restore(normalise(numbers[: m * outcomes].reshape(m, outcomes)))

@@ -1,0 +1,95 @@
+"""The problems of a study as files for other solvers, in a folder with a table that lists them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.backends.exchange.files import FORMATS, export, is_linear
+from discreet.backends.isolated import solve_isolated
+from discreet.problems.certificate import Certificate
+from discreet.problems.errors import InputError
+from discreet.problems.files.writing import check_output, marked, refusals
+from discreet.reports.outputs import Watch, csv_text, plain, replace_file
+from discreet.reports.study.cells import Instance, instances_of
+from discreet.reports.study.plan import Study
+
+TABLE = "instances.csv"
+"""The name of the table in the folder."""
+
+COLUMNS = (
+    "name", "problem", "budget", "measure", "secrets", "private_values", "guesses", "outcomes", "digest", "file", "bytes",
+    "sha256", "lower_bound", "upper_bound", "note",
+)  # fmt: skip
+_IS_TABLE = marked(",".join(COLUMNS[:4]))
+
+
+@dataclass(frozen=True)
+class InstanceFile:
+    """A file of an instance, its size and its SHA-256, and the certified bracket that it states, if any."""
+
+    instance: Instance
+    path: Path
+    size: int
+    sha256: str
+    bracket: tuple[float, float] | None
+
+    def record(self) -> dict[str, Any]:
+        """The line of the table."""
+        problem, (lower, upper) = self.instance.problem, self.bracket or (None, None)
+        values = (
+            self.instance.slug, self.instance.words, self.instance.budget_word,
+            " and ".join(dict.fromkeys(str(term.measure) for term in problem.terms)), len(problem.terms),
+            problem.n, problem.m, problem.N, problem.digest, self.path.name, self.size, self.sha256, lower, upper,
+            self.instance.note,
+        )  # fmt: skip
+        return {name: plain(value) for name, value in zip(COLUMNS, values, strict=True)}
+
+
+def export_study(
+    study: Study,
+    folder: str | Path,
+    format_: str | None = None,
+    *,
+    certify: bool = False,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+) -> tuple[Sequence[InstanceFile], Sequence[str]]:
+    """Write every problem of a study in one format, or in every format that holds it; with sentences about those left out.
+
+    certify: solve each first and state its bracket. Raises InputError for an unknown format; FileError for a file in the way
+    that was not made here, unless it is to be overwritten.
+    """
+    if format_ is not None and format_ not in FORMATS:
+        raise InputError(f"there is no format {format_!r}; choose one of: {', '.join(FORMATS)}")
+    instances, left_out = instances_of(study)
+    place, files = Path(folder), list[InstanceFile]()
+    with refusals(folder):
+        place.mkdir(parents=True, exist_ok=True)
+    table = check_output(place / TABLE, _IS_TABLE, overwrite=overwrite)
+    for done, instance in enumerate(instances):
+        if watch is not None:
+            watch(done, len(instances), instance.slug)
+        chosen = [name for name in formats_of(instance) if format_ in (None, name)]
+        certificate = solve_isolated(instance.problem).certificate if certify and chosen else None
+        for name in chosen:
+            path = place / f"{instance.slug}{FORMATS[name].ending}"
+            export(instance.problem, path, name, certificate=certificate, overwrite=overwrite)
+            files.append(_file(instance, path, certificate))
+    replace_file(table, csv_text(COLUMNS, (file.record().values() for file in files)))
+    return files, left_out
+
+
+def formats_of(instance: Instance) -> list[str]:
+    """The names of the formats that hold an instance."""
+    return [name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)]
+
+
+def _file(instance: Instance, path: Path, certificate: Certificate | None) -> InstanceFile:
+    bracket = None if certificate is None else (certificate.lower, certificate.upper)
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return InstanceFile(instance, path, path.stat().st_size, digest, bracket)

@@ -1,0 +1,263 @@
+"""Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a reader of CBF here finds.
+
+The reader of CBF is written from the format's reference alone and shares nothing with the writer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+
+import discreet as ds
+from discreet.backends.cones import ConeProgram
+from discreet.backends.exchange.files import FORMATS, is_linear, lift
+from discreet.backends.lowering import Program
+from discreet.problems import catalog
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.reduction import reduce
+
+cp = pytest.importorskip("cvxpy")
+clarabel = pytest.importorskip("clarabel")
+highspy = pytest.importorskip("highspy")
+
+
+def secrets() -> ds.Problem:
+    full = np.random.default_rng(1).dirichlet(np.ones(48)).reshape(2, 2, 2, 6)
+    both = [ds.Constraint(full.sum(axis=(1, 2)), 0.01), ds.Constraint(full.sum(axis=(0, 2)), 0.3, "max-lift")]
+    return ds.Problem(loss=ds.Problem.from_joint(full.sum(axis=0), budget=0.0).loss, constraints=both)
+
+
+MEASURES = (
+    "mutual-information", "chi-square", "total-variation", "sibson:alpha=2", "maximal-leakage",
+    "min-entropy-leakage", "g-leakage:gain=[[1,0],[0,1],[0.6,0.6]]", "parity-difference", "max-lift",
+    "local-differential-privacy", "pointwise-information", "conditional-mutual-information",
+)  # fmt: skip
+PROBLEMS = {
+    **{
+        name: catalog.build("census", ages=2, educations=3, occupations=3, measure=name)
+        for name in MEASURES
+        if ".5" not in name
+    },
+    "perfect": catalog.build("paper-single", bins=9, budget=0.0),
+    "none": catalog.build("paper-single", bins=5, budget=math.inf),
+    "impossible and merged outcomes": catalog.build("zero-mass", n=3, m=3, N=12, fraction=0.5),
+    "two secrets": secrets(),
+}
+BRACKETS = {name: ds.solve(problem).certificate for name, problem in PROBLEMS.items()}
+LINEAR = [name for name, problem in PROBLEMS.items() if is_linear(problem)]
+
+
+def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
+    """The error probability at objective 0, and that of a unit of the objective."""
+    small = reduce(problem).problem
+    return small.bayes_error, (Program.linear(small) if linear else Program.of(small)).unit
+
+
+def check(name: str, objective: float, variables: Any, linear: bool, within: float) -> None:
+    """The objective lies in the certified bracket; the lifted estimator errs as the objective says and keeps the budgets."""
+    problem, bracket = PROBLEMS[name], BRACKETS[name]
+    assert bracket is not None
+    offset, unit = units(problem, linear)
+    error, scale = offset + unit * objective, bracket.upper
+    assert bracket.lower - within * scale <= error <= bracket.upper + within * scale
+    found = ds.certify(problem, lift(problem, variables)).certificate
+    assert found is not None
+    assert found.own_error == pytest.approx(error, rel=within)
+    assert found.blend <= 1e3 * within  # next to nothing has to be given up to keep every budget
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_highs_reads_mps_and_finds_the_certified_optimum(name: str, tmp_path: Path) -> None:
+    path = ds.export(PROBLEMS[name], tmp_path / "program.mps")
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("small_matrix_value", 1e-12)  # its least; what is smaller it drops, with a warning
+    assert solver.readModel(str(path)) != highspy.HighsStatus.kError
+    form = Program.linear(reduce(PROBLEMS[name]).problem).linear_program()
+    read = solver.getLp()
+    found = sparse.csc_array((read.a_matrix_.value_, read.a_matrix_.index_, read.a_matrix_.start_), shape=form.matrix.shape)
+    whole = form.matrix.toarray()
+    assert (found.toarray() == np.where(np.abs(whole) > 1e-12, whole, 0.0)).all()
+    assert np.array_equal(form.cost, read.col_cost_)
+    assert np.array_equal(form.least, read.col_lower_)
+    assert np.array_equal(form.low, read.row_lower_)
+    assert np.array_equal(form.high, read.row_upper_)
+    assert all(math.isinf(each) for each in read.col_upper_)
+    solver.run()
+    check(name, solver.getObjectiveValue(), solver.getSolution().col_value, True, 1e-7)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name: str, tmp_path: Path) -> None:
+    path = ds.export(PROBLEMS[name], tmp_path / "program.json")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solver = clarabel.load_from_file(str(path), settings)
+    answer = solver.solve()
+    check(name, answer.obj_val, answer.x, False, 1e-5)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path) -> None:
+    path = ds.export(PROBLEMS[name], tmp_path / "program.cbf")
+    variables, model = read_cbf(path.read_text(encoding="ascii"))
+    model.solve(solver=cp.CLARABEL)
+    check(name, model.value, variables.value, False, 1e-5)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_json_holds_the_very_doubles_of_the_program(name: str, tmp_path: Path) -> None:
+    stored = json.loads(ds.export(PROBLEMS[name], tmp_path / "program.json").read_text(encoding="ascii"))
+    form = ConeProgram.of(Program.of(reduce(PROBLEMS[name]).problem))
+    matrix, right = form.standard()
+    read = sparse.csc_array(tuple(stored["A"][key] for key in ("nzval", "rowval", "colptr")), shape=matrix.shape)
+    assert (read.toarray() == matrix.toarray()).all()
+    assert np.array_equal(stored["b"], right)
+    assert np.array_equal(stored["q"], form.cost)
+    assert stored["about"][1].startswith(f"problem {PROBLEMS[name].digest}")
+
+
+# -- a reader of CBF, from the format's reference --------------------------------------------------------------------------
+
+
+def blocks(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The keywords of a file with their lines."""
+    kept = (line.strip() for line in text.splitlines())
+    own: list[str] = []
+    for line in (each for each in kept if not each.startswith("#")):
+        if line:
+            own.append(line)
+        elif own:
+            yield own[0], own[1:]
+            own = []
+    if own:
+        yield own[0], own[1:]
+
+
+def sections(lines: list[str], powers: list[list[float]]) -> tuple[int, list[tuple[str, int, float]]]:
+    size, count = map(int, lines[0].split())
+    found = []
+    for line in lines[1 : 1 + count]:
+        cone, width = line.split()
+        power = 0.0
+        if cone.startswith("@"):
+            number, cone = cone[1:].split(":")
+            power = powers[int(number)][0] / sum(powers[int(number)])
+        found.append((cone, int(width), power))
+    assert sum(width for _, width, _ in found) == size
+    return size, found
+
+
+def entries(lines: list[str], count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    assert len(lines) == 1 + int(lines[0])
+    table = [line.split() for line in lines[1:]]
+    places = np.array([[int(word) for word in line[:count]] for line in table], dtype=np.intp).reshape(-1, count)
+    return places, np.array([float(line[count]) for line in table])
+
+
+def in_cone(cone: str, rows: Any, power: float) -> list[Any]:
+    """The constraints that members of a cone, in the order of CBF, belong to it."""
+    if cone == "F":
+        return []
+    if cone == "L=":
+        return [rows == 0]
+    if cone == "L+":
+        return [rows >= 0]
+    if cone == "Q":
+        return [cp.SOC(rows[0], rows[1:])]
+    if cone == "EXP":  # x >= y exp(z/y); cvxpy wants (z, y, x)
+        return [cp.ExpCone(rows[2], rows[1], rows[0])]
+    assert cone == "POW"
+    return [cp.PowCone3D(rows[0], rows[1], rows[2], power)]
+
+
+def read_cbf(text: str) -> tuple[Any, Any]:
+    """The variables and the cvxpy problem of a CBF file of scalar variables."""
+    stated = dict(blocks(text))
+    assert stated["VER"] == ["3"]
+    assert stated["OBJSENSE"] == ["MIN"]
+    powers = list[list[float]]()
+    if "POWCONES" in stated:
+        numbers = [float(word) for line in stated["POWCONES"][1:] for word in line.split()]
+        while numbers:
+            size = int(numbers.pop(0))
+            powers.append([numbers.pop(0) for _ in range(size)])
+        assert [len(powers), sum(map(len, powers))] == [int(word) for word in stated["POWCONES"][0].split()]
+    count, signs = sections(stated["VAR"], powers)
+    rows, cones = sections(stated["CON"], powers)
+    x = cp.Variable(count)
+    cost, matrix, right = np.zeros(count), sparse.lil_array((rows, count)), np.zeros(rows)
+    places, values = entries(stated.get("OBJACOORD", ["0"]), 1)
+    cost[places[:, 0]] = values
+    places, values = entries(stated["ACOORD"], 2)
+    matrix[places[:, 0], places[:, 1]] = values
+    places, values = entries(stated["BCOORD"], 1)
+    right[places[:, 0]] = values
+    affine, constraints, first = sparse.csr_array(matrix) @ x + right, [], 0
+    for cone, width, power in cones:
+        constraints += in_cone(cone, affine[first : first + width], power)
+        first += width
+    first = 0
+    for cone, width, power in signs:
+        constraints += in_cone(cone, x[first : first + width], power)
+        first += width
+    return x, cp.Problem(cp.Minimize(cost @ x), constraints)
+
+
+# -- what is said and refused ----------------------------------------------------------------------------------------------
+
+
+def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path: Path) -> None:
+    problem, certificate = PROBLEMS["mutual-information"], BRACKETS["mutual-information"]
+    text = ds.export(problem, tmp_path / "program.cbf", certificate=certificate).read_text(encoding="ascii")
+    said = next(line for line in text.splitlines() if "so the least objective" in line)
+    low, high = json.loads(said.partition(" is in ")[2])
+    offset, unit = units(problem, False)
+    assert certificate is not None
+    assert offset + unit * low <= certificate.lower <= certificate.upper <= offset + unit * high
+    assert high - low <= 1e-8
+
+
+def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    problem = PROBLEMS["perfect"]
+    for name, form in FORMATS.items():
+        one = ds.export(problem, tmp_path / f"one{form.ending}")
+        two = ds.export(catalog.build("paper-single", bins=9, budget=0.0), tmp_path / "two", name)
+        assert one.read_bytes() == two.read_bytes()
+        ds.export(problem, one)  # its own file is replaced
+        two.write_text("of somebody else", encoding="ascii")
+        with pytest.raises(FileError, match="was not made here"):
+            ds.export(problem, two, name)
+        ds.export(problem, two, name, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "format_", "said"),
+    [
+        ("program.mps", None, "a budget of mutual-information makes no linear program"),
+        ("program.txt", None, "does not tell its format"),
+        ("program.cbf", "cfb", "there is no format 'cfb' .did you mean 'cbf'"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_in_a_sentence(path: str, format_: str | None, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
+    assert not (tmp_path / path).exists()
+
+
+def test_only_a_problem_in_memory_is_exported(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only a Problem in memory"):
+        ds.export("problem.npz", tmp_path / "program.cbf")  # type: ignore[arg-type]
+
+
+def test_too_few_variables_are_refused() -> None:
+    with pytest.raises(InputError, match="there are 3 variables and the estimator of this problem has"):
+        lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -1,0 +1,93 @@
+"""`discreet export`: files of one problem and of a study, what they say, and refusals."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from command import refused, run
+
+import discreet as ds
+
+STUDY = """
+name = "small"
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "tilt"
+[[instances]]
+problem = "paper-single"
+budgets = ["fraction=0.5", "perfect"]
+parameters = { bins = [4, 8] }
+note = "what it breaks"
+"""
+
+
+def test_one_problem_with_its_certified_bracket(tmp_path: Path) -> None:
+    path = tmp_path / "sensor.cbf"
+    said = run("export", "paper-single:bins=8", "--leakage", "0.005", "--out", str(path), "--certify", "--json")
+    assert said.exit_code == 0, said.stderr
+    record, problem = json.loads(said.stdout), ds.problems.paper_single(bins=8, budget=0.005)
+    assert record["problem"] == problem.digest
+    best = ds.solve(problem).error_probability
+    assert record["lower_bound"] <= best <= record["upper_bound"] <= best * (1.0 + 1e-9)
+    text = path.read_text(encoding="ascii")
+    assert f"[{record['lower_bound']!r}, {record['upper_bound']!r}]" in text
+    assert run("export", "paper-single:bins=8", "--leakage", "0.005", "--out", str(path)).exit_code == 0
+    assert "certified:" not in path.read_text(encoding="ascii")
+
+
+def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
+    study, folder = tmp_path / "small.toml", tmp_path / "files"
+    study.write_text(STUDY, encoding="utf-8")
+    said = run("export", str(study), "--study", "--out", str(folder), "--json")
+    assert said.exit_code == 0, said.stderr
+    with (folder / "instances.csv").open(encoding="utf-8", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [(line["name"], line["file"].rpartition(".")[2]) for line in table] == [
+        ("paper-single_bins_4_fraction_0.5", "cbf"),
+        ("paper-single_bins_4_fraction_0.5", "json"),
+        ("paper-single_bins_4_perfect", "cbf"),
+        ("paper-single_bins_4_perfect", "mps"),
+        ("paper-single_bins_4_perfect", "json"),
+        *[(f"paper-single_bins_8_{budget}", kind) for budget, kind in (
+            ("fraction_0.5", "cbf"), ("fraction_0.5", "json"), ("perfect", "cbf"), ("perfect", "mps"), ("perfect", "json"),
+        )],
+    ]  # fmt: skip
+    assert {line["note"] for line in table} == {"what it breaks"}
+    assert [line["sha256"] for line in table] == [
+        hashlib.sha256((folder / line["file"]).read_bytes()).hexdigest() for line in table
+    ]
+    assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
+    assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0  # its own files are replaced
+
+
+def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:
+    model, other = tmp_path / "model.npz", tmp_path / "other.cbf"
+    ds.save_problem(str(model), ds.problems.paper_single(bins=4, budget=0.005))
+    other.write_text("mine", encoding="utf-8")
+    assert "was not made here" in refused("export", str(model), "--out", str(other))
+    assert other.read_text(encoding="utf-8") == "mine"
+    kept = model.read_bytes()
+    assert "is an input" in refused("export", str(model), "--format", "cbf", "--out", str(model), "--force")
+    assert model.read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("paper-single --out a.mps", "makes no linear program"),
+        ("paper-single --out a", "does not tell its format"),
+        ("paper-single --out a.cbf --format xml", "there is no format 'xml'"),
+        ("hrad --study --out a", "there is no study 'hrad' (did you mean 'hard'?)"),
+        ("hard --study --out a --format xml", "there is no format 'xml'"),
+        ("hard --study --out a --perfect", "a study states its own budgets"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused("export", *words.split())
+    assert not list(tmp_path.iterdir())
