@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, Measure
-from discreet.cli.people import check_column
+from discreet.cli.flags import Json
+from discreet.cli.people import Measures, by_column, check_column
 
 if TYPE_CHECKING:
     from discreet.people.evaluation import Evaluation
@@ -20,7 +21,10 @@ Hide = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Sensitiv
 Truth = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
 Guesses = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")]
 Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins of a rule.")]
-Budget = Annotated[float | None, typer.Option(metavar="NATS", help="Budget that has to hold for people.")]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[COLUMN=]NATS", help="Budget that has to hold for people; of each column by its name."),
+]
 Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the limits hold.")]
 
 
@@ -30,7 +34,7 @@ def evaluate(
     truth: Truth = None,
     guesses: Guesses = None,
     leakage: Budget = None,
-    measure: Measure = None,
+    measure: Measures = None,
     confidence: Confidence = 0.95,
     person: Id = None,
     as_json: Json = False,
@@ -48,11 +52,12 @@ def evaluate(
       discreet evaluate held-out.csv --hide sex --truth income --guesses guess
 
       discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage 0.01
+
+      discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage sex=0.01
     """
     from discreet.people.evaluation import evaluate as evaluated
     from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
-    from discreet.problems.measures.registry import measure_of
 
     if len(paths) > 2:
         raise InputError(
@@ -67,7 +72,10 @@ def evaluate(
         hide, truth = hide or asked.get("hide"), truth or next(iter(asked.get("guess") or ()), None)
     if not hide or truth is None or (guesses is None) == (deployed is None):
         raise InputError("say what is what: --hide, --truth and --guesses, or a folder with a rule before the table")
-    chosen = measure_of(measure or asked.get("measure") or "mutual-information")
+    given, measures = by_column(leakage, hide, "--leakage", float), by_column(measure, hide, "--measure")
+    own, promised = _about(hide, asked.get("measure") or "mutual-information"), _about(hide, asked.get("budget"))
+    chosen = (own or "mutual-information") if measures is None else measures
+    same = measures is None or _measures(measures) == _measures(own)
     columns = read_table(table, texts=deployed.texts) if deployed else read_table(table, [*hide, truth, str(guesses)])
     for name in [*hide, truth, *([person] if person else [])]:
         check_column(table, columns, name)
@@ -76,33 +84,49 @@ def evaluate(
     labels: dict[str, Any] = {}
     if deployed is not None:
         labels = {"labels": deployed.possible_guesses}
-        if hide == asked.get("hide") and not measure_of(asked["measure"]).conditional:
-            labels["group_labels"] = deployed.rule.groups
-    parts = {name: columns[name] for name in hide}
-    found = evaluated(
-        made, None, columns[truth], sensitive_features=_groups(parts), measure=chosen, confidence=confidence, **labels
-    )
-    promised = asked.get("budget") if leakage is None and chosen == measure_of(asked.get("measure") or chosen) else None
-    budget = leakage if promised is None else float(promised)
+        if hide == asked.get("hide") and (known := _known(deployed.rule.groups, asked["measure"])) is not None:
+            labels["group_labels"] = known
+    parts: Any = {name: columns[name] for name in hide}
+    if len(parts) == 1 and not isinstance(given, dict) and not isinstance(chosen, dict):
+        parts = parts[hide[0]]
+    found = evaluated(made, None, columns[truth], sensitive_features=parts, measure=chosen, confidence=confidence, **labels)
+    promised = promised if given is None and same else None
+    budget = given if promised is None else promised
     sentence, kept = found.statement(budget), None if budget is None else found.holds(budget)
-    broken = kept is False and (promised is None or found.leakage.low > float(promised))
+    broken = kept is False and (promised is None or found.breaks(promised))
     record = {"statement": sentence, "budget": budget, "holds": kept}
     screen.show(lambda: record | found.to_dict(), lambda tables: [*_tables(tables, table, found), sentence], as_json=as_json)
     if broken:
         raise typer.Exit(1)
 
 
-def _groups(parts: dict[str, Any]) -> Any:
-    """One column as it is, several side by side."""
-    import numpy as np
+def _about(hide: list[str], told: Any) -> Any:
+    """What a rule states, or of what it states by column what is about these; a budget of null is none."""
+    if not isinstance(told, dict):
+        return told
+    return {name: math.inf if told[name] is None else told[name] for name in hide if name in told} or None
 
-    columns = [each.astype(object) for each in parts.values()]
-    return next(iter(parts.values())) if len(parts) == 1 else np.column_stack(columns)
+
+def _measures(given: Any) -> Any:
+    """Measures by what they are, not by how they are called."""
+    from discreet.problems.measures.registry import measure_of
+
+    return {name: measure_of(each) for name, each in given.items()} if isinstance(given, dict) else measure_of(given)
+
+
+def _known(groups: tuple[Any, ...], measure: Any) -> Any:
+    """The groups that a rule knows, or of a rule with a budget for each column its values; None under a given variable."""
+    if not isinstance(measure, dict):
+        return None if _measures(measure).conditional else groups
+    found: dict[str, list[Any]] = {}
+    for name, *_, value in groups:
+        found.setdefault(name, []).append(value)
+    return {name: list(dict.fromkeys(values)) for name, values in found.items()}
 
 
 def _tables(tables: Any, title: str, found: Evaluation) -> list[Any]:
     """Leakage by every measure, then the rates of each group."""
-    limits = {"errors": found.error, **found.leakages, "change of odds": found.odds}
+    limits = {"errors": found.error, **found.leakages, **found.about_each, "change of odds": found.odds}
     numbers = ("estimate", "at least", "at most")
 
     def cells(each: Any) -> list[str]:

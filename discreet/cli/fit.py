@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, Measure
-from discreet.cli.people import check_column
+from discreet.cli.flags import Force, Json
+from discreet.cli.people import Measures, by_column, check_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,14 @@ People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parque
 Hide = Annotated[list[str], typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
 Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")]
-Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Budget of leakage, in the unit of the measure.")]
-Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what a plain guess leaks.")]
+Leakage = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[COLUMN=]NATS", help="Budget of leakage, in the unit of the measure; of each column by its name."),
+]
+Fraction = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[COLUMN=]F", help="Budget as a fraction of what a plain guess leaks."),
+]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated.")]
 Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the promise holds.")]
 Calibration = Annotated[float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")]
@@ -38,7 +44,7 @@ def fit(
     out: Out,
     leakage: Leakage = None,
     fraction: Fraction = None,
-    measure: Measure = None,
+    measure: Measures = None,
     ignore: Ignore = None,
     confidence: Confidence = 0.95,
     calibration: Calibration = 0.25,
@@ -49,7 +55,8 @@ def fit(
     """Fit a rule that guesses one column and reveals at most a budget about others, and write it into a folder.
 
     The sensitive columns are needed here and never to predict. The folder holds rule.json, model.onnx and a card;
-    see discreet predict. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
+    see discreet predict. One budget is about the sensitive columns together; --leakage COLUMN=NATS for each is about
+    each. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
     An interrupted run goes on with the classifiers that it has fitted, if the same command is given again.
 
     Examples:
@@ -57,6 +64,8 @@ def fit(
       discreet fit people.csv --hide sex --guess income --fraction 0.3 --out rule
 
       discreet fit people.parquet --hide sex --hide race --guess income --leakage 0.01 --out rule --force
+
+      discreet fit people.csv --hide sex --hide race --guess income --leakage sex=0.01 --leakage race=0.02 --out rule
 
       discreet fit people.csv --hide sex --guess hired --leakage 0.05 --measure parity-difference --out rule
     """
@@ -75,22 +84,24 @@ def fit(
 
     check_folder(out, NAMES, inputs=[people], overwrite=force)
     libraries()
-    if (leakage is None) == (fraction is None):
+    budget, share = by_column(leakage, hide, "--leakage", float), by_column(fraction, hide, "--fraction", float)
+    measures = by_column(measure, hide, "--measure")
+    if (budget is None) == (share is None):
         raise InputError("give one of --leakage and --fraction")
     with screen.progress() as tell:
         tell(0, None, "reading")
         table = read_table(people)
         features = _features(people, table, [*hide, guess], ignore or [])
         truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
-        settings = [hide, guess, ignore, leakage, fraction, measure, confidence, calibration, seed]
+        settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
         asked = {"settings": settings, "data": data_digest(features, truth, hidden)}
         unfinished = Unfinished(Path(out) / HALF, asked, force)
         if unfinished.begun:
             screen.say(f"going on with the classifiers in {unfinished.path}, which an earlier run has fitted")
         private = PrivateClassifier(
-            budget=leakage,
-            fraction=fraction,
-            measure=measure or "mutual-information",
+            budget=budget,
+            fraction=share,
+            measure=measures or "mutual-information",
             confidence=confidence,
             calibration=calibration,
             random_state=unfinished.random_state if seed is None else seed,
@@ -164,9 +175,11 @@ def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
     people, model, data = card["people"], card["model"], card["data"]
     facts = [("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")]
     if people:
+        secrets = people.get("secrets", {}).items() if isinstance(card["asked"]["budget"], dict) else ()
+        leaks = {f"leakage about {name}": each["leakage"] for name, each in secrets} or {"leakage": people["leakage"]}
         facts += [
             (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
-            for name, limits in (("errors", people["error"]), ("leakage", people["leakage"]))
+            for name, limits in ({"errors": people["error"]} | leaks).items()
         ]
     if model:
         facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))

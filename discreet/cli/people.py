@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
 
 from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import FileError
+from discreet.problems.errors import FileError, InputError
+
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", metavar="[COLUMN=]NAME", help="What the budget bounds; mutual information by default."),
+]
+
+
+def by_column(given: Sequence[str] | None, hidden: Sequence[str], option: str, read: Callable[[str], Any] = str) -> Any:
+    """What an option says: None, one value, or a value for each of the hidden columns that it names. Raises InputError.
+
+    read: what a value is made of its text.
+    """
+    found: dict[str, Any] = {}
+    for text in given or ():
+        column = max((name for name in hidden if text.startswith(f"{name}=")), key=len, default=None)
+        value = text if column is None else text[len(column) + 1 :]
+        try:
+            found[column or ""] = read(value)
+        except ValueError:
+            raise InputError(f"{option} is {brief(text)}; give a number, or COLUMN=NUMBER for a hidden column") from None
+    if len(found) < len(given or ()) or (len(found) > 1 and "" in found):
+        raise InputError(f"{option} is given twice; give it once, or once for each hidden column as {option} COLUMN=VALUE")
+    return found.get("", found or None)
 
 
 def check_column(path: str, columns: Iterable[str], name: str) -> None:

@@ -12,7 +12,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -23,15 +23,20 @@ from discreet.people.design import Labels, RuleDesign, about_people, constant_ru
 from discreet.people.digests import data_digest
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.frontier import PeopleFrontier, frontier_of
-from discreet.people.labels import coded, column, groups
-from discreet.people.probabilities import Calibrated, calibrated, is_missing, taken
-from discreet.people.promise import LADDER, Promise, promised
+from discreet.people.labels import Codes, coded, column, columns_of, groups
+from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
+from discreet.people.promise import LADDER, Limit, Promise, named, promised
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import check_confidence
+from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import shares_of_bayes
+from discreet.problems.samples import each_secret
+from discreet.problems.stacking import measure_asked
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -54,10 +59,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator          classifier of y with `predict_proba`; gradient boosting by default
     private_estimator  classifier of the sensitive features from X, under a conditional measure of the truth with them;
                        gradient boosting by default
-    budget             of leakage, in the unit of the measure
+    budget             of leakage, in the unit of the measure: a number about all sensitive columns together, or a mapping
+                       that has one for each by name
     fraction           the same as a share of what the plain classifier leaks; give one of both
     measure            of leakage, by name or as an object of `discreet.measures`; "conditional-mutual-information" is what
-                       the guess says to who knows y, and a budget of it bounds how far equalized odds are missed
+                       the guess says to who knows y, and a budget of it bounds how far equalized odds are missed; a number
+                       or a name in one of the three beside a mapping in another is that of every column
     confidence         of the promise about people
     calibration        share of the people who are kept apart for the promise; 0 for none, then only the model is certain
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by default
@@ -71,7 +78,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model_             the problem whose outcomes are the fitted people, without a budget
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        what the rule did to them, with errors counted; None without them
-    limit_, data_      the budget, also where a fraction was given; digest and number of the people
+    limit_, data_      the budget (of each column by name, if each has one), also where a fraction was given; digest and
+                       number of the people
     statement_         one sentence that says for what, or for whom, the budget holds
     """
 
@@ -88,8 +96,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         estimator: Any = None,
         private_estimator: Any = None,
-        budget: float | None = None,
-        fraction: float | None = None,
+        budget: float | LeakageBudget | Mapping[Any, float | LeakageBudget] | None = None,
+        fraction: float | Mapping[Any, float] | None = None,
         measure: Any = "mutual-information",
         confidence: float = 0.95,
         calibration: float = 0.25,
@@ -133,11 +141,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, table), dtype=np.float64)
         if weight is not None and not weight.any():
             raise InputError("every sample_weight is zero; give some people a weight, no one can be fitted otherwise")
-        limit = self._limit(sensitive_features)
         self.groups_, members = self._groups(sensitive_features, people)
+        secrets = self._secrets(sensitive_features, people)
+        measures, asked = self._asked(sensitive_features, secrets)
+        self.secrets_: dict[Any, tuple[Any, ...]] = {name: labels for name, (labels, _) in secrets.items()}
         rng = np.random.Generator(np.random.PCG64(check_random_state(self.random_state).randint(2**31, size=4)))
         self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
-        promises = len(self.groups_) > 1 and (limit is None or not limit.oblivious)
+        unbound = not isinstance(asked, list) and all(each.oblivious for each in named(asked).values())
+        promises = len(self.groups_) > 1 and not unbound
         apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
@@ -150,52 +161,58 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seen,
             lambda: calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first),
         )
-        given = self.classes_.size if measure_of(self.measure).conditional else 1
-        hidden = members if given == 1 else truths * len(self.groups_) + members
-        self.watch(1, 2 + len(LADDER), "fitting the classifier of what is hidden")
-        many = given * len(self.groups_)
-        self.private_estimator_, p_x = self.step(
-            "hidden",
-            rng,
-            seen,
-            lambda: calibrated(self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second),
-        )
-        if given > 1:
-            p_x = p_x.reshape(len(p_x), given, -1)
+        parts, p_x = list[Calibrated](), dict[Any, Array]()
+        hiding = secrets or {None: (self.groups_, members)}
+        for (name, (labels, codes)), measure in zip(hiding.items(), measures, strict=True):
+            given = self.classes_.size if measure.conditional else 1
+            hidden, many = (codes if given == 1 else truths * len(labels) + codes), given * len(labels)
+            self.watch(1, 2 + len(LADDER), f"fitting the classifier of {'what is hidden' if name is None else name}")
+
+            def private(hidden: Codes = hidden, many: int = many) -> tuple[Calibrated, Array]:
+                return calibrated(self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second)
+
+            one, p = self.step("hidden" if name is None else f"hidden {name}", rng, seen, private)
+            parts.append(one)
+            p_x[name] = p.reshape(len(p), given, -1) if measure.conditional else p
+        self.private_estimator_ = SideBySide(tuple(parts)) if secrets else parts[0]
         losses = loss_table(self.loss_matrix, self.classes_.size)
         if losses.shape[1] != self.classes_.size:
             raise InputError(
                 f"loss_matrix has {losses.shape[1]} columns and y {self.classes_.size} classes; give a square one"
             )
-        self.model_ = people_problem(p_y, p_x, losses, mine, self.measure)
-        if limit is None:
-            limit = LeakageBudget(float(self.fraction or 0.0) * self.model_.bayes_leakage, self.model_.measure)
-        self.limit_ = limit
+        self.model_ = people_problem(p_y, p_x if secrets else p_x[None], losses, mine, measures if secrets else measures[0])
+        if isinstance(asked, list):
+            asked = self._limits(secrets, measures, shares_of_bayes(self.model_, asked))
+        self.limit_ = asked
         self.data_ = {
             "digest": data_digest(table, self.classes_[truths], members),
             "people": people,
             "calibration people": int(apart.sum()),
         }
-        self._decide(limit, taken(table, np.flatnonzero(apart)), truth[apart], members[apart])
+        hidden_apart = {name: _objects(labels)[codes[apart]] for name, (labels, codes) in secrets.items()}
+        shown = hidden_apart if secrets else _objects(self.groups_)[members[apart]]
+        self._decide(asked, taken(table, np.flatnonzero(apart)), truth[apart], shown)
         return self
 
-    def _decide(self, limit: LeakageBudget, table: Any, truth: Any, members: Any) -> None:
+    def _decide(self, limit: Limit, table: Any, truth: Any, shown: Any) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on, that of the budget."""
         done = count(2)
 
-        def design(amount: float) -> RuleDesign:
-            self.watch(next(done), 2 + len(LADDER), f"designing a rule for {amount:.3g}")
-            return self._design(amount)
+        def design(share: float) -> RuleDesign:
+            step = share if self.secrets_ else share * limit.amount  # type: ignore[union-attr]
+            told = f"{step:.3g} of the budgets" if self.secrets_ else f"{step:.3g}"
+            self.watch(next(done), 2 + len(LADDER), f"designing a rule for {told}")
+            return self.design_of(step)
 
         self.promise_: Promise | None = None
         self.design_: RuleDesign | None = None
         self.evaluation_: Evaluation | None = None
         if not len(truth):
-            self.design_ = design(limit.amount)
+            self.design_ = design(1.0)
             self.rule_ = self.design_.rule
             self.statement_ = self.design_.statement
             return
-        look = self._looking(table, truth, members)
+        look = self._looking(table, truth, shown)
         self.promise_ = promised(limit, design, lambda rule: look(rule, self.confidence))
         if self.promise_.taken is not None:
             self.design_, self.evaluation_ = self.promise_.taken.design, self.promise_.taken.people
@@ -207,29 +224,39 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rule_ = about_people(rule, {"people": {"statement": self.statement_, **self.evaluation_.to_dict()}})
 
     def _labels(self) -> Labels:
-        """What guesses and the columns of the private classifier are called: groups, or pairs of truth and group."""
+        """What guesses and the columns of the private classifier are called: groups, or pairs of truth and group.
+
+        Of several sensitive columns with a budget each, the name of the column stands before its group.
+        """
         classes: list[Any] = self.classes_.tolist()
-        hidden: list[Any] = list(self.groups_)
-        if self.model_.measure.conditional:
-            hidden = [(truth, group) for truth in classes for group in self.groups_]
+        hidden = list[Any]()
+        for (name, labels), term in zip((self.secrets_ or {None: self.groups_}).items(), self.model_.terms, strict=True):
+            own = [(truth, group) for truth in classes for group in labels] if term.measure.conditional else labels
+            hidden += own if name is None else [(name, *(one if term.measure.conditional else (one,))) for one in own]
         return Labels.of(classes, hidden, None, loss_table(self.loss_matrix, len(classes)), len(hidden))
 
-    def _design(self, amount: float) -> RuleDesign:
-        """The rule of a budget, optimal in the model."""
-        under, named = self.model_.with_budget(amount), self._labels()
-        return designed(under, named.guesses, named.groups, None, named.losses, key=self.key_)
+    def design_of(self, step: float) -> RuleDesign:
+        """The rule for another budget, optimal in the model.
 
-    def _looking(self, table: Any, truth: Any, members: Any) -> Callable[[Rule, float], Evaluation]:
-        """What looks at a rule's guesses about people of these truths and codes of groups, with a confidence."""
+        step: a budget or, where each sensitive column has one, a factor of those asked for.
+        """
+        asked = [each.amount for each in named(self.limit_).values()] if self.secrets_ else [1.0]
+        amounts = [step * amount if amount else 0.0 for amount in asked]
+        under, told = self.model_.with_budget(amounts if len(amounts) > 1 else amounts[0]), self._labels()
+        given = (told.guesses, told.groups, None, told.losses)
+        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_))
+
+    def _looking(self, table: Any, truth: Any, shown: Any) -> Callable[[Rule, float], Evaluation]:
+        """What looks at a rule's guesses about people of these truths and groups (or columns), with a confidence."""
         p_y, p_x = self._probabilities(table)
-        ids, shown = self._ids(table), _objects(self.groups_)[members]
-        classes: list[Any] = self.classes_.tolist()
+        ids, classes = self._ids(table), list[Any](self.classes_.tolist())
+        by_name = dict(zip(self.secrets_, (term.measure for term in self.model_.terms), strict=False))
+        asked: dict[str, Any] = {"measure": by_name or self.model_.measure, "group_labels": self.secrets_ or self.groups_}
 
         def look(rule: Rule, confidence: float) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else classes
-            asked: dict[str, Any] = {"labels": sure, "group_labels": self.groups_, "measure": self.model_.measure}
             guesses = _objects(classes)[rule.decide(p_y, p_x, ids)]
-            return evaluate(guesses, None, truth, sensitive_features=shown, confidence=confidence, **asked)
+            return evaluate(guesses, None, truth, sensitive_features=shown, confidence=confidence, labels=sure, **asked)
 
         return look
 
@@ -245,22 +272,38 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> PeopleFrontier:
         """The trade of errors for leakage among people who had no part in fitting, with a band that holds everywhere.
 
-        budgets: for which rules are designed; by default `points` of them, up to what the plain classifier leaks.
+        budgets: for which rules are designed; by default `points` of them, up to what the plain classifier leaks. Where each
+        sensitive column has a budget, factors of all of them.
         confidence: of the whole band; by default that of the promise. Raises InputError.
         """
         table = self._fitted_table(X)
         if len(self.groups_) < 2:
             raise InputError("the classifier was fitted without groups to protect; fit it with sensitive_features")
-        found, members = coded(groups(sensitive_features), "sensitive_features", self.groups_)
-        if len(found) > len(self.groups_):
-            raise InputError(f"there is a group {found[-1]!r} that nobody had when the classifier was fitted; leave it out")
-        truth = column(y, "y")
-        if not len(truth) == len(members) == table.shape[0]:
-            raise InputError(
-                f"X has {table.shape[0]} people, y {len(truth)} and sensitive_features {len(members)}; give as many"
-            )
+        truth, shown = column(y, "y"), self._known(sensitive_features)
+        people = len(next(iter(shown.values()))) if isinstance(shown, Mapping) else len(shown)
+        if not len(truth) == people == table.shape[0]:
+            raise InputError(f"X has {table.shape[0]} people, y {len(truth)} and sensitive_features {people}; give as many")
         sure = check_confidence(self.confidence if confidence is None else confidence)
-        return frontier_of(self.model_, budgets, points, sure, self._design, self._looking(table, truth, members))
+        look = self._looking(table, truth, shown)
+        return frontier_of(self.model_, self.limit_, budgets, points, sure, self.design_of, look)
+
+    def _known(self, sensitive_features: Any) -> Any:
+        """The groups of other people, or the values of each sensitive column by name; InputError for one that is new."""
+
+        def known(values: Any, what: str, labels: tuple[Any, ...]) -> Any:
+            found, codes = coded(values, what, labels)
+            if len(found) > len(labels):
+                raise InputError(
+                    f"there is a group {found[-1]!r} that nobody had when the classifier was fitted; leave it out"
+                )
+            return _objects(labels)[codes]
+
+        if not self.secrets_:
+            return known(groups(sensitive_features), "sensitive_features", self.groups_)
+        parts = self._named(sensitive_features)
+        if lacking := [name for name in self.secrets_ if name not in parts]:
+            raise InputError(f"sensitive_features has no column {lacking[0]!r}, which has a budget; give it too")
+        return {name: known(parts[name], f"sensitive_features {name!r}", labels) for name, labels in self.secrets_.items()}
 
     # -- what was given --------------------------------------------------------------------------------------------------
 
@@ -278,31 +321,62 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         missing = self.__sklearn_tags__().input_tags.allow_nan
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan" if missing else True)
 
-    def _limit(self, sensitive_features: Any) -> LeakageBudget | None:
-        """The budget asked for; None if it is a fraction."""
-        chosen = measure_of(self.measure)
+    def _secrets(self, sensitive_features: Any, people: int) -> dict[Any, tuple[tuple[Any, ...], Codes]]:
+        """Labels and codes of each sensitive column by name, where each has a budget; else none. Raises InputError."""
+        if sensitive_features is None or not self._by_column:
+            return {}
+        parts = self._named(sensitive_features)
+        found = {name: _people(part, f"sensitive_features {name!r}", people) for name, part in parts.items()}
+        if alone := [name for name, (labels, _) in found.items() if len(labels) < 2]:
+            raise InputError(
+                f"sensitive_features {alone[0]!r} is the same for everybody, so no guess can tell it; leave it out"
+            )
+        return found
+
+    def _named(self, sensitive_features: Any) -> dict[Any, Any]:
+        """The sensitive columns by name; InputError where there is one without a name."""
+        parts = columns_of(sensitive_features)
+        if not parts and getattr(sensitive_features, "name", None) is not None:
+            parts = [(sensitive_features.name, column(sensitive_features, "sensitive_features"))]
+        if not parts:
+            told = "sensitive_features is one column without a name, and there is a budget by name"
+            raise InputError(f"{told}; give a data frame or a mapping, or a number for a budget")
+        return dict(parts)
+
+    @property
+    def _by_column(self) -> bool:
+        """Whether each sensitive column has a budget of its own."""
+        return any(isinstance(given, Mapping) for given in (self.budget, self.fraction, self.measure))
+
+    def _limits(self, secrets: Mapping[Any, Any], measures: Sequence[Measure], budgets: Sequence[Any]) -> Limit:
+        each = zip(budgets, measures, strict=True)
+        made = [one if isinstance(one, LeakageBudget) else LeakageBudget(one, measure) for one, measure in each]
+        return dict(zip(secrets, made, strict=True)) if secrets else made[0]
+
+    def _asked(self, sensitive_features: Any, secrets: Mapping[Any, Any]) -> tuple[list[Measure], Limit | list[float]]:
+        """The measure of each budget, and the budgets asked for or, as a list, shares of what the plain classifier leaks."""
         check_confidence(self.confidence)
         if sensitive_features is None:
             if self.fraction is not None or not (self.budget is None or self.budget == np.inf):
                 raise InputError("there is a budget and no sensitive_features; say whom it protects, or leave both out")
-            return LeakageBudget(np.inf, chosen)
+            chosen = measure_of("mutual-information" if isinstance(self.measure, Mapping) else self.measure)
+            return [chosen], LeakageBudget(np.inf, chosen)
+        names = [str(name) for name in secrets] or [""]
+        budgets = each_secret(self.budget, names, "budget", every=True)
+        told = each_secret(self.measure, names, "measure", every=False)
+        measures = [measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, told, strict=True)]
         if (self.budget is None) == (self.fraction is None):
             raise InputError("give one of budget= and fraction= (of what the plain classifier leaks)")
         if self.budget is None:
-            positive(self.fraction, "fraction", zero=True, most=1.0)
-            return None
-        return LeakageBudget(self.budget, chosen)
+            shares = each_secret(self.fraction, names, "fraction", every=True)
+            return measures, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
+        return measures, self._limits(secrets, measures, budgets)
 
     def _groups(self, sensitive_features: Any, people: int) -> tuple[tuple[Any, ...], Any]:
         if sensitive_features is None:
             return (None,), np.zeros(people, dtype=np.intp)
-        found, members = coded(groups(sensitive_features), "sensitive_features")
-        if len(members) != people:
-            raise InputError(f"sensitive_features has {len(members)} entries for {people} people; give one for each")
-        if len(found) > 10 and 2 * len(found) > people:
-            told = f"sensitive_features has {len(found):,} different values for {people:,} people, as a measurement has"
-            raise InputError(f"{told}; cut it into ranges, and give those")
-        return found, members
+        joined = groups(sensitive_features)
+        return coded(joined, "sensitive_features") if self._by_column else _people(joined, "sensitive_features", people)
 
     def _apart(self, people: int, rng: np.random.Generator) -> Any:
         """Who is kept apart for the promise: anybody alike."""
@@ -370,8 +444,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return save(self, folder, self._fitted_table(examples), facts=facts, overwrite=overwrite)
 
     def _probabilities(self, table: Any) -> tuple[Array, Array]:
-        models: tuple[Calibrated, Calibrated] = (self.estimator_, self.private_estimator_)
-        return models[0].probabilities(table), models[1].probabilities(table)
+        return self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
 
     def _fitted_table(self, X: Any) -> Any:  # noqa: N803
         from sklearn.utils.validation import check_is_fitted
@@ -399,6 +472,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = [each for each in (self.estimator, self.private_estimator) if each is not None]
         tags.input_tags.allow_nan = all(get_tags(each).input_tags.allow_nan for each in given)
         return tags
+
+
+def _people(values: Any, what: str, people: int) -> tuple[tuple[Any, ...], Codes]:
+    """Labels and the code of each person; InputError where there are as many as in a measurement."""
+    found, codes = coded(values, what)
+    if len(codes) != people:
+        raise InputError(f"{what} has {len(codes)} entries for {people} people; give one for each")
+    if len(found) > 10 and 2 * len(found) > people:
+        told = f"{what} has {len(found):,} different values for {people:,} people, as a measurement has"
+        raise InputError(f"{told}; cut it into ranges, and give those")
+    return found, codes
 
 
 def _objects(labels: Sequence[Any]) -> Any:

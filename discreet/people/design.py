@@ -4,6 +4,9 @@ Each person is an outcome z of the model p(x, z) = weight · p(x given z) with t
 given z). The optimal estimator is a tilted Bayes rule (docs/theory.md, section 7), a function of these probabilities alone:
 it guesses for people who were not in the table, and does not need their group.
 
+Of several sensitive columns with a budget each, every column has its own classifier and its own p(x given z). They are the
+constraints of one problem, and the rule reads their probabilities side by side.
+
 At a tie the guess follows the column of the answer: the rule lists the probabilities of these few people, and treats all who
 share them alike. The judge then looks at the rule as it will be deployed. What it says is about this model ("certified for
 this model"), never about other people; for them see `discreet.people.evaluation`.
@@ -14,25 +17,27 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.run import certify, solve
-from discreet.backends.solution import Solution, Status
+from discreet.backends.solution import Solution, Status, number
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
 from discreet.people.ties import ROUNDING, SecondTilt, points_of, with_ties
 from discreet.problems.checks import check_columns, loss_table, mass_array, positive
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
+from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.rule import OutcomeRule
+from discreet.problems.samples import each_secret
+from discreet.problems.stacking import measure_asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +46,45 @@ class RuleDesign:
 
     rule       to save, load and apply
     solution   the judge's word on that rule: status, bracket, leakage, all for this model
+    secrets    names of the sensitive columns, where each has a budget
     """
 
     rule: Rule
     solution: Solution
+    secrets: tuple[Any, ...] = ()
+
+    @property
+    def budgets(self) -> dict[Any, float]:
+        """What it was designed for, by the name of the column; of one budget by None."""
+        return {name: term.budget.amount for name, term in zip(self._names, self.solution.problem.terms, strict=True)}
+
+    @property
+    def leakages(self) -> dict[Any, float]:
+        """What it leaks in the model, named alike."""
+        judged = self.solution.certificate
+        assert judged is not None  # a design has an answer
+        leaked = [term.leakage for term in judged.terms] or [judged.leakage]
+        return dict(zip(self._names, leaked, strict=True))
+
+    @property
+    def in_model(self) -> dict[Any, dict[str, float]]:
+        """For what it was designed and what it leaks in the model, as files say it, named alike."""
+        leaked = self.leakages
+        return {name: {"design_budget": b, "model_leakage": leaked[name]} for name, b in self.budgets.items()}
+
+    @property
+    def _names(self) -> tuple[Any, ...]:
+        return self.secrets or (None,)
 
     @property
     def statement(self) -> str:
         """One sentence about the model."""
         found, judged = self.solution, self.solution.certificate
-        assert judged is not None  # a design has an answer
+        assert judged is not None
+        parts = zip(self.leakages.items(), found.problem.terms, strict=True)
+        leaks = (f"{leaked:.4g} of {term.budget}{about(name)}" for (name, leaked), term in parts)
         return (
-            f"{found.status.value} for this model: leaks {found.leakage:.4g} of {found.problem.constraint}, errs "
+            f"{found.status.value} for this model: leaks {' and '.join(leaks)}, errs "
             f"{found.error_probability:.6g}, and no rule errs less than {judged.lower:.6g}"
         )
 
@@ -60,15 +92,25 @@ class RuleDesign:
         return f"RuleDesign({self.statement})"
 
 
+def each_secret_of(told: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
+    """Records by the name of the column as files hold them: in `secrets`, but of all columns together as it is."""
+    return dict(told[None]) if None in told else {"secrets": {str(name): dict(each) for name, each in told.items()}}
+
+
+def about(name: Any) -> str:
+    """Words that name the sensitive column that a budget is about; none where one is about all together."""
+    return "" if name is None else f" about {name}"
+
+
 def design_rule(
     p_y: Any,
     p_x: Any,
-    budget: float | LeakageBudget | None = None,
+    budget: float | LeakageBudget | Mapping[Any, float | LeakageBudget] | None = None,
     *,
-    fraction: float | None = None,
-    measure: str | Measure | None = None,
+    fraction: float | Mapping[Any, float] | None = None,
+    measure: str | Measure | Mapping[Any, str | Measure] | None = None,
     guesses: Sequence[Any] | None = None,
-    groups: Sequence[Any] | None = None,
+    groups: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
     truths: Sequence[Any] | None = None,
     loss_matrix: Any = None,
     sample_weight: Any = None,
@@ -79,7 +121,8 @@ def design_rule(
 
     p_y              p(y_k given z) of each person, by a calibrated classifier [people, truths]
     p_x              p(x_j given z) [people, groups]; under a conditional measure p(given value, x_j given z) [people, given,
-                     groups], with the truth as given value for equalized odds
+                     groups], with the truth as given value for equalized odds. Of several sensitive columns a mapping from
+                     their names; then budget, fraction, measure and groups may be mappings too
     budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes rule leaks in this model
     guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there are as many
     loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
@@ -88,12 +131,24 @@ def design_rule(
 
     Raises InputError; a budget that no backend could serve too.
     """
-    problem = people_problem(p_y, p_x, loss_matrix, sample_weight, measure)
     if (budget is None) == (fraction is None):
         raise InputError("give one of budget= and fraction= (of what the plain Bayes rule leaks)")
+    secrets = tuple(p_x) if isinstance(p_x, Mapping) else ()
+    names = [str(name) for name in secrets] or [""]
+    budgets = each_secret(budget, names, "budget", every=True)
+    asked = each_secret(measure, names, "measure", every=False)
+    measures = [measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, asked, strict=True)]
+    problem = people_problem(p_y, p_x, loss_matrix, sample_weight, measures)
     if budget is None:
-        budget = positive(fraction, "fraction", zero=True, most=1.0) * problem.bayes_leakage
-    return designed(problem.with_budget(budget), guesses, groups, truths, loss_matrix, key=key, gap=gap)
+        shares = each_secret(fraction, names, "fraction", every=True)
+        budgets = shares_of_bayes(problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares])
+    under = problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+    if secrets or isinstance(groups, Mapping):
+        each = each_secret(groups, names, "groups", every=groups is not None)
+        sizes = (sum(term.sizes) for term in problem.terms)
+        own = zip(secrets, each, sizes, strict=True)
+        groups = [(name, label) for name, given, size in own for label in (range(size) if given is None else given)]
+    return designed(under, guesses, groups, truths, loss_matrix, key=key, gap=gap, secrets=secrets)
 
 
 def designed(
@@ -105,8 +160,12 @@ def designed(
     *,
     key: str | None,
     gap: float = 1e-9,
+    secrets: tuple[Any, ...] = (),
 ) -> RuleDesign:
-    """The design for a problem whose outcomes are people, as `people_problem` makes it."""
+    """The design for a problem whose outcomes are people, as `people_problem` makes it.
+
+    secrets: the names of its constraints, where each sensitive column has a budget.
+    """
     found = solve(problem, gap=gap)
     if found.estimator is None or found.tilt is None:
         raise InputError(
@@ -129,7 +188,8 @@ def designed(
         rule = OutcomeRule(rule.tilt, rule.ties[few], rule.columns[:, few], rule.share, rule.towards)
     else:  # without a second tilt, or where the repair does not follow it
         second = None
-    return RuleDesign(people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged), second), judged)
+    made = people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second)
+    return RuleDesign(made, judged, secrets)
 
 
 @dataclass(frozen=True)
@@ -205,23 +265,34 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-def people_problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | None) -> Problem:
-    """The problem whose outcomes are people with these probabilities, without a constraint so far."""
-    chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
-    by_truth = probabilities(p_y, "p_y")
-    by_group = probabilities(p_x, "p_x", "[people, given, groups]" if chosen.conditional else "[people, groups]")
+def people_problem(
+    p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | Sequence[Measure] | None
+) -> Problem:
+    """The problem whose outcomes are people with these probabilities, without a constraint so far.
+
+    p_x: an array, or a mapping of one for each sensitive column; measure: as many.
+    """
+    each, by_truth = dict(p_x) if isinstance(p_x, Mapping) else {"": p_x}, probabilities(p_y, "p_y")
+    measures = list(measure) if isinstance(measure, Sequence) and not isinstance(measure, str) else [measure] * len(each)
     people = len(by_truth)
-    if len(by_group) != people:
-        raise InputError(f"p_y has {people} people and p_x {len(by_group)}; give a row for each person in both")
     weight = np.full(people, 1.0)
     if sample_weight is not None:
         weight = mass_array(sample_weight, "sample_weight", 1, "[people]")
         if len(weight) != people or not weight.any():
             raise InputError(f"sample_weight has {len(weight)} entries, not all 0, for {people} people; give one for each")
     weight = weight / weight.sum()
-    losses = loss_table(loss_matrix, by_truth.shape[1])
-    private = np.moveaxis(by_group, 0, -1) * weight
-    return Problem(private, (by_truth @ losses * weight[:, None]).T, np.inf, measure=chosen)
+    private = []
+    for (name, given), asked in zip(each.items(), measures, strict=True):
+        chosen = MUTUAL_INFORMATION if asked is None else measure_of(asked)
+        what = f"p_x{about(name or None)}"
+        by_group = probabilities(given, what, "[people, given, groups]" if chosen.conditional else "[people, groups]")
+        if len(by_group) != people:
+            raise InputError(f"p_y has {people} people and {what} {len(by_group)}; give a row for each person in both")
+        private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen))
+    loss = (by_truth @ loss_table(loss_matrix, by_truth.shape[1]) * weight[:, None]).T
+    if not isinstance(p_x, Mapping):
+        return Problem(private[0].p_xz, loss, np.inf, measure=private[0].measure)
+    return Problem(loss=loss, constraints=private)
 
 
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
@@ -249,10 +320,27 @@ def as_json(label: Any) -> Any:
     return label if label is None or isinstance(label, str | int | float | bool) else str(label)
 
 
-def _about(solution: Solution) -> dict[str, Any]:
-    facts = solution.to_dict()
-    names = ("status", "error_probability", "lower_bound", "relative_gap")
-    measure = solution.problem.measure
-    leaked = {key: facts[f"{key}{measure.suffix}"] for key in ("leakage", "leakage_ceiling", "budget")}
-    model = {name: facts[name] for name in names} | leaked
-    return {"model": {**model, "measure": str(measure), "outcomes": facts["outcomes"]}, "versions": facts["versions"]}
+def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:
+    facts, problem = solution.to_dict(), solution.problem
+    model = {name: facts[name] for name in ("status", "error_probability", "lower_bound", "relative_gap")}
+    if secrets:
+        judged = solution.certificate
+        assert judged is not None
+        leaked = [(each.leakage, each.leakage_ceiling) for each in judged.terms] or [
+            (judged.leakage, judged.leakage_ceiling)
+        ]
+        parts = zip(secrets, leaked, problem.terms, strict=True)
+        model["secrets"] = {
+            str(secret): {
+                "leakage": number(leakage),
+                "leakage_ceiling": number(ceiling),
+                "budget": number(term.budget.amount),
+                "measure": str(term.measure),
+                "unit": term.measure.unit or None,
+            }
+            for secret, (leakage, ceiling), term in parts
+        }
+    else:
+        model |= {key: facts[f"{key}{problem.measure.suffix}"] for key in ("leakage", "leakage_ceiling", "budget")}
+        model["measure"] = str(problem.measure)
+    return {"model": {**model, "outcomes": facts["outcomes"]}, "versions": facts["versions"]}

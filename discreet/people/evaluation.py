@@ -33,6 +33,7 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.samples import each_secret
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,30 +177,56 @@ class Evaluation:
         return {group: Limits(*each) for group, each in zip(self.groups, numbers, strict=True)}
 
     def holds(self, budget: float | Mapping[Any, float]) -> bool:
-        """Whether the leakage is at most the budget, with the confidence; of several sensitive columns, each its own."""
-        if isinstance(budget, Mapping):
-            if unknown := [name for name in budget if name not in self.secrets]:
-                raise InputError(
-                    f"there is no sensitive column {unknown[0]!r}; there are {', '.join(map(repr, self.secrets))}"
-                )
-            return all(self.secrets[name].holds(amount) for name, amount in budget.items())
-        return self.at_most <= LeakageBudget(budget, self.measure).amount
+        """Whether the leakage is at most the budget, with the confidence.
 
-    def statement(self, budget: float | None = None) -> str:
-        """One sentence about people, with the confidence; of whether a budget is kept if one is given."""
-        unit = f" {self.measure.unit}".rstrip()
-        sure = f"{100.0 * self.confidence:g} %"
-        at_most = f"the guess leaks at most {self.at_most:.4g}{unit} of {self.measure}"
+        Of a budget for each sensitive column by name, whether each is kept: the confidence is that of all of them together,
+        as whoever says so wrongly is wrong about one that is broken.
+        """
+        return all(found.at_most <= amount for _, found, amount in self.under(budget))
+
+    def breaks(self, budget: float | Mapping[Any, float]) -> bool:
+        """Whether the leakage is more than the budget, or than one of several, with the confidence."""
+        return bool(self._broken(budget))
+
+    def under(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
+        """Of each budget: words about whom it protects, the evaluation that it is about, and its amount."""
+        if not isinstance(budget, Mapping):
+            return [("", self, LeakageBudget(budget, self.measure).amount)]
+        if unknown := [name for name in budget if name not in self.secrets]:
+            raise InputError(f"there is no sensitive column {unknown[0]!r}; there are {', '.join(map(repr, self.secrets))}")
+        each = ((name, self.secrets[name], amount) for name, amount in budget.items())
+        return [(f" about {name}", found, LeakageBudget(amount, found.measure).amount) for name, found, amount in each]
+
+    def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
+        """Those that are broken. Any may be the one that is, so each has an equal part of the level."""
+        parts = self.under(budget)
+        if len(parts) > 1:
+            each = 1.0 - (1.0 - self.confidence) / len(parts)
+            parts = [(about, replace(found, confidence=each), amount) for about, found, amount in parts]
+        return [part for part in parts if part[1].leakage.low > part[2]]
+
+    def statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
+        """One sentence about people, with the confidence; of whether a budget is kept if one is given, or one a column."""
+        sure, counted = f"{100.0 * self.confidence:g} %", f"({self.people:,} people)"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
-        counted = f"({self.people:,} people)"
+        parts = [("", self, np.inf)] if budget is None else self.under(budget)
+        at_most = " and ".join(f"at most {each.at_most:.4g}{_of(each)}{about}" for about, each, _ in parts)
         if budget is None:
-            return f"for people, {sure}: {at_most} and {errs} {counted}"
-        if self.holds(budget):
-            return f"holds for people, {sure}: {at_most}, within the budget of {budget:g}, and {errs} {counted}"
-        if self.leakage.low > budget:
-            least = f"the guess leaks at least {self.leakage.low:.4g}{unit} of {self.measure}"
-            return f"broken for people, {sure}: {least}, more than the budget of {budget:g} {counted}"
-        return f"not shown for people, {sure}: {at_most}, which is no proof of the budget of {budget:g} {counted}"
+            return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
+        asked = _budgets(parts)
+        if self.holds(budget):  # all together; the limits of several columns hold each by itself
+            kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
+            return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
+        if broken := self._broken(budget):
+            least = " and ".join(f"at least {each.leakage.low:.4g}{_of(each)}{about}" for about, each, _ in broken)
+            return f"broken for people, {sure}: the guess leaks {least}, more than {_budgets(broken)} {counted}"
+        alone = ", each by itself" if len(parts) > 1 else ""
+        return f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no proof of {asked} {counted}"
+
+    @cached_property
+    def about_each(self) -> Mapping[str, Limits]:
+        """What is said about each sensitive column alone, where there are several, by its measure and its name."""
+        return {f"{found.measure} about {name}": found.leakage for name, found in self.secrets.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON; None for what is not finite."""
@@ -233,6 +260,7 @@ class Evaluation:
         """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""
         found = {("error", "", ""): self.error}
         found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
+        found |= {(name, "", ""): limits for name, limits in self.about_each.items()}
         found |= {("largest change of odds", "", ""): self.odds}
         found |= {("rate", group, guess): each for group, row in self.rates.items() for guess, each in row.items()}
         names = dict(zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True))
@@ -255,7 +283,7 @@ class Evaluation:
         return showing.finish(drawn, title, "guess", "share of the group", legend=True)
 
     def _repr_html_(self) -> str:
-        limits = {"errors": self.error, **self.leakages, "largest change of odds": self.odds}
+        limits = {"errors": self.error, **self.leakages, **self.about_each, "largest change of odds": self.odds}
         numbers = ("estimate", "at least", "at most")
 
         def cells(each: Limits) -> tuple[str, ...]:
@@ -268,14 +296,14 @@ class Evaluation:
         )
         told = (
             f"{self.statement()}.",
-            "Limits of leakage, odds and rates hold together, those of errors by themselves.",
+            "Limits of leakage, odds and rates hold together, those of errors"
+            f"{' and of each sensitive column' if self.secrets else ''} by themselves.",
         )
         return showing.card("Evaluation", f"{self.people:,} people", [], words=told, more="<br>".join(tables))
 
     def __repr__(self) -> str:
-        unit = f" {self.measure.unit}".rstrip()
         return (
-            f"Evaluation({self.people:,} people, error {self.error}, leakage {self.leakage}{unit}, "
+            f"Evaluation({self.people:,} people, error {self.error}, leakage {self.leakage}{unit_of(self)}, "
             f"limits of {100.0 * self.confidence:g} %)"
         )
 
@@ -286,10 +314,10 @@ def evaluate(
     y: Any = None,
     *,
     sensitive_features: Any,
-    measure: str | Measure = "mutual-information",
+    measure: str | Measure | Mapping[Any, str | Measure] = "mutual-information",
     confidence: float = 0.95,
     labels: Sequence[Any] | None = None,
-    group_labels: Sequence[Any] | None = None,
+    group_labels: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
     loss_matrix: Any = None,
     soft: bool = False,
 ) -> Evaluation:
@@ -301,17 +329,23 @@ def evaluate(
     y                    the truth for each person
     sensitive_features   the group of each person; of several columns the groups are the combinations, and `secrets` has
                          the evaluation of each alone; a missing value is a group of its own
-    measure              of `leakage`, by name or as an object of `discreet.measures`
+    measure              of `leakage`, by name or as an object of `discreet.measures`; or of each sensitive column by name,
+                         and then mutual information of their combinations
     labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
                          without them every value of y and every guess that is seen
-    group_labels         groups that the population has, even if none of these people belongs to one
+    group_labels         groups that the population has, even if none of these people belongs to one; or the values of each
+                         sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its guesses, as `Rule` and
                          `PrivateClassifier` have it: no coin is tossed. Those of other classifiers are about the truth
 
     A rule may list its `possible_guesses`: a rule that always guesses alike then leaks exactly nothing. Raises InputError.
     """
-    chosen, level = measure_of(measure), check_confidence(confidence)
+    level, parts = check_confidence(confidence), columns_of(sensitive_features)
+    names = [str(name) for name, _ in parts]
+    own_measures = each_secret(measure if isinstance(measure, Mapping) else None, names, "measure", every=False)
+    chosen = MUTUAL_INFORMATION if isinstance(measure, Mapping) else measure_of(measure)
+    by_column = dict(zip(names, each_secret(group_labels, names, "group_labels", every=False), strict=True))
     guesses: Any = rule_or_predictions
     known = tuple(labels) if labels is not None else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
     if soft:
@@ -319,7 +353,8 @@ def evaluate(
     elif hasattr(rule_or_predictions, "predict"):
         guesses = rule_or_predictions.predict(*X) if isinstance(X, tuple) else rule_or_predictions.predict(X)
     truth, joined = column(y, "y"), groups(sensitive_features)
-    found_groups, codes = coded(joined, "sensitive_features", tuple(group_labels or ()))
+    named = () if isinstance(group_labels, Mapping) else tuple(group_labels or ())
+    found_groups, codes = coded(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
         if found != len(truth):
@@ -339,16 +374,43 @@ def evaluate(
         return Evaluation(level, chosen, known, labels, truths, tables, losses, counted, secrets)
 
     alone = {}
-    for place, (name, part) in enumerate(columns_of(sensitive_features)):
-        more = tuple(dict.fromkeys(each[place] for each in group_labels or ()))
-        own, own_codes = coded(part, f"sensitive_features {name!r}", more)
+    for place, (name, part) in enumerate(parts):
+        more = by_column[str(name)] if isinstance(group_labels, Mapping) else _values(named, place, len(parts))
+        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(more or ()))
         if len(own) > 1:
-            alone[name] = evaluation(own, own_codes, {})
-            try:
-                chosen.on(np.arange(len(own)), len(own))
-            except InputError:  # gains about the combinations are none about a column
-                alone[name] = replace(alone[name], measure=MUTUAL_INFORMATION)
+            alone[name] = replace(evaluation(own, own_codes, {}), measure=_measure(own_measures[place], chosen, len(own)))
     return evaluation(found_groups, codes, alone)
+
+
+def _measure(own: Any, together: Measure, values: int) -> Measure:
+    """Of a column alone: its own, that of the combinations, or where this cannot be about it mutual information."""
+    if own is not None:
+        return measure_of(own).on(np.arange(values), values)
+    try:
+        return together.on(np.arange(values), values)
+    except InputError:  # gains about the combinations are none about a column
+        return MUTUAL_INFORMATION
+
+
+def _values(labels: tuple[Any, ...], place: int, columns: int) -> tuple[Any, ...]:
+    """The values of one column in labels of groups, which are its own or those of combinations."""
+    return labels if columns == 1 else tuple(dict.fromkeys(each[place] for each in labels))
+
+
+def unit_of(found: Evaluation) -> str:
+    """The unit of its leakage after a blank; nothing for one without a unit."""
+    return f" {found.measure.unit}".rstrip()
+
+
+def _of(found: Evaluation) -> str:
+    return f"{unit_of(found)} of {found.measure}"
+
+
+def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
+    if not parts[0][0]:
+        return f"the budget of {parts[0][2]:g}"
+    each = (f"{LeakageBudget(amount, found.measure)}{about}" for about, found, amount in parts)
+    return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 
 def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:

@@ -1,8 +1,8 @@
 """The trade of errors for leakage among people: rules for many budgets, with a band that holds for all of them together.
 
-Each rule was designed without these people, and each limit has an equal part of the level, half of it for errors and half
-for leakage. So with the stated confidence no limit of any rule is wrong, and whoever picks one of the rules after looking at
-all of them may quote its limits.
+Each rule was designed without these people, and each limit has an equal part of the level: one for errors, and one for
+leakage about whatever has a budget. So with the stated confidence no limit of any rule is wrong, and whoever picks one of
+the rules after looking at all of them may quote its limits.
 
 `discreet.reports.curve` has the curve of a model, which is proven; this one is about people, and measured.
 
@@ -11,20 +11,22 @@ Source: docs/theory.md, section 23.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.people.deployed import Rule
-from discreet.people.design import RuleDesign
-from discreet.people.evaluation import Evaluation
+from discreet.people.design import RuleDesign, about
+from discreet.people.evaluation import Evaluation, unit_of
+from discreet.people.promise import Limit, PeoplePoint, named
 from discreet.problems import showing
 from discreet.problems.checks import as_numbers, whole
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -35,38 +37,13 @@ _LEAST = 0.01  # of what the plain rule leaks: the first budget that is looked a
 
 
 @dataclass(frozen=True, eq=False)
-class PeoplePoint:
-    """A rule of the curve, with its certificate for the model, and what it does to people."""
-
-    design: RuleDesign
-    people: Evaluation
-
-    @property
-    def rule(self) -> Rule:
-        """To save and to deploy."""
-        return self.design.rule
-
-    def to_dict(self) -> dict[str, float]:
-        """Plain numbers."""
-        found, error, leakage = self.design.solution, self.people.error, self.people.leakage
-        return {
-            "design_budget": found.problem.budget,
-            "model_error": found.error_probability,
-            "model_leakage": found.leakage,
-            "error": error.estimate,
-            "error_low": error.low,
-            "error_high": error.high,
-            "leakage": leakage.estimate,
-            "leakage_low": leakage.low,
-            "leakage_high": leakage.high,
-        }
-
-
-@dataclass(frozen=True, eq=False)
 class PeopleFrontier:
-    """The curve: rules by growing design budget. All limits of all points hold together with the confidence."""
+    """The curve: rules by growing design budget. All limits of all points hold together with the confidence.
 
-    measure: Measure
+    measure   of leakage; of each sensitive column by name, where each has a budget
+    """
+
+    measure: Measure | Mapping[Any, Measure]
     confidence: float
     points: tuple[PeoplePoint, ...]
 
@@ -78,88 +55,142 @@ class PeopleFrontier:
         """How many people were looked at."""
         return self.points[0].people.people
 
-    def best(self, budget: float) -> PeoplePoint | None:
-        """The rule of fewest errors here among those that are shown to keep a budget; None if no rule is.
+    def best(self, budget: float | Mapping[Any, float]) -> PeoplePoint | None:
+        """The rule of fewest errors here among those that are shown to keep a budget, or one for each sensitive column.
 
-        Looking at the curve first, or asking for many budgets, costs nothing.
+        None if no rule is. Looking at the curve first, or asking for many budgets, costs nothing.
         """
-        amount = LeakageBudget(budget, self.measure).amount
-        kept = [point for point in self.points if point.people.leakage.high <= amount]
+        kept = [point for point in self.points if _farthest(point, budget) <= 0.0]
         return min(kept, key=lambda point: point.people.error.estimate, default=None)
 
-    def statement(self, budget: float) -> str:
+    def statement(self, budget: float | Mapping[Any, float]) -> str:
         """One sentence about people: what the best rule for a budget does, or which budget could be promised."""
-        sure, unit = f"{100.0 * self.confidence:g} %", f" {self.measure.unit}".rstrip()
-        counted = f"({self.people:,} people, {len(self.points)} rules together)"
+        sure, counted = f"{100.0 * self.confidence:g} %", f"({self.people:,} people, {len(self.points)} rules together)"
         found = self.best(budget)
         if found is None:
-            least = min(point.people.leakage.high for point in self.points)
-            none = f"no rule keeps the budget of {budget:g}{unit}, the least is {least:.2g}"
-            return f"not shown for people, {sure}: {none} {counted}"
-        error, leakage = found.people.error, found.people.leakage
+            nearest = min(self.points, key=lambda point: _farthest(point, budget)).people.under(budget)
+            asked = " and ".join(f"{amount:g}{unit_of(each)}{about}" for about, each, amount in nearest)
+            least = " and ".join(f"{each.leakage.high:.2g}{about}" for about, each, _ in nearest)
+            return f"not shown for people, {sure}: no rule keeps the budget of {asked}, the least is {least} {counted}"
+        error, parts = found.people.error, found.people.under(budget)
+        at_most = " and ".join(
+            f"{each.leakage.high:.4g}{unit_of(each)} of {each.measure}{about}" for about, each, _ in parts
+        )
         return (
-            f"holds for people, {sure}: the guess leaks at most {leakage.high:.4g}{unit} of {self.measure}, within the "
-            f"budget of {budget:g}, and errs between {error.low:.4g} and {error.high:.4g} {counted}"
+            f"holds for people, {sure}: the guess leaks at most {at_most}, within the "
+            f"budget of {' and '.join(f'{amount:g}{about}' for about, _, amount in parts)}, and errs between "
+            f"{error.low:.4g} and {error.high:.4g} {counted}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON."""
-        rows = [
-            {name: value if np.isfinite(value) else None for name, value in point.to_dict().items()} for point in self.points
-        ]
-        return {"measure": str(self.measure), "confidence": self.confidence, "people": self.people, "points": rows}
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {name: plain(one) for name, one in value.items()}
+            return value if np.isfinite(value) else None
+
+        measures = self.measure if isinstance(self.measure, Mapping) else None
+        measure = str(self.measure) if measures is None else {str(name): str(each) for name, each in measures.items()}
+        rows = [plain(point.to_dict()) for point in self.points]
+        return {"measure": measure, "confidence": self.confidence, "people": self.people, "points": rows}
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each rule."""
-        rows = [point.to_dict() for point in self.points]
+        """A row for each rule; what is known of one of several sensitive columns ends with its name."""
+        rows = []
+        for point in self.points:
+            row = point.to_dict()
+            for name, each in row.pop("secrets", {}).items():
+                row |= {f"{what} about {name}": value for what, value in each.items()}
+            rows.append(row)
         return showing.frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Errors over leakage among people, with the band, and what the model says."""
-        drawn, rows = showing.axes(ax), [point.to_dict() for point in self.points]
+        """Errors over leakage among people, with the band, and what the model says; of several columns over the share."""
+        drawn, several = showing.axes(ax), isinstance(self.measure, Mapping)
+        rows = [point.to_dict() for point in self.points]
         for k, row in enumerate(rows):
-            sides = ([row["leakage_low"], row["leakage_high"]], row["error_low"], row["error_high"])
             band = f"band of {100.0 * self.confidence:g} %" if k == 0 else None
+            if several:
+                ends = [[row["error"] - row["error_low"]], [row["error_high"] - row["error"]]]
+                drawn.errorbar(
+                    row["share"], row["error"], yerr=ends, color=showing.INKS[0], alpha=0.4, capsize=3, label=band
+                )
+                continue
+            sides = ([row["leakage_low"], row["leakage_high"]], row["error_low"], row["error_high"])
             drawn.fill_between(*sides, color=showing.INKS[0], alpha=0.18, linewidth=0, label=band)
         for start, style, ink, words in (("", "o-", 0, "among people"), ("model_", "--", 1, "in the model")):
-            x, y = ([row[f"{start}{name}"] for row in rows] for name in ("leakage", "error"))
+            x = [row["share" if several else f"{start}leakage"] for row in rows]
+            y = [row[f"{start}error"] for row in rows]
             drawn.plot(x, y, style, color=showing.INKS[ink], markersize=4.5, label=words)
-        unit = f" ({self.measure.unit})" if self.measure.unit else ""
         title = f"Errors and leakage: {self.people:,} people"
+        if isinstance(self.measure, Mapping):
+            return showing.finish(drawn, title, "design budgets ÷ budgets asked for", "share of errors", legend=True)
+        unit = f" ({self.measure.unit})" if self.measure.unit else ""
         return showing.finish(drawn, title, f"{self.measure}{unit}", "share of errors", legend=True)
 
     def _repr_html_(self) -> str:
         lines = [
-            (f"{point.design.solution.problem.budget:.4g}", str(point.people.error), str(point.people.leakage))
+            (
+                " and ".join(f"{amount:.4g}" for amount in point.design.budgets.values()),
+                str(point.people.error),
+                *(str(point.found(name).leakage) for name in point.design.budgets),
+            )
             for point in self.points
         ]
         told = f"all limits hold together with {100.0 * self.confidence:g} %."
-        table = showing.html_table(("designed for", "errors", str(self.measure)), lines)
+        table = showing.html_table(("designed for", "errors", *self._leaks()), lines)
         return showing.card("Curve of people", f"{self.people:,} people", [], words=(told,), more=table)
 
+    def _leaks(self) -> list[str]:
+        measures = self.measure if isinstance(self.measure, Mapping) else {None: self.measure}
+        return [f"{measure}{about(name)}" for name, measure in measures.items()]
+
     def __repr__(self) -> str:
-        return f"PeopleFrontier({len(self.points)} rules, {self.people:,} people, {self.measure})"
+        return f"PeopleFrontier({len(self.points)} rules, {self.people:,} people, {', '.join(self._leaks())})"
+
+
+def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
+    """By how much the limits of leakage exceed budgets, relative to these; at most 0 where they keep them."""
+    each = ((found.leakage.high, amount) for _, found, amount in point.people.under(budget))
+    return max(0.0 if high <= amount else (high - amount) / max(amount, 1e-300) for high, amount in each)
+
+
+def steps_of(model: Problem, limit: Limit, count: int) -> Array:
+    """Steps of a curve: budgets or, of several that were asked for, factors of them, in a fixed ratio.
+
+    They go from a hundredth of what the plain rule leaks in the model to all of it. Where that is without bound, to what was
+    asked for; none where the plain rule leaks nothing, or nothing was asked for.
+    """
+    asked = [each.amount for each in limit.values()] if isinstance(limit, Mapping) else [1.0]
+    pairs = zip(model.bayes_leakages, asked, strict=True)
+    most = max((leaked / amount for leaked, amount in pairs if 0.0 < amount < np.inf), default=0.0)
+    if most == np.inf:
+        most = limit.amount if isinstance(limit, LeakageBudget) else 1.0
+    return np.geomspace(_LEAST, 1.0, count) * most if 0.0 < most < np.inf else np.zeros(0)
 
 
 def frontier_of(
     model: Problem,
+    limit: Limit,
     budgets: Sequence[float] | None,
     points: int,
     confidence: float,
     design: Callable[[float], RuleDesign],
     look: Callable[[Rule, float], Evaluation],
 ) -> PeopleFrontier:
-    """The curve of rules that `design` makes for budgets, each looked at with the confidence that its limits need.
+    """The curve of rules that `design` makes, each looked at with the confidence that its limits need.
 
-    budgets: by default `points` of them in a fixed ratio, from a hundredth of what the plain rule leaks in the model to all.
+    limit: what was asked for; budgets: the steps of `steps_of`, by default `points` of them.
     """
     if budgets is None:
-        count = whole(points, "points", 2, 1000)
-        amounts = np.geomspace(_LEAST, 1.0, count) * model.bayes_leakage
+        steps = steps_of(model, limit, whole(points, "points", 2, 1000))
     else:
-        amounts = np.unique(as_numbers(budgets, "budgets", "[points]"))
-        if amounts.ndim != 1 or not amounts.size:
+        steps = np.unique(as_numbers(budgets, "budgets", "[points]"))
+        if steps.ndim != 1 or not steps.size:
             raise InputError("budgets is empty or no list; give one number for each point of the curve")
-    each = 1.0 - (1.0 - confidence) / (2 * amounts.size)
-    made = [design(amount) for amount in amounts.tolist()]
-    return PeopleFrontier(model.measure, confidence, tuple(PeoplePoint(one, look(one.rule, each)) for one in made))
+    each = 1.0 - (1.0 - confidence) / ((1 + len(named(limit))) * steps.size)
+    made = [(step, design(step)) for step in steps.tolist()]
+    found = tuple(PeoplePoint(step, one, look(one.rule, each)) for step, one in made)
+    measures = {name: one.measure for name, one in limit.items()} if isinstance(limit, Mapping) else model.measure
+    return PeopleFrontier(measures, confidence, found)

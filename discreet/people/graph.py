@@ -24,7 +24,7 @@ import numpy as np
 from discreet.people import probabilities
 from discreet.people.deployed import Rule
 from discreet.people.folder import GRAPH_FORMAT, GRAPH_VERSION, Column, as_text, feeds
-from discreet.people.probabilities import LEAST, Calibrated
+from discreet.people.probabilities import LEAST, Calibrated, SideBySide
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -58,10 +58,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     if taken := [each.name for each in columns if each.name in ("guess", "probabilities")]:
         raise InputError(f"a column is called {taken[0]!r}, as an output of the ONNX graph is; give it another name")
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
-    found = [
-        _part(graph, calibrated, f"{what}/")
-        for what, calibrated in (("guessed", private.estimator_), ("hidden", private.private_estimator_))
-    ]
+    found = [_part(graph, private.estimator_, "guessed/"), _beside(graph, private.private_estimator_)]
     within = max(_SINGLE if single else private.rule_.within for _, single in found)
     p_y, p_x = (name for name, _ in found)
     _add_rule(graph, private.rule_, p_y, p_x, within)
@@ -216,6 +213,15 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
         said = graph.add("Add", said, graph.constant(LEAST * (1.0 - places.sum(axis=0))))
     scores = graph.add("Mul", graph.add("Log", said), graph.constant(calibrated.slope))
     return graph.add("Softmax", graph.add("Add", scores, graph.constant(calibrated.offset)), axis=1), single
+
+
+def _beside(graph: _Graph, found: Calibrated | SideBySide) -> tuple[str, bool]:
+    """The same of the classifier of the sensitive features, or of those of several columns, one after another."""
+    if isinstance(found, Calibrated):
+        return _part(graph, found, "hidden/")
+    parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(found.parts)]
+    together = graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]
+    return together, any(single for _, single in parts)
 
 
 def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:

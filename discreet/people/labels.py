@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def _listed(values: Any, what: str) -> NDArray[Any]:
 
 
 def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
-    """The group of each person: a value or, of several columns (a data frame, an array [people, k]), a tuple of values."""
+    """The group of each person: a value or, of several columns (see `columns_of`), a tuple of values."""
     if values is None:
         raise InputError(f"{what} is missing; give the group of each person")
     parts = [part for _, part in columns_of(values, what)]
@@ -53,14 +53,21 @@ def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
         return column(values, what)
     if len(parts) == 1:
         return parts[0]
+    if len({len(part) for part in parts}) > 1:
+        raise InputError(
+            f"the columns of {what} have {[len(part) for part in parts]} entries; give one for each person in all"
+        )
     joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
     joined[:] = list(zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True))
     return joined
 
 
 def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any, NDArray[Any]]]:
-    """Name and values of each column of a data frame or an array [people, k], named by number; none of a single column."""
-    if hasattr(values, "items") and hasattr(values, "columns"):
+    """Name and values of each column of a data frame, a mapping, or an array [people, k], where numbers are the names.
+
+    None of a single column.
+    """
+    if isinstance(values, Mapping) or (hasattr(values, "items") and hasattr(values, "columns")):
         found = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
     elif getattr(values, "ndim", 1) == 2:
         found = list(enumerate(np.asarray(values).T))

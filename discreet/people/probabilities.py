@@ -54,6 +54,17 @@ class Calibrated:
         return _softmax(self.slope * np.log(raw) + self.offset)
 
 
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """A calibrated classifier for each of several sensitive columns; their labels one after another."""
+
+    parts: tuple[Calibrated, ...]
+
+    def probabilities(self, table: Any) -> Array:
+        """p(label given features) of each row, of every column [people, labels of all]: those of each add up to one."""
+        return np.hstack([each.probabilities(table) for each in self.parts])
+
+
 def calibrated(
     estimator: Any,
     table: Any,

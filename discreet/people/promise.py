@@ -6,96 +6,140 @@ ends the search, and the last that passed is taken. Each rule was made without t
 than the budget passes with probability 1 − confidence at most, and what is taken breaks the budget only if the first such
 rule on the ladder passed. So no allowance for trying many rules is needed (testing in a fixed sequence).
 
+Of several sensitive columns with a budget each, all budgets have one factor on the ladder, and a rule passes if the limit of
+each column is within its budget. A rule that breaks one of them passes only if the limit of that column fails, which happens
+with probability 1 − confidence. So the level is not divided by the number of columns either (an intersection–union test).
+
 Source: docs/theory.md, section 23; A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L. Lei, Learn then Test:
-Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied Statistics 19 (2025), arXiv:2110.01052.
+Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied Statistics 19 (2025), arXiv:2110.01052; R. L.
+Berger, Multiparameter Hypothesis Testing and Acceptance Sampling, Technometrics 24 (1982) 295–300.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from discreet.people.design import RuleDesign
-from discreet.people.evaluation import Evaluation
+from discreet.people.deployed import Rule
+from discreet.people.design import RuleDesign, about, each_secret_of
+from discreet.people.evaluation import Evaluation, Limits
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(20))
 """Design budgets over the budget asked for: a fiftieth to one, each 23 % above the last."""
 
+Limit = LeakageBudget | Mapping[Any, LeakageBudget]
+"""A budget about all sensitive columns together, or one for each by name."""
+
+
+def named(limit: Limit) -> Mapping[Any, LeakageBudget]:
+    """Each budget by the name of its column; the budget of all columns together by None."""
+    return limit if isinstance(limit, Mapping) else {None: limit}
+
+
+def amounts(limit: Limit) -> float | dict[Any, float]:
+    """As `Evaluation.holds` takes them."""
+    return {name: each.amount for name, each in limit.items()} if isinstance(limit, Mapping) else limit.amount
+
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """A rule of the ladder, and what it does to the calibration people."""
+class PeoplePoint:
+    """A rule, with its certificate for the model, and what it does to people.
 
+    share   of the budgets asked for, for which the rule was designed
+    """
+
+    share: float
     design: RuleDesign
     people: Evaluation
 
     @property
-    def budget(self) -> float:
-        """What the rule was designed for."""
-        return self.design.solution.problem.budget
+    def rule(self) -> Rule:
+        """To save and to deploy."""
+        return self.design.rule
 
-    def to_dict(self) -> dict[str, float]:
-        """Plain numbers."""
-        return {
-            "design_budget": self.budget,
-            "model_error": self.design.solution.error_probability,
-            "model_leakage": self.design.solution.leakage,
-            "error": self.people.error.estimate,
-            "leakage": self.people.leakage.estimate,
-            "leakage_at_most": self.people.at_most,
+    def found(self, name: Any) -> Evaluation:
+        """What the rule does as to one sensitive column; None: to all columns together."""
+        return self.people if name is None else self.people.secrets[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers; of several sensitive columns with a budget each a record of each in `secrets`."""
+        error = {f"error{end}": value for end, value in _named(self.people.error)}
+        each = {
+            name: told | {f"leakage{end}": value for end, value in _named(self.found(name).leakage)}
+            for name, told in self.design.in_model.items()
         }
+        solved = self.design.solution.error_probability
+        return {"share": self.share, "model_error": solved, **error, **each_secret_of(each)}
 
 
 @dataclass(frozen=True, eq=False)
 class Promise:
     """The rules that were tried, which of them is taken, and what so many people can promise at all.
 
+    budget   that is promised: of all sensitive columns together, or of each by name
     taken    the last rule that passed; None if none did
     tried    all rules, in the order of the ladder; the last may not have passed
-    least    about the smallest budget that could pass: the limit for guesses that are in truth independent of the group
+    least    about the smallest budget that could pass, or that of each column: the limit for guesses that are in truth
+             independent of the group
     """
 
-    budget: LeakageBudget
+    budget: Limit
     confidence: float
-    taken: Step | None
-    tried: tuple[Step, ...]
-    least: float
+    taken: PeoplePoint | None
+    tried: tuple[PeoplePoint, ...]
+    least: float | Mapping[Any, float]
 
     @property
     def statement(self) -> str:
         """One sentence about people."""
         sure, people = f"{100.0 * self.confidence:g} %", f"{self.tried[-1].people.people:,} calibration people"
-        if self.taken is not None:
-            return (
-                f"holds for people, {sure}: the guess leaks at most the budget of {self.budget} ({people}; designed for "
-                f"{self.taken.budget:.4g}, leaked {self.taken.people.leakage.estimate:.4g})"
-            )
-        first = self.tried[0].people
-        why = f"who can promise about {self.least:.2g} at the least"
-        if self.least <= self.budget.amount:
-            why = f"for whom the most private one leaked {first.leakage.estimate:.2g} and perhaps {first.at_most:.2g}"
+        limits = named(self.budget)
+        asked = f"the budget{'s' if len(limits) > 1 else ''} of {_joined(f'{b}{about(name)}' for name, b in limits.items())}"
+        if (taken := self.taken) is not None:
+            designed = _joined(f"{amount:.4g}" for amount in taken.design.budgets.values())
+            leaked = _joined(f"{taken.found(name).leakage.estimate:.4g}" for name in limits)
+            looked = f"({people}; designed for {designed}, leaked {leaked})"
+            return f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
+        least = self.least if isinstance(self.least, Mapping) else {None: self.least}
+        why = f"who can promise about {_joined(f'{each:.2g}{about(name)}' for name, each in least.items())} at the least"
+        failed = self.tried[0]
+        near = [name for name, each in limits.items() if least[name] <= each.amount < failed.found(name).at_most]
+        if near:
+            first = ((about(name), failed.found(name)) for name in near)
+            told = (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}" for words, each in first)
+            why = f"{why}, and for whom the most private one leaked {_joined(told)}"
         return (
             f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no other rule could be shown to "
-            f"keep the budget of {self.budget} with {people}, {why}"
+            f"keep {asked} with {people}, {why}"
         )
 
 
-def promised(budget: LeakageBudget, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]) -> Promise:
-    """Try the ladder. design: makes the rule of a budget; look: evaluates it on the calibration people."""
-    tried: list[Step] = []
-    taken: Step | None = None
-    for part in LADDER if 0.0 < budget.amount < np.inf else (1.0,):
-        made = design(part * budget.amount)
-        step = Step(made, look(made.rule))
+def _named(limits: Limits) -> list[tuple[str, float]]:
+    return [("", limits.estimate), ("_low", limits.low), ("_high", limits.high)]
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " and ".join(words)
+
+
+def promised(limit: Limit, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]) -> Promise:
+    """Try the ladder. design: makes the rule of a share of the budgets; look: evaluates it on the calibration people."""
+    tried: list[PeoplePoint] = []
+    taken: PeoplePoint | None = None
+    scaled = any(0.0 < each.amount < np.inf for each in named(limit).values())
+    for share in LADDER if scaled else (1.0,):
+        made = design(share)
+        step = PeoplePoint(share, made, look(made.rule))
         tried.append(step)
-        if not step.people.holds(budget.amount):
+        if not step.people.holds(amounts(limit)):
             break
         taken = step
-    return Promise(budget, tried[0].people.confidence, taken, tuple(tried), _least(tried[0].people))
+    least = {name: _least(tried[0].found(name)) for name in named(limit)}
+    return Promise(limit, tried[0].people.confidence, taken, tuple(tried), least.get(None, least))
 
 
 def _least(found: Evaluation) -> float:

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from discreet.people.deployed import Rule
-from discreet.people.design import about_people
+from discreet.people.design import about_people, each_secret_of
 from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
+from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
-from discreet.people.promise import LADDER
+from discreet.people.promise import LADDER, PeoplePoint, amounts
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
 from discreet.reports.outputs import check_folder, plain, write_folder
 
 _EXAMPLES = 10_000  # rows on which the graph is checked
+_CURVE = 8  # rules of the curve of a model
 
 
 def save(
@@ -43,6 +45,7 @@ def save(
         "asked": {**_asked(private), **told.get("asked", {})},
         "data": {**private.data_, **told.get("data", {})},
         "tried": _tried(private.promise_),
+        "curve": _curve(private) if private.promise_ is None else [],
         "graph": graph_digest(graph),
         "made": date_now(),
         "versions": {**private.rule_.document["about"].get("versions", {}), **versions},
@@ -65,15 +68,19 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def _asked(private: Any) -> dict[str, Any]:
-    """What the rule was asked to do."""
+    """What the rule was asked to do; of several sensitive columns with a budget each, mappings from their names."""
     limit = private.limit_
-    return {
-        "budget": limit.amount,
-        "fraction": private.fraction,
-        "measure": str(limit.measure),
-        "unit": limit.measure.unit or None,
-        "confidence": private.confidence,
-    }
+    if isinstance(limit, Mapping):
+        told: dict[str, Any] = {
+            "budget": {str(name): each.amount for name, each in limit.items()},
+            "fraction": private.fraction,
+            "measure": {str(name): str(each.measure) for name, each in limit.items()},
+            "unit": {str(name): each.measure.unit or None for name, each in limit.items()},
+        }
+    else:
+        told = {"budget": limit.amount, "fraction": private.fraction, "measure": str(limit.measure)}
+        told["unit"] = limit.measure.unit or None
+    return {**told, "confidence": private.confidence}
 
 
 def _tried(promise: Any) -> list[dict[str, Any]]:
@@ -83,10 +90,38 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
     each = 1.0 - (1.0 - promise.confidence) / len(LADDER)  # however many were tried before one did not pass
     return [
         {
-            **step.to_dict(),
+            "share": step.share,
+            "model_error": step.design.solution.error_probability,
             "error": vars(replace(step.people, confidence=each).error),
-            "passed": step.people.holds(promise.budget.amount),
+            **_leaks(step),
+            "passed": step.people.holds(amounts(promise.budget)),
             "taken": step is promise.taken,
         }
         for step in promise.tried
+    ]
+
+
+def _leaks(step: PeoplePoint) -> dict[str, Any]:
+    """What a rule leaks among people, beside what it does in the model."""
+    return each_secret_of(
+        {
+            name: told | {"leakage": step.found(name).leakage.estimate, "leakage_at_most": step.found(name).at_most}
+            for name, told in step.design.in_model.items()
+        }
+    )
+
+
+def _curve(private: Any) -> list[dict[str, Any]]:
+    """What rules for other budgets do in the model, for a card that has nobody apart to show any."""
+    shares = steps_of(private.model_, private.limit_, _CURVE)
+    designs = [(share, private.design_of(share)) for share in shares.tolist()]
+    return [
+        {
+            "share": share,
+            "status": made.solution.status.value,
+            "model_error": made.solution.error_probability,
+            "lower_bound": made.solution.certificate.lower,
+            **each_secret_of(made.in_model),
+        }
+        for share, made in designs
     ]

@@ -7,6 +7,7 @@ page it is one file that loads nothing, as data it is JSON. Sentences about peop
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from html import escape
 from typing import Any
@@ -30,7 +31,10 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
         "groups": rule["groups"],
         "draws": _draws(rule["ties"], rule["ignore"]),
         "statement": about.get("statement"),
-        **{name: about.get(name) for name in ("asked", "data", "people", "tried", "model", "graph", "made", "versions")},
+        **{
+            name: about.get(name)
+            for name in ("asked", "data", "people", "tried", "curve", "model", "graph", "made", "versions")
+        },
     }
 
 
@@ -85,21 +89,51 @@ def _rounded(value: float | None, how: str, digits: int = 3) -> str:
     return _number(None if exact is None else float(exact), digits)
 
 
-def _unit(told: Mapping[str, Any]) -> str:
-    unit = (told["asked"] or {}).get("unit")
-    return f" {unit}" if unit else ""
+@dataclass(frozen=True)
+class _Budget:
+    """What was asked for about all sensitive columns together or, by its name, about one of several.
+
+    about, unit   words behind a number; empty where there is nothing to say
+    """
+
+    name: str | None
+    amount: float | None
+    measure: str
+    unit: str
+
+    @property
+    def about(self) -> str:
+        return "" if self.name is None else f" about {self.name}"
+
+    def of(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The part of a record that is about it."""
+        return record if self.name is None else dict(record["secrets"][self.name])
+
+
+def _budgets(told: Mapping[str, Any]) -> list[_Budget]:
+    asked = told["asked"] or {}
+    amount, measure, unit = asked.get("budget"), asked.get("measure"), asked.get("unit")
+    if not isinstance(amount, Mapping) or not isinstance(measure, Mapping) or not isinstance(unit, Mapping):
+        return [_Budget(None, amount, str(measure), f" {unit}" if unit else "")]
+    return [_Budget(name, one, measure[name], f" {unit[name]}" if unit[name] else "") for name, one in amount.items()]
 
 
 def _cards(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The few numbers at the top."""
-    asked, people = told["asked"] or {}, told["people"]
+    people, budgets = told["people"], _budgets(told)
     found = []
-    if asked.get("budget") is not None:
-        found.append((f"budget of {asked['measure']}", f"{_number(asked['budget'])}{_unit(told)}"))
+    if (told["asked"] or {}).get("budget") is not None:
+        found += [(f"budget of {each.measure}{each.about}", f"{_number(each.amount)}{each.unit}") for each in budgets]
     if people:
         sure = f"{100 * people['confidence']:g} %"
         found += [
-            (f"leaks at most, {sure}", f"{_rounded(people['leakage_at_most'], ROUND_CEILING)}{_unit(told)}"),
+            (
+                f"leaks at most{each.about}, {sure}",
+                f"{_rounded(each.of(people)['leakage_at_most'], ROUND_CEILING)}{each.unit}",
+            )
+            for each in budgets
+        ]
+        found += [
             ("errors", f"{100 * people['error']['estimate']:.1f} %"),
             (f"one guess changes odds by at most, {sure}", f"{_rounded(people['odds']['high'], ROUND_CEILING)} ×"),
             ("people looked at", f"{people['people']:,}"),
@@ -119,11 +153,14 @@ def _people(told: Mapping[str, Any]) -> str:
     ]
     shares = [(str(row["group"]), *_limits(row["share"])) for row in people["rates"]]
     leaks = [(name, *_limits(limits)) for name, limits in people["leakages"].items()]
+    secrets = people.get("secrets") or {}
+    leaks += [(f"{each['measure']} about {name}", *_limits(each["leakage"])) for name, each in secrets.items()]
+    apart = "the errors, and what is said about one column" if secrets else "the errors"
     numbers = ("estimate", "at least", "at most")
     drawn = "Some guesses are drawn; their coins are sticky." if told["draws"] else "No guess is drawn."
     return (
         f'<p class="aside">{people["people"]:,} people who had no part in the making of the classifiers. The limits hold '
-        f"with {sure}, all of them together but the errors, for the population that these people come from. {drawn}</p>"
+        f"with {sure}, all of them together but {apart}, for the population that these people come from. {drawn}</p>"
         f"<h3>How often each group gets each guess</h3>{table('Rates', ('group', 'guess', *numbers), rates)}"
         f"<h3>How large the groups are</h3>{table('Groups', ('group', *numbers), shares)}"
         f"<h3>Leakage by every measure</h3>{table('Leakage', ('measure', *numbers), leaks)}"
@@ -131,10 +168,10 @@ def _people(told: Mapping[str, Any]) -> str:
 
 
 def _curve(told: Mapping[str, Any]) -> str:
-    tried = told["tried"] or []
+    tried, budgets = told["tried"] or [], _budgets(told)
     if len(tried) < 2:
-        return ""
-    x = tuple(row["design_budget"] for row in tried)
+        return _model_curve(told, budgets)
+    x = tuple(row["share"] if budgets[0].name else row["design_budget"] for row in tried)
     error, low, high = (tuple(row["error"][name] for row in tried) for name in ("estimate", "low", "high"))
     model = tuple(row["model_error"] for row in tried)
     sure = f"{100 * told['people']['confidence']:g} %"
@@ -142,7 +179,7 @@ def _curve(told: Mapping[str, Any]) -> str:
         name="curve",
         title="Errors of the rules that were tried",
         subtitle=f"each designed for another budget; the band holds for all of them together, {sure}",
-        x_label=f"budget of the design,{_unit(told) or ' in the unit of the measure'}",
+        x_label=_budget_axis(budgets),
         y_label="error",
         series=(
             Series("calibration people", x, error, "both", 0, low, high),
@@ -153,34 +190,88 @@ def _curve(told: Mapping[str, Any]) -> str:
     )
     lines = [
         (
-            _number(row["design_budget"]),
-            _number(row["model_leakage"]),
-            _number(row["leakage"]),
-            _rounded(row["leakage_at_most"], ROUND_CEILING),
+            _number(budgets[0].of(row)["design_budget"]),
+            *(
+                cell
+                for each in budgets
+                for cell in (
+                    _number(each.of(row)["model_leakage"]),
+                    _number(each.of(row)["leakage"]),
+                    _rounded(each.of(row)["leakage_at_most"], ROUND_CEILING),
+                )
+            ),
             _number(row["error"]["estimate"]),
             "taken" if row["taken"] else "kept the budget" if row["passed"] else "not shown to keep it",
         )
         for row in tried
     ]
-    heads = ("design budget", "leaks in the model", "leaks for people", f"at most, {sure}", "errors", "")
+    leaks = (
+        head
+        for each in budgets
+        for head in (f"leaks{each.about} in the model", f"leaks{each.about} for people", f"at most, {sure}")
+    )
+    heads = (f"design budget{budgets[0].about}", *leaks, "errors", "")
     caption = "Rules were tried from the smallest budget on; the last that was shown to keep the budget is taken."
     return f'<p class="aside">{caption}</p><figure>{svg(figure)}</figure>{table("Rules that were tried", heads, lines)}'
+
+
+def _budget_axis(budgets: Sequence[_Budget]) -> str:
+    if budgets[0].name:
+        return "budgets of the design ÷ budgets asked for"
+    return f"budget of the design,{budgets[0].unit or ' in the unit of the measure'}"
+
+
+def _model_curve(told: Mapping[str, Any], budgets: Sequence[_Budget]) -> str:
+    """What rules for other budgets would do in the model, where nobody was kept apart to look at them."""
+    rows = told["curve"] or []
+    if len(rows) < 2:
+        return ""
+    x = tuple(row["share"] if budgets[0].name else row["design_budget"] for row in rows)
+    error, lower = (tuple(row[name] for row in rows) for name in ("model_error", "lower_bound"))
+    whole = sum(row["status"] == "certified" for row in rows)
+    sure = "certified for this model" if whole == len(rows) else f"{whole} of {len(rows)} certified for this model"
+    figure = Figure(
+        name="curve",
+        title="Errors of rules for other budgets",
+        subtitle=f"{sure}; nothing is promised for people",
+        x_label=_budget_axis(budgets),
+        y_label="error in the model",
+        series=(Series("reached", x, error, "both", 0), Series("no rule errs less", x, lower, "line", 1)),
+        description=f"Errors fall from {_number(error[0])} to {_number(error[-1])} as the budget grows.",
+        log_x=True,
+    )
+    lines = [
+        (
+            _number(budgets[0].of(row)["design_budget"]),
+            *(_number(each.of(row)["model_leakage"]) for each in budgets),
+            _number(row["model_error"], 6),
+            _rounded(row["lower_bound"], ROUND_FLOOR, 6),
+            row["status"],
+        )
+        for row in rows
+    ]
+    leaks = (f"leaks{each.about}" for each in budgets)
+    heads = (f"design budget{budgets[0].about}", *leaks, "errors", "no rule errs less than", "for this model")
+    return f"<figure>{svg(figure)}</figure>{table('Rules for other budgets', heads, lines)}"
 
 
 def _model(told: Mapping[str, Any]) -> str:
     model = told["model"]
     if not model:
         return '<p class="aside">The rule always makes the same guess. It leaks nothing, in any model.</p>'
-    unit = _unit(told)
     facts = {
         "status": f"{model['status']} for this model",
         "errors": _number(model["error_probability"], 6),
         "no rule errs less than": _rounded(model["lower_bound"], ROUND_FLOOR, 6),
-        "leaks": f"{_number(model['leakage'], 4)}{unit}, "
-        f"proven at most {_rounded(model['leakage_ceiling'], ROUND_CEILING, 6)}{unit}",
-        "designed for": f"{_number(model['budget'], 4)}{unit} of {model['measure']}",
-        "outcomes": f"{model['outcomes']:,}",
     }
+    for each in _budgets(told):
+        one = each.of(model)
+        facts |= {
+            f"leaks{each.about}": f"{_number(one['leakage'], 4)}{each.unit}, "
+            f"proven at most {_rounded(one['leakage_ceiling'], ROUND_CEILING, 6)}{each.unit}",
+            f"budget of the design{each.about}": f"{_number(one['budget'], 4)}{each.unit} of {one['measure']}",
+        }
+    facts["outcomes"] = f"{model['outcomes']:,}"
     return f'<p class="aside">The model is what the classifiers say about the people they were fitted on.</p>{_facts(facts)}'
 
 
@@ -189,11 +280,15 @@ def _made(told: Mapping[str, Any]) -> str:
     facts: dict[str, str] = {}
     for name, value in {**asked, **data, "made": told["made"], "graph": told["graph"], "rule": told["rule"]}.items():
         if value not in (None, [], ""):
-            facts[name] = (
-                ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
-            )
+            facts[name] = _listed(value)
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in (told["versions"] or {}).items())
     return _facts(facts)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {each}" for name, each in value.items() if each is not None)
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
 def _facts(facts: Mapping[str, str]) -> str:

@@ -145,6 +145,24 @@ def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: P
     assert run("evaluate", str(tmp_path / "rule"), str(place / "others.csv")).exit_code == 0
 
 
+def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place: Path, tmp_path: Path) -> None:
+    rule, people = str(tmp_path / "rule"), str(place / "others.csv")
+    budgets = ("--leakage", "sex=0.2", "--leakage", "south=0.5", "--measure", "south=parity-difference")
+    said = run("fit", str(place / "people.csv"), *ASKED, "--hide", "south", *budgets, "--out", rule)
+    assert said.exit_code == 0, said.stderr
+    words = " ".join(said.stdout.split())
+    assert "the budgets of 0.2 nats about sex and 0.5 of parity-difference about south" in words
+    assert "leakage about south" in words
+    checked = run("evaluate", rule, people, "--json")
+    assert checked.exit_code == 0, checked.stderr
+    record = json.loads(checked.stdout)
+    assert record["budget"] == {"sex": 0.2, "south": 0.5}
+    assert record["secrets"]["south"]["measure"] == "parity-difference"
+    assert "about sex" in " ".join(run("evaluate", rule, people).stdout.split())
+    assert run("evaluate", rule, people, "--leakage", "sex=0.000001").exit_code == 1
+    assert "of 0.2 nats about sex" in run("evaluate", rule, people, "--hide", "sex").stdout.replace("\n", " ")
+
+
 def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> None:
     mine = tmp_path / "guesses.csv"
     mine.write_text("mine", encoding="utf-8")
@@ -165,6 +183,10 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "0.1", "--fraction", "0.5"), "one of --leakage and --fraction"),
         ((), "one of --leakage and --fraction"),
         (("--leakage", "-1"), "leakage budget is -1"),
+        (("--leakage", "a"), "--leakage is 'a'; give a number, or COLUMN=NUMBER for a hidden column"),
+        (("--leakage", "job=0.1"), "--leakage is 'job=0.1'; give a number, or COLUMN=NUMBER"),
+        (("--leakage", "sex=0.1", "--leakage", "0.1"), "--leakage is given twice; give it once, or once for each hidden"),
+        (("--hide", "south", "--leakage", "sex=0.1"), "says nothing about the hidden column 'south'"),
         (("--leakage", "0.1", "--hide", "sexe"), "no column 'sexe' (did you mean 'sex'?)"),
         (("--leakage", "0.1", "--measure", "guilt"), "'guilt'"),
         (("--leakage", "0.1", "--calibration", "2"), "calibration is 2"),

@@ -276,6 +276,26 @@ def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted: tuple[
     assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()  # a constant needs no coin
 
 
+def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path: Path) -> None:
+    frame, truth, sex = table(400)
+    numbers = frame[["age", "hours per week"]].fillna(30.0)
+    boosting = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=7)
+    private = ds.PrivateClassifier(boosting, boosting, budget=0.01, calibration=0, random_state=0)
+    private.fit(numbers, truth, sensitive_features=sex).save(tmp_path / "rule", numbers)
+    card = json.loads((tmp_path / "rule" / "card.json").read_text())
+    rows = card["curve"]
+    assert [row["design_budget"] for row in rows] == pytest.approx(
+        (private.model_.bayes_leakage * np.geomspace(0.01, 1.0, len(rows))).tolist()
+    )
+    for row in rows:
+        assert row["model_leakage"] <= row["design_budget"]
+        assert row["lower_bound"] <= row["model_error"]
+    assert [row["model_error"] for row in rows] == sorted((row["model_error"] for row in rows), reverse=True)
+    page = (tmp_path / "rule" / "card.html").read_text()
+    assert "certified for this model; nothing is promised for people" in page
+    assert "holds for people, 95" not in page
+
+
 def test_the_digest_of_the_people_is_that_of_their_cells(fitted: tuple[Any, pd.DataFrame]) -> None:
     frame, truth, sex = table(60)
     settings: dict[str, Any] = {"budget": 0.1, "calibration": 0, "random_state": 0}
