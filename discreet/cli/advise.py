@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Gap, Json, Problem, backend_list
+from discreet.cli.flags import Among, Asked, Gap, Json, Problem
 
 
 def advise(
@@ -24,14 +24,7 @@ def advise(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also consider peers: backends that exist only for comparison.")
     ] = False,
-    among: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Only these, for those who may not use everything. Default: all.",
-            autocompletion=backend_list,
-        ),
-    ] = None,
+    among: Among = None,
     as_json: Json = False,
 ) -> None:
     """Which backend to use for a problem, how long it will take, and the measurements behind the advice. Nothing is solved.

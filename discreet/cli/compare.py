@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Force, Gap, Json, TimeLimit, backend_list, problem_names
+from discreet.cli.flags import Among, Asked, Force, Gap, Json, TimeLimit, problem_names
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -37,14 +37,7 @@ def compare(
             metavar="[PROBLEM]...", help="Catalog names, name:key=value,..., or .npz files.", autocompletion=problem_names
         ),
     ] = None,
-    backends: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Only these; conic:solver=scs gives a setting. Default: all.",
-            autocompletion=backend_list,
-        ),
-    ] = None,
+    backends: Among = None,
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")] = "discreet-compare",

@@ -72,9 +72,9 @@ def fit(
     from pathlib import Path
 
     from discreet.people.classifier import PrivateClassifier
-    from discreet.people.digests import data_digest
     from discreet.people.folder import CARD, NAMES
     from discreet.people.graph import libraries
+    from discreet.people.labels import people_digest
     from discreet.people.unfinished import NAME as HALF
     from discreet.people.unfinished import Unfinished
     from discreet.problems.errors import InputError
@@ -94,7 +94,7 @@ def fit(
         features = _features(people, table, [*hide, guess], ignore or [])
         truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
         settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
-        asked = {"settings": settings, "data": data_digest(features, truth, hidden)}
+        asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
         unfinished = Unfinished(Path(out) / HALF, asked, force)
         if unfinished.begun:
             screen.say(f"going on with the classifiers in {unfinished.path}, which an earlier run has fitted")

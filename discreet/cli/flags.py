@@ -41,6 +41,12 @@ SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A sol
 Backend = Annotated[
     str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.", autocompletion=backend_list)
 ]
+Among = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...", help="Only these; conic:solver=scs gives a setting. Default: all.", autocompletion=backend_list
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem or a table; may be repeated."),

@@ -20,10 +20,9 @@ import numpy as np
 
 from discreet.people.deployed import Rule, coins
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
-from discreet.people.digests import data_digest
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.frontier import PeopleFrontier, frontier_of
-from discreet.people.labels import Codes, coded, column, columns_of, groups
+from discreet.people.labels import Codes, coded, column, columns_of, groups, people_digest
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
 from discreet.people.promise import LADDER, Limit, Promise, named, promised
 from discreet.problems.checks import loss_table, positive
@@ -185,7 +184,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             asked = self._limits(secrets, measures, shares_of_bayes(self.model_, asked))
         self.limit_ = asked
         self.data_ = {
-            "digest": data_digest(table, self.classes_[truths], members),
+            "digest": people_digest(table, self.classes_[truths], members),
             "people": people,
             "calibration people": int(apart.sum()),
         }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
+from discreet.problems.frames import Values, digest_of
 
 Codes = NDArray[np.intp]
 
@@ -74,6 +75,12 @@ def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any,
     else:
         return []
     return found
+
+
+def people_digest(*parts: Any) -> str:
+    """SHA-256 of tables, arrays [people, columns] and single columns side by side, whatever kind they are of."""
+    found = [each for part in parts for each in columns_of(part, "the table") or [("", column(part, "the column"))]]
+    return digest_of(Values(str(name), cells) for name, cells in found)
 
 
 def coded(values: NDArray[Any], what: str, known: Sequence[Any] = ()) -> tuple[tuple[Any, ...], Codes]:
