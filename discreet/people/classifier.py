@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from discreet.people.deployed import Rule, coins
+from discreet.people.deployed import Rule
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
 from discreet.people.evaluation import Evaluation, evaluate
+from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of
 from discreet.people.labels import Codes, coded, column, columns_of, groups, people_digest
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
@@ -148,6 +150,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
         unbound = not isinstance(asked, list) and all(each.oblivious for each in named(asked).values())
         promises = len(self.groups_) > 1 and not unbound
+        self.columns_ = Column.of(table)
         apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
@@ -413,8 +416,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, ids: Any = None) -> Any:  # noqa: N803
         """The guesses. ids: an integer or a text for each person, that decides its coins; by default the row of X does."""
         table = self._fitted_table(X)
-        p_y, p_x = self._probabilities(table)
-        return self.classes_[self.rule_.decide(p_y, p_x, self._ids(table) if ids is None else ids)]
+        columns = self.rule_.predict_proba(*self._probabilities(table))
+        if ids is None:
+            ids = np.zeros(len(columns), dtype=np.int64)
+            if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
+                ids[drawn] = self._ids(taken(table, drawn))
+        return self.classes_[self.rule_.draw(columns, ids)]
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The probabilities with which each guess is made: ones and zeros but for those that are drawn.
@@ -452,16 +459,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._table(X, reset=False)
 
     def _ids(self, table: Any) -> Any:
-        """A number for each row of the table, alike for alike rows; None where rows cannot be hashed."""
-        if hasattr(table, "iloc"):
-            import pandas
-
-            try:
-                return pandas.util.hash_pandas_object(table, index=False).to_numpy().astype(np.int64)
-            except TypeError:
-                return None
-        words = np.ascontiguousarray(table, dtype=np.float64) + 0.0
-        return (coins(words, self.key_) * 2.0**53).astype(np.int64)
+        """A number for each row of the table, alike for alike rows, by which a deployed rule tosses its coin too."""
+        try:
+            return record_ids(feeds(table, self.columns_), self.key_)
+        except InputError:  # its own classifiers read what no graph does, such as texts among numbers
+            return record_ids(feeds(table, tuple(replace(each, kind="texts") for each in self.columns_)), self.key_)
 
     def __sklearn_tags__(self) -> Any:
         """As the classifiers': missing values are welcome where both take them."""

@@ -6,7 +6,8 @@
 
 None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and onnxruntime, no scikit-learn.
 
-Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns that the graph reads.
+Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns that the graph reads. A
+fitted `PrivateClassifier` tosses the same coins.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.people.deployed import Rule
+from discreet.people.deployed import Rule, coins
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.texts import check_ordinary
@@ -186,9 +187,9 @@ class DeployedRule:
         seen = feeds(table, self.columns, self._width)
         columns = self._columns_of(seen)
         if ids is None and fresh is None:
+            ids = np.zeros(len(columns), dtype=np.int64)
             drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
-            ids = np.full(len(columns), "", dtype=object)
-            ids[drawn] = _records([each[drawn] for each in seen.values()])
+            ids[drawn] = record_ids({name: each[drawn] for name, each in seen.items()}, self.rule.document["key"])
         return self.rule.draw(columns, ids, fresh), columns
 
     def _columns_of(self, seen: Mapping[str, NDArray[Any]]) -> Array:
@@ -205,7 +206,17 @@ def graph_digest(graph: bytes) -> str:
     return f"sha256:{hashlib.sha256(graph).hexdigest()}"
 
 
-def _records(columns: list[NDArray[Any]]) -> list[str]:
-    """What is known of each person as one text, the same for the same cells in any kind of file."""
-    texts = [[json.dumps(row) for row in (each + 0.0 if each.dtype.kind == "f" else each).tolist()] for each in columns]
-    return ["\n".join(each) for each in zip(*texts, strict=True)]
+def record_ids(seen: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
+    """An id for each record [people]: a coin under the key of what the graph reads, in its order, as a whole number.
+
+    A number is hashed as its double (one zero, one NaN), a text as the coin that it has itself. So alike records have the
+    same id in every process, and whatever kind of file or library holds them.
+    """
+    words = [_words(each, key) for each in seen.values()]
+    return (coins(np.hstack(words), key) * 2.0**53).astype(np.int64)
+
+
+def _words(cells: NDArray[Any], key: str) -> Array:
+    if cells.dtype.kind == "f":
+        return np.where(np.isnan(cells), np.nan, cells + 0.0)
+    return coins(cells[:, 0], key)[:, None]

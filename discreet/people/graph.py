@@ -50,11 +50,11 @@ def libraries() -> tuple[Any, Any]:
 def to_onnx(private: Any, examples: Any) -> bytes:
     """The graph of a fitted `PrivateClassifier`, serialised.
 
-    examples: some rows of what it was fitted on, from which the kinds of columns are read and on which the graph is checked.
+    examples: some rows of what it was fitted on, on which the graph is checked.
     Raises InputError for a classifier that cannot be converted, or whose graph says something else.
     """
     onnx, onnxruntime = libraries()
-    columns = Column.of(examples)
+    columns = private.columns_
     if taken := [each.name for each in columns if each.name in ("guess", "probabilities")]:
         raise InputError(f"a column is called {taken[0]!r}, as an output of the ONNX graph is; give it another name")
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))

@@ -29,8 +29,7 @@ def save(
 ) -> Rule:
     """Write the folder of a fitted `PrivateClassifier`; its rule, with all that is known of it.
 
-    examples   rows of what it was fitted on: the kinds of columns are read from them, and the graph is checked on the first
-               10,000
+    examples   rows of what it was fitted on, on the first 10,000 of which the graph is checked
     facts      what is known of the data beside its digest: `data` and `asked`
 
     Raises InputError for a classifier that has no graph, FileError for a place that is taken by files not made here.

@@ -144,8 +144,9 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
     mixed = ds.PrivateClassifier(RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0)
     with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
+    taken = numbers.rename(columns={"age": "guess"})
     with pytest.raises(ds.InputError, match="a column is called 'guess', as an output of the ONNX graph is"):
-        graph.to_onnx(fitted[0], fitted[1].rename(columns={"age": "guess"}))
+        private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
     with pytest.raises(ds.InputError, match=r"graph of the classifier of y says something else about \d+ of 800 examples"):
         fitted[0].to_onnx(fitted[1])
@@ -203,6 +204,41 @@ def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
     everyone = deployed.predict(frame)
     assert 300 < (everyone == "yes").sum() < 500  # coins of different records differ
     assert (deployed.predict(frame.iloc[::-1]) == everyone[::-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
+    kind: str, fitted: tuple[Any, pd.DataFrame], tmp_path: Path
+) -> None:
+    """For texts, missing values, times, floats, negative zeros, unseen categories, and whatever library holds the table."""
+    private, frame = fitted
+    new = table(400, seed=2)[0]
+    new.loc[:20, "job"] = "astronaut"
+    if kind == "array":
+        rng = np.random.default_rng(0)
+        frame = rng.choice(np.array([0.0, 0.1, 2.5, np.nan]), size=(300, 3))
+        new = rng.choice(np.array([0.0, -0.0, 0.1, 1e300, np.nan]), size=(400, 3))
+        group = rng.integers(0, 2, 300)
+        boosting = HistGradientBoostingClassifier(max_iter=3)
+        private = ds.PrivateClassifier(boosting, boosting, budget=0.05, calibration=0, random_state=0)
+        private.fit(frame, np.where(group, "yes", "no"), sensitive_features=group)
+    document = dict(private.rule_.document)
+    document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
+    kept, private.rule_ = private.rule_, _signed(document)
+    try:
+        private.save(tmp_path / "rule", frame)
+        deployed, said = ds.DeployedRule.load(tmp_path / "rule"), private.predict(new)
+        assert 120 < (said == "yes").sum() < 280
+        assert (deployed.predict(new) == said).all()
+        assert (private.predict(new[::-1]) == said[::-1]).all()
+        if kind == "frame":
+            as_objects = {name: column.to_numpy(dtype=object) for name, column in new.items() if name != "since"}
+            assert (deployed.predict({**as_objects, "since": new["since"].to_numpy()}) == said).all()
+            assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
+        else:
+            assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
+    finally:
+        private.rule_ = kept
 
 
 @pytest.mark.parametrize(
