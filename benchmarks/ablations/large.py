@@ -32,7 +32,7 @@ def shells(bits: int) -> Iterator[None]:
     """Have 2^bits shells to an octave, in the NumPy passes."""
     with ExitStack() as stack:
         for owner in (cells, passes, rounds, statement):
-            stack.enter_context(replaced(owner, "SHELLS", 44 << bits))
+            stack.enter_context(replaced(owner, "SHELLS", cells.TIES + (44 << bits)))
         stack.enter_context(replaced(cells, "_BOTTOM", (1023 - 42) << bits))
         stack.enter_context(replaced(cells, "_SHIFT", 52 - bits))
         yield

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, _visit, classified, shell_top
+from discreet.backends.tilt.cells import SCREENED, SHELLS, TIES, Scan, _visit, classified, shell_top
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import ArrayBlocks
@@ -162,15 +162,31 @@ def test_keys_say_best_second_and_shell(shape: tuple[int, int], count: int, seed
     assert (margin[possible] >= 0.0).all()
     for place in np.flatnonzero(possible):
         assert shell[place] == SHELLS - 1 or margin[place] < shell_top(shell[place])
-        assert shell[place] == 0 or shell_top(shell[place] - 1) <= margin[place]
+        assert shell[place] < TIES or shell_top(shell[place] - 1) <= margin[place]
 
 
 def test_shells_are_halves_of_octaves() -> None:
-    tops = shell_top(np.arange(-1, SHELLS))
+    assert (shell_top(np.arange(-1, TIES)) == 2.0**-42).all()
+    tops = shell_top(np.arange(TIES - 1, SHELLS))
     assert (tops[::2] == 2.0 ** np.arange(-42, 3)).all()
     assert (tops[1::2] == 1.5 * tops[:-1:2]).all()
     assert tops[-1] == 4.0
     assert shell_top(SHELLS + 5) == tops[-1]
+
+
+@BOTH
+def test_ties_are_told_apart_by_their_mean_private_value(compiled: bool) -> None:
+    rng = np.random.default_rng(1)
+    mean = np.append(rng.random(400), [0.0, 1.0])
+    p_xz = np.stack([1.0 - mean, np.zeros_like(mean), mean]) / 402
+    loss = np.stack([p_xz[2], 0.5 * p_xz[2]])
+    tilt = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]])  # the second guess costs what it saves
+    found = scan(ArrayBlocks(p_xz, loss, 100), tilt, -1.0, compiled=compiled)
+    assert found.ties == 402
+    cells = np.minimum((mean * TIES).astype(int), TIES - 1)
+    np.testing.assert_array_equal(found.keys % SHELLS, np.unique(cells))
+    np.testing.assert_array_equal(found.counts, np.unique(cells, return_counts=True)[1])
+    np.testing.assert_allclose(found.columns[2], np.bincount(cells, weights=p_xz[2])[np.unique(cells)])
 
 
 @BOTH

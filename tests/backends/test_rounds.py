@@ -18,7 +18,7 @@ from discreet.backends.solution import Status
 from discreet.backends.tilt import rounds
 from discreet.backends.tilt.rounds import Ended, Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
-from discreet.problems import Certificate, Problem, catalog, certify
+from discreet.problems import Certificate, Constraint, Problem, catalog, certify
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.compiled import compiled_available
 from discreet.problems.streams.sample import sample
@@ -276,3 +276,31 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(small.p_x, blocks.p_x, rtol=1e-12)
     total = float((small.loss + proof.scan.tilt @ small.p_xz).min(axis=0).sum())
     assert total == pytest.approx(proof.scan.total, rel=1e-12)
+
+
+def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
+    problem = random_problem("mixture", 3, 2, 2000, 4, 0.3)
+    every = np.concatenate([problem.p_xz, problem.loss])
+    chosen = np.random.default_rng(1).choice(2000, 300, replace=False)
+    found = rounds._calibrated(every[:, chosen], every.sum(axis=1), 3)
+    np.testing.assert_allclose(found.sum(axis=1), every.sum(axis=1), rtol=1e-12)
+    weights = found / every[:, chosen]
+    np.testing.assert_allclose(weights, np.broadcast_to(weights[0], weights.shape), rtol=1e-12)
+    assert 0.5 <= weights[0].min() / weights[0].mean() <= weights[0].max() / weights[0].mean() <= 1.5
+    few = rounds._calibrated(every[:, :3], every.sum(axis=1), 3)  # too few to be calibrated: they are scaled
+    np.testing.assert_allclose(few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("guesses", [2, 3])
+def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses: int) -> None:
+    """Equalized odds with the group seen: the group that is easier to tell apart ties."""
+    rng = np.random.default_rng(1)
+    group = rng.integers(2, size=40_000)
+    scores = rng.normal(size=(40_000, guesses)) * np.where(group, 2.5, 0.7)[:, None] + 0.4 * np.arange(guesses)
+    p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) / 40_000
+    joint = p_y.T[:, None, :] * np.eye(2)[group].T
+    given = Constraint(joint, 0.0, "conditional-mutual-information")
+    found = solve(Problem(loss=(1.0 / 40_000 - p_y).T, constraints=[given]), "tilt")
+    assert found.status is Status.CERTIFIED
+    assert found.passes <= 6
+    assert found.rule.ties.size > 5_000

@@ -1,9 +1,11 @@
 """Cells: outcomes of equal best guess, second best guess and shell of margin, in NumPy and compiled by numba.
 
-Shells are two to an octave of the margin, read off the bits of its floating-point representation. Outcomes whose margin
-reaches a bound are *screened*: they share one cell for each best guess, with that guess in the place of the second. Outcomes
-with a margin up to a threshold are retained, in no cell. Labels, margins and lists are the same in both versions; the sums
-agree to rounding.
+Shells are two to an octave of the margin, read off the bits of its floating-point representation. Margins below the
+first shell are ties as far as a tilt can tell: at the optimum a whole part of the outcomes may tie, each to be treated
+in its own way, so ties are told apart by their mean private value instead. Outcomes whose margin reaches a bound are
+*screened*: they share one cell for each best guess, with that guess in the place of the second. Outcomes with a margin
+up to a threshold are retained, in no cell. Labels, margins and lists are the same in both versions; the sums agree to
+rounding.
 
 A pass may also *draw* outcomes up to a margin, those beyond the threshold in inverse proportion to their margins. Draws are
 a low-discrepancy sequence of the outcomes' indices, so they are as random as the order of the outcomes allows, and the same
@@ -28,8 +30,10 @@ from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
 
 _SHELL_BITS = 1
-SHELLS = 44 << _SHELL_BITS
-"""Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
+TIES = 32
+"""Shells of ties, by Σ_j (j − 1)/(n − 1) p(x_j given z)."""
+SHELLS = TIES + (44 << _SHELL_BITS)
+"""Shells of a pair of guesses: those of ties, then of margins from 2⁻⁴² to 4; what is larger shares the last one."""
 _BOTTOM = (1023 - 42) << _SHELL_BITS  # the leading bits of the margin at which the first shell begins
 _SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
@@ -73,6 +77,11 @@ class Scan:
         return first_least(in_order_losses(columns[:n], columns[n:], self.tilt))
 
     @property
+    def ties(self) -> int:
+        """How many outcomes tie, those retained left out."""
+        return int(self.counts[self.keys % SHELLS < TIES].sum())
+
+    @property
     def screened(self) -> NDArray[np.bool_]:
         """Which cells hold screened outcomes: they have their best guess twice [C]."""
         best, second = np.divmod(self.keys // SHELLS, len(self.tilt))
@@ -80,8 +89,8 @@ class Scan:
 
 
 def shell_top(shell: int | _Index) -> Array:
-    """The margins at which shells end; −1 gives where the first one begins."""
-    bits = (np.minimum(shell, SHELLS - 1) + 1 + _BOTTOM) << _SHIFT
+    """The margins at which shells end; those of ties end where the first of the others begins."""
+    bits = (np.clip(shell, TIES - 1, SHELLS - 1) + (_BOTTOM - TIES + 1)) << _SHIFT
     return np.asarray(bits, dtype=np.int64).view(np.float64)
 
 
@@ -93,8 +102,19 @@ def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) 
         lead = runner - least
         distant = (lead >= screen * mass) & (mass > 0.0) & (screen < math.inf)
         margin = np.where(distant, math.inf, np.where(mass > 0.0, lead / mass, math.nan))
-    shell = np.clip((margin.view(np.int64) >> _SHIFT) - _BOTTOM, 0, SHELLS - 1)
+    shell = np.clip((margin.view(np.int64) >> _SHIFT) - (_BOTTOM - TIES), TIES - 1, SHELLS - 1)
+    ties = np.flatnonzero(shell < TIES)
+    if ties.size:
+        shell[ties] = _tie_shells(p_xz[:, ties], mass[ties])
     return margin, (best * loss.shape[0] + np.where(distant, best, second)) * SHELLS + shell, least
+
+
+def _tie_shells(p_xz: Array, mass: Array) -> _Index:
+    """The shells of outcomes that tie, of positive mass."""
+    found, steps = np.zeros_like(mass), float(max(1, len(p_xz) - 1))
+    for j in range(1, len(p_xz)):  # in order, as compiled
+        found += j / steps * p_xz[j]
+    return np.minimum(found / mass * TIES, TIES - 1).astype(np.intp)
 
 
 def numpy_pass(
@@ -157,7 +177,8 @@ def compiled_pass(
 @once
 def _visit(n: int, m: int) -> Any:
     """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ min_i and how many are."""
-    shells, bottom, shift, index = SHELLS, _BOTTOM, _SHIFT, np.uint64
+    shells, ties, bottom, shift, index = SHELLS, TIES, _BOTTOM - TIES, _SHIFT, np.uint64
+    steps = float(max(1, n - 1))
 
     def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts, margins):  # type: ignore[no-untyped-def]
         total, found = 0.0, 0
@@ -186,7 +207,12 @@ def _visit(n: int, m: int) -> Any:
                 found += 1
                 continue
             shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
-            key = index((best * m + second) * shells + min(max(shell, 0), shells - 1))
+            if shell < ties:
+                mean = 0.0
+                for j in range(1, n):
+                    mean += j / steps * p_xz[index(j * p_step) + at]
+                shell = min(int(mean / mass * ties), ties - 1)
+            key = index((best * m + second) * shells + min(shell, shells - 1))
             counts[key] += 1
             for j in range(n):
                 cells[key, index(j)] += p_xz[index(j * p_step) + at]

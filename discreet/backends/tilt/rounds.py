@@ -7,15 +7,16 @@ feasible for the whole problem and an upper bound; its tilt, made feasible, give
 tilt has moved by less than the margins of all that is in cells, none of their decisions can have changed, and the small
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
-The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
-A sample errs about all of its outcomes. So the pass under its tilt also *draws* outcomes, fewer the larger their margins.
-The problem of the draws has what the labels of all others add up to: it estimates only how labels change. Its tilt is
-nearer by an order of magnitude, and the next pass draws again until margins of that size are retained. Tilts of
-aggregates are no such help where the tilt has many entries: the members of a cell differ in directions that its margin
-does not show.
-Where a round does not shrink the bracket to a third, the next one retains eight times as many: at the latest when all are
-retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
-Where the bounds meet and there is no vertex yet, which is a shorter rule, the last pass is searched for one.
+The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the
+outcomes. The sample is weighted so that it adds up to what all outcomes do, but it errs about each of them. So the pass
+under its tilt also *draws* outcomes, fewer the larger their margins. The problem of the draws has what the labels of
+all others add up to: it estimates only how labels change. Its tilt is nearer by an order of magnitude, and the next
+pass draws again until margins of that size are retained. Tilts of aggregates are no such help where the tilt has many
+entries: the members of a cell differ in directions that its margin does not show. Where a round does not shrink the
+bracket to a third, the next one retains eight times as many: at the latest when all are retained, the small problem is
+the whole one (unless that would be more than memory should hold: then it ends "stalled"). Where the bounds meet and
+there is no vertex yet, which is a shorter rule, the last pass is searched for one, unless more outcomes tie than are
+retained.
 
 Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
 """
@@ -190,11 +191,12 @@ class _Rounds:
             try:
                 solved = self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
-                if not (solved is best and solved.vertex and _width(best, proof) <= self._precision.bracket):
+                decided = solved.vertex or solved.source.scan.ties > self._retained  # of so many ties there is no short rule
+                if not (solved is best and decided and _width(best, proof) <= self._precision.bracket):
                     proof = self._improved(proof, solved)
                 last, width = width, _width(best, proof)
                 ended = self._ending(width, solved)
-                if ended == "optimal" and not best.vertex and proof.scan.retained.size:
+                if ended == "optimal" and not (best.vertex or decided) and proof.scan.retained.size:
                     best = self._vertex(proof, best)
                 if self._limits.report is not None:
                     self._limits.report(f"round {count}", max(best.lower, proof.bound), best.upper)
@@ -258,16 +260,17 @@ class _Rounds:
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
         drawn, counts = sample(problem.blocks, first.weights, strip, count, threads=self._limits.threads)
         self._passes += 1
-        total = drawn[problem.terms[0].rows].sum()
-        shares = [_share(problem, term, number, drawn / total, cells) for number, term in enumerate(problem.terms)]
-        small = _small(problem, drawn / total, shares)
+        drawn = _calibrated(drawn, first.columns.sum(axis=1), problem.n)
+        shares = [_share(problem, term, number, drawn, cells) for number, term in enumerate(problem.terms)]
+        small = _small(problem, drawn, shares)
         if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and all(shares):
             point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge, draws=problem.N >= _DRAWN_FROM)
+        ties = float(shell_top(-1))  # where so many tie, draws would be of them alone
+        return self._prove(tilt, multiplier, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties)
 
     def _nearer(self, proof: Proof) -> Proof:
         """The pass under the tilt of draws, again until those that may decide otherwise can be retained."""
@@ -418,6 +421,18 @@ def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: 
         return 1.0
     leaks = _small(problem, drawn).bayes_leakages[number]
     return leaks / cells.bayes_leakages[number] if leaks <= term.budget.amount else 1.0
+
+
+def _calibrated(drawn: Array, sums: Array, n: int) -> Array:
+    """Columns (p_xz, loss) [n + m, K] of a sample, weighted so that they add up to what all outcomes do [n + m].
+
+    Weights are linear in what is calibrated, the generalised regression estimator of J.-C. Deville and C.-E. Särndal, J. Am.
+    Stat. Assoc. 87 (1992). Where a weight would change by more than half the sample is only scaled.
+    """
+    drawn = drawn * (sums[:n].sum() / drawn[:n].sum())
+    each = drawn / drawn[:n].sum(axis=0)
+    weights = 1.0 + np.linalg.lstsq(drawn @ each.T, sums - drawn.sum(axis=1), rcond=1e-10)[0] @ each
+    return np.asarray(drawn * weights if np.abs(weights - 1.0).max() <= 0.5 else drawn)
 
 
 def _distance(tilt: Array, other: Array) -> float:

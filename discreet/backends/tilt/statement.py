@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
+from discreet.backends.tilt.cells import SHELLS, TIES, Scan, classified, shell_top
 from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
-from discreet.problems.blocks import BlockProblem
+from discreet.problems.blocks import BlockProblem, stored
 from discreet.problems.constraint import Term
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -37,7 +37,7 @@ def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: L
     classes = _in_classes(problem, passed, found.upper, precision, limits)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
-    if problem.N <= MOST_RETAINED:
+    if problem.N <= MOST_RETAINED or stored(problem.blocks):
         return _members(problem, found, tilt)
     return _listing(tilt, found.source.scan, found.point.columns) if classes is None else classes[1]
 
@@ -68,7 +68,7 @@ def _in_classes(
     _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
     keys = np.concatenate([retained, passed.keys])
     label, second = np.divmod(keys // SHELLS, m)
-    shell = np.where(label == second, SHELLS, keys % SHELLS)  # what is screened is in no band
+    shell = np.where(label == second, SHELLS, np.maximum(keys % SHELLS, TIES - 1))  # what is screened is in no band
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)  # either order is one class
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
