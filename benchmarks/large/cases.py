@@ -27,7 +27,7 @@ from large.measure import cores, read_seconds, timed
 from large.table import Row, Target
 
 import discreet as ds
-from discreet.problems import lattice_problem, map_problem
+from discreet.problems import grouped_problem, lattice_problem, map_problem
 from discreet.problems.sensors import PAPER_SIGMA, linear_conditional, paper_p_xy
 
 __all__ = ["CASES", "Case", "Setting"]
@@ -304,6 +304,22 @@ def _sensors(setting: Setting, sensors: int, bins: int, sigma: float, tail: floa
     return [row]
 
 
+def _groups(setting: Setting, sensors: int, small: int) -> list[Row]:
+    """End to end: two groups of sensors, of which one responds strongly to X; every vector of counts made in every pass."""
+    sensors, edges = _size(setting, sensors, small), ds.problems.catalog.paper.paper_edges(4)
+    laws = [linear_conditional(weight, 0.6, _WIDE, edges) for weight in (0.1, 0.7)]
+
+    budget = 8.4e-4  # half of what the Bayes rule of 50 sensors each leaks
+    _warm_up(4)
+    started = time.perf_counter()
+    made = grouped_problem([np.tile(law, (sensors, 1, 1, 1)) for law in laws], paper_p_xy(), budget)
+    row, _ = _streamed(made, f"two groups of {sensors} sensors of 4 bins, σ = {_WIDE:g}, end to end", repeats=0)
+    row.seconds, row.first_seconds, row.repeats = time.perf_counter() - started, None, 1
+    row.work, row.size, row.outcomes = f"{row.work}; every vector of counts generated", float(sensors), made.N
+    row.note = f"{row.note}; ε = {budget:.4g} nats"
+    return [row]
+
+
 def _warm_up(bins: int) -> None:
     """Compile what count lattices need, on one that is just large enough for all of it: see `compiled_pays`."""
     sensors = next(M for M in range(1, 1000) if math.comb(M + bins - 1, bins - 1) >= 2_000_000)
@@ -453,6 +469,7 @@ def _cases() -> Iterable[Case]:
     wide = partial(_sensors, sensors=1000, bins=4, sigma=_WIDE)
     yield Case("sensors-1000", partial(wide, tail=_TAIL, small=100), many)
     yield Case("sensors-1000-untruncated", partial(wide, tail=0.0, small=100), many)
+    yield Case("groups-50", partial(_groups, sensors=50, small=12), many)
     eight = partial(_sensors, sensors=30, bins=8, small=10)
     for name, sigma in (("sensors-30-8-bins", _WIDE), ("sensors-30-8-bins-precise", PAPER_SIGMA)):
         yield Case(name, partial(eight, sigma=sigma, tail=0.0), Target("≤ 10 s", seconds=10, gap=1e-8))

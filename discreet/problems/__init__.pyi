@@ -61,6 +61,8 @@ from .samples import Placement as Placement
 from .samples import SampleReport as SampleReport
 from .sensors.bins import NormalDensity as NormalDensity
 from .streams.dask_ import from_dask as from_dask
+from .streams.groups import GroupLattice as GroupLattice
+from .streams.groups import grouped_problem as grouped_problem
 from .streams.lattice import CountLattice as CountLattice
 from .streams.lattice import lattice_problem as lattice_problem
 from .streams.sources import block_problem as block_problem

@@ -327,7 +327,7 @@ HALF = np.full((2, 1, 1, 2), 0.5)
         ),
         (
             lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]),
-            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; join groups whose sensors differ",
+            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; stream them",
         ),
         (
             lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]),

@@ -120,7 +120,8 @@ def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:
 def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_bytes: int) -> None:
     vectors = count_text(math.prod(_lattices(sizes, bins)))
     what = f"groups of {_joined(sizes)} sensors with {_joined(bins)} bins have {vectors} vectors of counts"
-    allow(needed, max_bytes, what, "join groups whose sensors differ little")
+    remedy = "stream them (discreet.problems.grouped_problem), join groups whose sensors differ little"
+    allow(needed, max_bytes, what, remedy)
 
 
 def index_sensors(p_z_given_xy: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:

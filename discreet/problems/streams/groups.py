@@ -1,0 +1,171 @@
+"""Counts of groups of sensors that are never stored: products of the groups' count vectors, generated chunk by chunk.
+
+The outcomes and their order are those of `grouped_count_vectors`. Given (x, y) the groups are independent, so an outcome's
+probability is a product over groups. Two tables are kept: the laws of the first groups together, and those of the others
+together, cut where the tables are smallest. Their products are formed in each pass. All factors are ≥ 0, so nothing cancels.
+
+**Truncation.** With `tail` > 0 each of G groups leaves out its least probable count vectors, as many as have a probability
+of at most tail/G together under *every* (x_j, y_i). What is kept is again a product. An outcome is left out if a count
+vector of any group is: under a pair that has probability 1 − Π_g (1 − o_g) ≤ tail, where group g leaves out o_g. All of it
+is gathered in one last outcome, *rest*. The generated outcomes are scaled to make totals exact.
+
+Source: docs/theory.md, sections 18 (truncation) and 19 (sensors).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk
+from discreet.problems.checks import checked_prior, listed, loss_table, positive
+from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
+from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array, dd_sum
+from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
+from discreet.problems.sensors.inputs import checked_law, count_text
+
+_TABLES = 1 << 29
+"""Most bytes of tables, and of what building them takes: half a GiB."""
+
+
+class GroupLattice:
+    """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored but two tables.
+
+    groups         as for `grouped_sensors`: one array per group, Pr(sensor s of the group reports bin k given x_j, y_i)
+                   [sensors, n, m, bins]
+    p_xy           p(x_j, y_i) [n, m]
+    loss_matrix    loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
+    tail           most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
+
+    `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out; `left_out` counts the
+    outcomes in it, and N those generated with it; `tail` is then its mass, at least that of what was left out. Raises
+    InputError for arrays that are not probabilities within 1e-9, more than 2^62 outcomes, or half a GiB of tables.
+    """
+
+    def __init__(self, groups: Sequence[Any], p_xy: Any, loss_matrix: Any = None, tail: float = 0.0) -> None:
+        self.prior = checked_prior(p_xy)
+        self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
+        self.n, self.m = self.prior.shape[0], self.loss_matrix.shape[1]
+        tail = positive(tail, "tail", zero=True, most=0.5)
+        laws = [
+            checked_law(law, self.prior, f"groups[{g}]", sensors=True)
+            for g, law in enumerate(listed(groups, "groups", "one law per group"))
+        ]
+        self.size = _allowed_size(laws, self.prior)
+        self._pairs = np.argwhere(self.prior > 0.0)
+        found = [_kept(law, self.prior, tail / len(laws)) for law in laws]
+        tables = [table for table, _ in found]
+        kept = math.prod(table.shape[1] for table in tables)
+        self.left_out = self.size - kept
+        self.N = kept + (1 if self.left_out else 0)
+        prior = self.prior[tuple(self._pairs.T)]
+        self.rest = np.zeros_like(self.prior)
+        if self.left_out:  # rounded up generously
+            lost = -np.expm1(np.sum([np.log1p(-out) for _, out in found], axis=0)) * (1.0 + 1e-9)
+            self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
+        self.tail = float(self.rest.sum())
+        weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod([dd_sum(table)[0] for table in tables], axis=0)
+        cut = _cut([table.shape[1] for table in tables])
+        self._left = reduce(_product, tables[:cut], weight[:, None])
+        self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Runs of whole rows of the right table, up to 65,536 outcomes, or pieces of one row; last the rest."""
+        rows, width = self._left.shape[1], self._right.shape[1]
+        at_once, piece = max(1, CHUNK_OUTCOMES // width), min(width, CHUNK_OUTCOMES)
+        for row in range(0, rows, at_once):
+            several = slice(row, min(row + at_once, rows))
+            for first in range(0, width, piece):
+                some = slice(first, min(first + piece, width))
+                count = (several.stop - row) * (some.stop - first)
+                yield Chunk(row * width + first, count, partial(self._read, several, some))
+        if self.left_out:
+            yield Chunk(self.N - 1, 1, self._read_rest)
+
+    def _read(self, rows: slice, columns: slice) -> tuple[Array, Array]:
+        left, right = self._left[:, rows], self._right[:, columns]
+        shape = left.shape[1], right.shape[1]
+        p_xz, by_y, mass = np.zeros((self.n, *shape)), np.zeros((self.prior.shape[1], *shape)), np.empty(shape)
+        for (j, i), one, other in zip(self._pairs, left, right, strict=True):
+            np.multiply(one[:, None], other, out=mass)
+            p_xz[j] += mass
+            by_y[i] += mass
+        loss = np.zeros((self.m, *shape))
+        for i, guess in np.argwhere(self.loss_matrix > 0.0):
+            lost = self.loss_matrix[i, guess]
+            loss[guess] += by_y[i] if lost == 1.0 else np.multiply(by_y[i], lost, out=mass)
+        return p_xz.reshape(self.n, -1), loss.reshape(self.m, -1)
+
+    def _read_rest(self) -> tuple[Array, Array]:
+        return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
+
+
+def grouped_problem(
+    groups: Sequence[Any],
+    p_xy: Any,
+    budget: float | LeakageBudget | None = None,
+    *,
+    equivocation: float | None = None,
+    loss_matrix: Any = None,
+    tail: float = 0.0,
+    name: str = "",
+) -> BlockProblem:
+    """The problem of groups of sensors whose counts by group the estimator sees, as blocks (see `GroupLattice`).
+
+    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put together, are the problem of
+    `grouped_sensors` within a relative 1e-12.
+    """
+    lattice = GroupLattice(groups, p_xy, loss_matrix, tail)
+    p_x = lattice.prior.sum(axis=1)
+    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+    return BlockProblem(lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
+
+
+def _allowed_size(laws: Sequence[Array], prior: Array) -> int:
+    """How many outcomes there are; InputError where they, or their tables, are too many."""
+    sizes = [lattice_size(law.shape[0], law.shape[3]) for law in laws]
+    what = (
+        f"{len(laws)} groups of {', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} sensors"
+    )
+    if math.prod(sizes) > 1 << 62:
+        raise InputError(
+            f"{what} have {count_text(math.prod(sizes))} vectors of counts, more than can be visited; "
+            "join groups whose sensors differ little"
+        )
+    cut = _cut(sizes)
+    tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
+    needed = tables + max(law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws)
+    if needed > _TABLES:
+        raise InputError(
+            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; join groups whose sensors differ little"
+        )
+    return math.prod(sizes)
+
+
+def _cut(sizes: Sequence[int]) -> int:
+    """After how many groups to cut, so that the products on both sides are smallest together."""
+    return min(range(len(sizes) + 1), key=lambda cut: math.prod(sizes[:cut]) + math.prod(sizes[cut:]))
+
+
+def _kept(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
+    """The probabilities of a group's count vectors [pairs, kept], and what is left out of each pair [pairs], at most."""
+    sensors, bins = law.shape[0], law.shape[3]
+    table = count_law(count_vectors(sensors, bins), law, prior > 0.0)[prior > 0.0]
+    if tail == 0.0:
+        return table, np.zeros(len(table))
+    order = np.argsort(table.max(axis=0), kind="stable")
+    lost = np.cumsum(table[:, order], axis=1) * (1.0 + 1e-9)  # covers the rounding of the sum
+    out = int(np.searchsorted(lost.max(axis=0), tail, side="right"))
+    keeps = np.ones(table.shape[1], dtype=np.bool_)
+    keeps[order[:out]] = False
+    return table[:, keeps], lost[:, out - 1] if out else np.zeros(len(table))
+
+
+def _product(left: Array, right: Array) -> Array:
+    """Row by row the products of all entries of two tables [pairs, ·]; those of the right vary fastest."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)

@@ -1,0 +1,158 @@
+"""Groups of sensors generated on the fly: the outcomes of `grouped_sensors`, and what truncation leaves out of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.problems.blocks import CHUNK_OUTCOMES, Blocks
+from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+from discreet.problems.sensors import PAPER_EDGES, grouped_sensors, linear_conditional, paper_p_xy
+from discreet.problems.streams import groups
+from discreet.problems.streams.groups import GroupLattice, grouped_problem
+
+FAR, NEAR = (linear_conditional(weight, 0.6, 0.5, PAPER_EDGES) for weight in (0.1, 0.7))
+LOSSES = np.array([[0.0, 1.0, 0.3], [2.0, 0.0, 0.3]])
+
+
+def alike(law: Array, sensors: int) -> Array:
+    return np.tile(law, (sensors, 1, 1, 1))
+
+
+def different(seed: int, sensors: int, bins: int, n: int = 3, m: int = 2) -> Array:
+    return np.random.default_rng(seed).dirichlet(np.full(bins, 0.7), size=(sensors, n, m))
+
+
+SPARSE = np.array([[0.1, 0.2], [0.3, 0.0], [0.15, 0.25]])
+CASES: dict[str, tuple[list[Array], Array]] = {
+    "two groups": ([alike(FAR, 12), alike(NEAR, 9)], paper_p_xy()),
+    "one group": ([alike(FAR, 20)], paper_p_xy()),
+    "three of several bins": ([different(1, 4, 3), different(2, 3, 2), different(3, 5, 4)], SPARSE),
+    "a long last group": ([different(4, 1, 2), different(5, 60, 4)], SPARSE),
+    "single sensors": ([different(seed, 1, 3) for seed in range(6)], np.full((3, 2), 1 / 6)),
+    "empty bins": ([np.array([[[[0.0, 0.5, 0.5]], [[0.3, 0.7, 0.0]]]] * 7)] * 2, np.array([[0.4], [0.6]])),
+}
+
+
+def together(blocks: Blocks) -> tuple[Array, Array]:
+    """All blocks as two arrays; checks that chunks follow one another and are not too large."""
+    parts, at = [], 0
+    for chunk in blocks.chunks():
+        assert chunk.start == at
+        assert chunk.count <= CHUNK_OUTCOMES
+        a, loss = chunk.read()
+        assert (a.shape, loss.shape) == ((blocks.n, chunk.count), (blocks.m, chunk.count))
+        parts.append((a, loss))
+        at += chunk.count
+    assert at == blocks.N
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_are_the_stored_model(name: str) -> None:
+    laws, prior = CASES[name]
+    losses = LOSSES if prior.shape == (3, 2) else None
+    stored = Problem.from_joint(grouped_sensors(laws, prior), 0.1, loss_matrix=losses)
+    streamed = grouped_problem(laws, prior, 0.1, loss_matrix=losses, name="many")
+    a, loss = together(streamed.blocks)
+    for found, expected in ((a, stored.p_xz), (loss, stored.loss)):
+        alive = expected > 1e-290
+        np.testing.assert_allclose(found[alive], expected[alive], rtol=1e-12)
+        assert (found[~alive] <= 1e-289).all()
+    np.testing.assert_allclose(streamed.p_x, a.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(streamed.constant_errors, loss.sum(axis=1), rtol=1e-13)
+    assert (streamed.tail, streamed.name) == (0.0, "many")
+
+
+@given(st.sampled_from(list(CASES)), st.sampled_from([1e-300, 1e-15, 1e-6, 1e-2, 0.4]))
+def test_what_is_left_out_is_in_the_last_outcome(name: str, tail: float) -> None:
+    laws, prior = CASES[name]
+    lattice = GroupLattice(laws, prior, tail=tail)
+    assert lattice.tail <= tail * (1 + 1e-15)
+    assert lattice.size == lattice.left_out + lattice.N - (1 if lattice.left_out else 0)
+    a, loss = together(lattice)
+    np.testing.assert_allclose(a.sum(axis=1), prior.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(loss.sum(axis=1), lattice.loss_matrix.T @ prior.sum(axis=0), rtol=1e-13)
+    if lattice.left_out:
+        np.testing.assert_array_equal(a[:, -1], lattice.rest.sum(axis=1))
+    tables = [groups._kept(law, prior, tail / len(laws))[0] for law in laws]
+    assert math.prod(table.shape[1] for table in tables) == lattice.size - lattice.left_out
+    kept = np.prod([[math.fsum(row) for row in table] for table in tables], axis=0)
+    lost, rest = prior[prior > 0.0] * (1.0 - kept), lattice.rest[prior > 0.0]
+    assert (lost <= rest + 1e-14).all()
+    assert (rest <= lost * (1 + 1e-8) + 1e-14).all()
+
+
+def test_left_out_are_the_least_probable_under_every_pair() -> None:
+    laws, prior = CASES["two groups"]
+    whole, _ = groups._kept(laws[0], prior, 0.0)
+    table, out = groups._kept(laws[0], prior, 1e-3)
+    least = table.max(axis=0).min()
+    gone = whole[:, whole.max(axis=0) < least]
+    assert gone.shape[1] == whole.shape[1] - table.shape[1] > 0
+    assert (gone.sum(axis=1) <= out).all()
+    assert (out <= 1e-3).all()
+    following = whole[:, whole.max(axis=0) == least]
+    assert (gone.sum(axis=1) + following[:, 0]).max() > 1e-3  # one more would be too many
+
+
+@pytest.mark.parametrize("tail", [0.0, 1e-15, 1e-9])
+def test_the_optimum_is_that_of_the_stored_model(tail: float) -> None:
+    laws, prior = CASES["two groups"]
+    stored = Problem.from_joint(grouped_sensors(laws, prior), 0.01)
+    streamed = grouped_problem(laws, prior, 0.01, tail=tail)
+    one, other = ds.solve(stored, "tilt"), ds.solve(streamed, "tilt", gap=1e-6)
+    assert one.status.value == other.status.value == "certified"
+    assert max(one.certificate.lower, other.certificate.lower) <= min(one.certificate.upper, other.certificate.upper)
+    assert other.leakage <= 0.01
+
+
+def test_perfect_privacy_and_equivocation() -> None:
+    laws, prior = CASES["three of several bins"]
+    stored = Problem.from_joint(grouped_sensors(laws, prior), equivocation=0.9)
+    streamed = grouped_problem(laws, prior, equivocation=0.9)
+    assert streamed.budget == pytest.approx(stored.budget, rel=1e-12)
+    one, other = (ds.solve(each.with_budget(0.0), "tilt").error_probability for each in (stored, streamed))
+    assert other == pytest.approx(one, rel=1e-9)
+
+
+def test_what_is_refused_for_memory_in_arrays_is_streamed() -> None:
+    many = [alike(FAR, 50), alike(NEAR, 50)]
+    with pytest.raises(InputError, match="grouped_problem"):
+        grouped_sensors(many, paper_p_xy())
+    lattice = GroupLattice(many, paper_p_xy())
+    assert lattice.N == lattice.size == math.comb(53, 3) ** 2
+    p_xz, loss = next(lattice.chunks()).read()
+    assert p_xz.shape[1] == 2 * math.comb(53, 3)
+    assert (p_xz >= 0.0).all()
+    assert (loss <= p_xz.sum(axis=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("laws", "prior", "tail", "words"),
+    [
+        ([], [[1.0]], 0.0, "groups"),
+        ([[[[[0.5, 0.4]]]]], [[1.0]], 0.0, "sums to 0.9"),
+        ([[[[[0.5, 0.5]]]]], [[0.9]], 0.0, "p_xy"),
+        ([[[[[0.5, 0.5]]]]], [[1.0]], 0.6, "tail"),
+        ([np.full((50, 1, 1, 8), 0.125)] * 2, [[1.0]], 0.0, "bytes of tables"),
+        ([np.full((9, 1, 1, 8), 0.125)] * 6, [[1.0]], 0.0, "more than can be visited"),
+    ],
+)
+def test_bad_models_are_refused(laws: Any, prior: Any, tail: float, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        GroupLattice(laws, prior, tail=tail)
+
+
+def test_groups_are_cut_where_tables_are_smallest() -> None:
+    assert groups._cut([10, 10, 100]) == 2
+    assert groups._cut([7]) in (0, 1)
+    assert groups._cut([2] * 10) == 5
