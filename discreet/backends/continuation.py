@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from discreet.backends.contract import Duals
 from discreet.problems.constraint import Constrained
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import LINEAR

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.problems.constraint import Term
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.measure import Cone, Measure, Scope
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT

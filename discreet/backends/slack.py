@@ -30,4 +30,5 @@ def _keeps(problem: Problem, number: int, term: Term, precision: Precision) -> b
         return all(distance_from_private(part) <= Precision.private for part in parts_of(problem.bayes_laws[number]))
     if term.budget.oblivious:
         return True  # summing in another order may change the leakage by the undercut
-    return problem.bayes_leakages[number] <= term.budget.amount * (1.0 + precision.undercut)
+    most = term.budget.amount * (1.0 + precision.undercut)
+    return problem.bayes_laws[number].leakage() <= most and problem.bayes_leakages[number] <= most

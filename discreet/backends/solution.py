@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from discreet.problems import showing
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.constraint import is_plain
 from discreet.problems.errors import FileError, InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import check_confidence
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.each_guess import LocalDifferentialPrivacy
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION

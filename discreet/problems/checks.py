@@ -31,6 +31,8 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
 
 def as_numbers(values: Any, what: str, shape: str) -> Array:
     """Any numbers as float64, or InputError: text would be parsed, and imaginary parts and masks would be dropped."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # as inside the library
+        return values
     try:
         if _is_masked(values):
             raise TypeError("entries are masked")
@@ -56,6 +58,8 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
 
     The outcomes of array [..., ·] begin at `start`.
     """
+    if np.isfinite(array).all() and (signed or array.min(initial=0.0) >= 0.0):
+        return
     rule = "finite" if signed else "finite and ≥ 0"
     for bad, word in ((~np.isfinite(array), "not finite"), ((array < 0.0) & (not signed), "negative")):
         if bad.any():

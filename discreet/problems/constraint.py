@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from discreet.problems.checks import are_masses, as_numbers, brief, freeze, listed
 from discreet.problems.errors import InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of

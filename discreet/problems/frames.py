@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import brief, listed, nearest
 from discreet.problems.errors import InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 
 Codes = NDArray[np.intp]

@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,14 +37,15 @@ from discreet.problems.checks import (
 )
 from discreet.problems.constraint import Constrained, Constraint, LeakageBudget, Term, constraint_of, is_plain, stated
 from discreet.problems.errors import InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.law import OutputLaw, faint_lift
-from discreet.problems.measures.laws import TermLaw, each_of, laws_under
+from discreet.problems.measures.laws import TermLaw, each_of, laws_of
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
-from discreet.problems.numerics.sums import split_rows
+from discreet.problems.numerics.sums import lifted_rows, split_rows
 from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
 
@@ -123,8 +123,10 @@ class Problem(Constrained):
         if constraints is None:
             asked = measure_asked(budget, measure)
             a, sizes = private_rows(p_xz, asked)
-            self._fill(a, loss, (Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes),), name, samples)
-            freeze(self, terms=(Term.of(constraint_of(budget, equivocation, self.marginal, measure), sizes),))
+            term = Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes)
+            self._fill(a, loss, (term,), name, samples)
+            found = constraint_of(budget, equivocation, self.marginal, measure)
+            freeze(self, terms=(Term(term.rows, term.groups, found),))
             return
         if any(each is not None for each in (p_xz, budget, measure, equivocation)):
             raise InputError("the constraints state private joints, budgets and measures; give loss= and constraints= alone")
@@ -134,8 +136,9 @@ class Problem(Constrained):
     @classmethod
     def of_rows(cls, p_xz: Any, loss: Any, terms: tuple[Term, ...], *, name: str = "") -> Problem:
         """The problem of private joints that are already one under the other [n, N], under constraints on these rows."""
-        self = cls.__new__(cls)
-        self._fill(mass_array(p_xz, "p_xz", 2, "[n, N]"), loss, terms, checked_name(name), None)
+        self, a = cls.__new__(cls), mass_array(p_xz, "p_xz", 2, "[n, N]")
+        check_rows(terms, len(a))
+        self._fill(a, loss, terms, checked_name(name), None)
         return self
 
     def _fill(self, a: Array, loss: Any, terms: tuple[Term, ...], name: str, samples: SampleReport | None) -> None:
@@ -144,7 +147,6 @@ class Problem(Constrained):
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
-        check_rows(terms, len(a))
         found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, named(terms), strict=True)]
         if any(total != 1.0 for *_, total in found):
             a, cost = np.concatenate([own for own, *_ in found]), cost / found[0][2]
@@ -330,8 +332,10 @@ class Problem(Constrained):
 
     def laws(self, estimator: Array) -> tuple[TermLaw, ...]:
         """The joint law of X and Ŷ of each constraint under an estimator [m, N]."""
-        columns = real_numbers("estimator", estimator, (self.m, self.N))
-        return each_of(laws_under(self.p_xz, columns, self.marginal, self.terms))
+        decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
+        lift, rows, n = faint_lift(self.p_x), self.rows, self.n
+        high, low = decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
+        return each_of(laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms))
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and conditional measures."""

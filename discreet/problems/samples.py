@@ -15,7 +15,6 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from discreet.problems.frames import (
     refuse_many,
     title,
 )
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.provenance import date_now, version_of
 

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from discreet.backends.solution import Status
 from discreet.problems import showing
 from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 from discreet.reports import wording

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -27,6 +27,7 @@ from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.problems.files.writing import marked
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem

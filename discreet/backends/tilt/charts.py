@@ -20,12 +20,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.numerics.double_double import Array
 
@@ -200,12 +200,12 @@ class Single(Chart):
         return self.measure.scope is Scope.TOTAL
 
     @cached_property
-    def shared_levels(self) -> Array:  # type: ignore[override]
+    def shared_levels(self) -> Array:
         """One or none."""
         return np.full(int(self.shared), self.level)
 
     @cached_property
-    def levels(self) -> Array:  # type: ignore[override]
+    def levels(self) -> Array:
         """The level."""
         return np.array([self.level])
 
@@ -261,7 +261,7 @@ class Exact(Single):
     shared_levels = np.zeros(0)
 
     @cached_property
-    def levels(self) -> Array:  # type: ignore[override]
+    def levels(self) -> Array:
         """What counts as no leak."""
         return np.array([Precision.leak_free])
 

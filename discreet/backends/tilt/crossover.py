@@ -30,6 +30,7 @@ from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.stationary import Stationary
 from discreet.backends.tilt.vertex import Vertex, is_entropic, plain_law, proven_width
+from discreet.problems.measures.duals import each_price
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
@@ -177,8 +178,8 @@ class _ActiveSet:
             return False
         excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
-        prices = np.asarray(at.multiplier)
-        rounding += 0.125 * float(np.max(prices, where=prices < math.inf, initial=0.0)) * problem.p_z[wrong]
+        dearest = max([price for price in each_price(at.multiplier) if price < math.inf], default=0.0)
+        rounding += 0.125 * dearest * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():
             if self._changed[outcome] or outcome in self.ties:
@@ -209,7 +210,7 @@ class _ActiveSet:
     def _equations(self) -> int:
         """How many shares an optimum has at least: one for each budget that can bind, and for each of an exact secret."""
         problem = self._problem
-        exact = sum(np.arange(problem.n)[term.rows].size - len(term.groups) for term in problem.terms if term.budget.perfect)
+        exact = sum(sum(term.sizes) - len(term.groups) for term in problem.terms if term.budget.perfect)
         return (problem.m - 1) * exact + sum(not term.budget.perfect for term in problem.terms)
 
     def _enter(self, direction: Array, missing: float) -> None:

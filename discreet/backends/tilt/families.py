@@ -14,12 +14,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from discreet.backends.tilt.charts import Inner, Part, Relation, Single
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,

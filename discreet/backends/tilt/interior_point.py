@@ -54,9 +54,12 @@ def solve_interior(
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
     `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within the gap,
-    or None. It is called where `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
+    or None. It is called at the start if there are `_few_ties`, once where `_worth_a_try`, and at the end unless all are
+    ties. An ending's width counts excess leakage.
     """
     at, law = _start(model)
+    if shortcut is not None and _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
+        return vertex, Ending("optimal", 0, gap)
     guesses, outcomes = len(at.tilt), _outcome_products(model, at)
     path = Targets(1.0, at.inner.products() * guesses / outcomes, at.unused * at.multiplier * guesses / outcomes)
     best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
@@ -69,8 +72,8 @@ def solve_interior(
             best, nearest, since_best = at, lacks, 0
         if (outcomes := _outcome_products(model, at)) < 0.5 * lowest:
             lowest, since_best = outcomes, 0
-        if shortcut is not None and gap < width and untried and _worth_a_try(model, at, width, iteration):
-            untried = iteration == 0
+        if shortcut is not None and gap < width and untried and iteration and _worth_a_try(model, at, width):
+            untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
@@ -87,14 +90,21 @@ def solve_interior(
     return point, Ending(ended, iteration, nearest * gap)
 
 
-def _worth_a_try(model: Model, at: Iterate, width: float, iteration: int) -> bool:
-    """Whether there may be a vertex next to an iterate that proves a bracket of that width.
+def _most_ties(model: Model) -> int:
+    """How many shares a vertex has at most."""
+    return int(model.losses.shape[1] - 1) * (model.values - model.perfect)
 
-    Where few can be ties, the start most often leads there. Else the bracket is narrow for as many as still hesitate.
-    """
-    most = (model.losses.shape[1] - 1) * (model.values - model.perfect)
-    if iteration == 0 or width > _NARROW * most**3:  # too wide even for a single tie
-        return bool(iteration == 0 and most <= 3 + model.perfect and (model.perfect or not model.chart.apart))
+
+def _few_ties(model: Model) -> bool:
+    """Whether so few can be ties that the start most often leads to the vertex."""
+    return _most_ties(model) <= 3 + model.perfect and (model.perfect or not model.chart.apart)
+
+
+def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
+    """Whether the bracket of that width that an iterate proves is narrow for as many as still hesitate."""
+    most = _most_ties(model)
+    if width > _NARROW * most**3:  # too wide even for a single tie
+        return False
     active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
     ties = max(1, int(np.maximum(active - 1, 0).sum()))
     return bool(ties <= most and width * ties**3 <= _NARROW * most**3)

@@ -14,13 +14,13 @@ Source: docs/theory.md, section 13; the elimination is that of S. Mehrotra, SIAM
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.systems import Iterate, system_of
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary

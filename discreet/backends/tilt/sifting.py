@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.problems.constraint import Term
-from discreet.problems.measures.laws import each_of, laws_under
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
@@ -347,8 +346,7 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     The judge moves secrets that must not leak to exact privacy, by up to the rounding of sums, which the others feel.
     """
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
-    laws = each_of(laws_under(problem.p_xz, columns, problem.marginal, problem.terms))
     return all(
         not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
-        for term, law in zip(problem.terms, laws, strict=True)
+        for term, law in zip(problem.terms, problem.laws(columns), strict=True)
     )

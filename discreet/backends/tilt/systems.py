@@ -270,8 +270,8 @@ class Apart(_Related):
 
 def system_of(model: Model, at: Iterate, law: Part) -> tuple[System, NDArray[np.intp]]:
     """The system at an iterate, and the order of its guesses."""
-    guesses, reference = np.arange(law.mass.size), _reference(model, law)
-    order = np.append(guesses[guesses != reference], reference)
+    reference = _reference(model, law)
+    order = np.array([*range(reference), *range(reference + 1, law.mass.size), reference])
     kind = Perfect if model.perfect else Apart if model.chart.apart else Summed
     return kind(model, at, law, order), order
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from discreet.problems.checks import check_table, checked_name, checked_prior, f
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.problem import Problem

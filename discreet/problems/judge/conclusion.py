@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +39,7 @@ from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
 from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
 from discreet.problems.measures.law import OutputLaw, phi_residual
 from discreet.problems.measures.laws import AnyLaw, TermLaw, each_of, law_of_guess, laws_of, mass_of, parts_of

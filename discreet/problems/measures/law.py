@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
+from discreet.problems.numerics.sums import lifted_rows
 
 _UNDERFLOW = 2.0**49 * SMALLEST  # of a u_ij, 2 SMALLEST a product, before it is magnified: up to 2⁴⁷ products
 _FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
@@ -166,8 +167,7 @@ def output_law(
     """
     p_x = dd_sum(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
-    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return law_of(Decisions.of(estimator).sums(lifted), p_x, lift, measure)
+    return law_of(Decisions.of(estimator).sums(lifted_rows(p_xz, lift)), p_x, lift, measure)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
@@ -180,10 +180,11 @@ def law_of(
     joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32], measure: Measure = MUTUAL_INFORMATION
 ) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
-    mass, lifted = _row_sums(_scaled(joint, -lift)), _scaled(marginal, lift)
+    faint = lift.any()
+    mass, prior = _row_sums(_scaled(joint, -lift) if faint else joint), _scaled(marginal, lift) if faint else marginal
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
-    found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *lifted), dtype=np.float64)
-    deviation = _scaled_outward(found, -lift) if lift.any() else found
+    found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior), dtype=np.float64)
+    deviation = _scaled_outward(found, -lift) if faint else found
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), measure=measure)
 
 
@@ -198,7 +199,7 @@ _one_by_one = np.frompyfunc(_deviation, 8, 1)
 
 
 def _scaled(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> DoubleDouble:
-    return (np.ldexp(numbers[0], exponent), np.ldexp(numbers[1], exponent)) if exponent.any() else numbers
+    return np.ldexp(numbers[0], exponent), np.ldexp(numbers[1], exponent)
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:

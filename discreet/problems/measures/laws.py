@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.constraint import Term, is_plain
-from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
+from discreet.problems.measures.law import OutputLaw, law_of
 from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import UNIT
 
 
@@ -146,10 +145,3 @@ def law_of_guess(column: Array, law: AnyLaw) -> AnyLaw:
 
 def _ignoring(mass: Array, law: OutputLaw) -> OutputLaw:
     return OutputLaw(mass, np.zeros_like(law.deviation), law.p_x, measure=law.measure)
-
-
-def laws_under(p_xz: Array, estimator: Array, marginal: DoubleDouble, terms: Sequence[Term]) -> AnyLaw:
-    """The laws for private joints p_xz [n, N] and an estimator [m, N]; marginal: `dd_sum(p_xz)`."""
-    lift = faint_lift(marginal[0])
-    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return laws_of(Decisions.of(estimator).sums(lifted), marginal, lift, terms)

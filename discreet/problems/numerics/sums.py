@@ -127,10 +127,10 @@ def _block_sums(
             sizes = np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn
             rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
             lost = max(0.0, lost + float(excess @ least) + rounding)
-        random = columns @ _lifted(p_drawn, lift).T
+        random = columns @ lifted_rows(p_drawn, lift).T
         missed = 2.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
     if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:  # of sums of losses by guess the diagonal is needed
-        joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
+        joint, expected = decided.sums(lifted_rows(p_xz, lift)), decided.expected(loss)
     else:
         joint, expected = _by_rows(*decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz))
     return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst, p_xz.shape[1])
@@ -138,10 +138,11 @@ def _block_sums(
 
 def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
     """The rows of p_xz, lifted, and of loss [n + m, ·] for their sums under any number of estimators."""
-    return Split.of(np.concatenate([_lifted(p_xz, lift), loss]))
+    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
 
 
-def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
+def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
+    """p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
 
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.compiled import jit, once
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 

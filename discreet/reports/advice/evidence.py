@@ -19,13 +19,13 @@ import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.registry import capabilities
 from discreet.backends.solution import Status
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array

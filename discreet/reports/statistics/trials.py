@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import median
 
 from discreet.backends.solution import Status
+from discreet.problems.lazy import cached_property
 from discreet.reports.measurements import Measurement, grouped
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})

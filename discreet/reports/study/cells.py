@@ -16,7 +16,6 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import PureWindowsPath
 from typing import Any
 
@@ -24,6 +23,7 @@ from discreet.backends.contract import Capabilities
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
 from discreet.problems.errors import Absent, InputError
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.problem import Problem
 from discreet.reports import notation
