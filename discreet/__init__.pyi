@@ -22,6 +22,8 @@ from .people.frontier import PeopleFrontier as PeopleFrontier
 from .people.table_rule import TableRule as TableRule
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
+from .problems.causal.model import CausalProblem as CausalProblem
+from .problems.causal.rule import CausalRule as CausalRule
 from .problems.certificate import Certificate as Certificate
 from .problems.constraint import Constraint as Constraint
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem

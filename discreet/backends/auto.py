@@ -15,7 +15,7 @@ class Auto(Policy):
     """Chooses a backend for any kind of problem, budget and size that some available backend serves."""
 
     name = "auto"
-    preference = ("tilt", "blahut-arimoto", "highs", "conic", "slsqp", "intervals")
+    preference = ("tilt", "blahut-arimoto", "highs", "conic", "slsqp", "intervals", "sequence-form")
     """No peers; in the order of certified accuracy, then of speed."""
     capabilities = Capabilities(
         regimes=frozenset(Regime),

@@ -30,11 +30,13 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
+    from discreet.problems.causal.model import CausalProblem
+    from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
     from discreet.problems.rule import OutcomeRule
 
-AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
+AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProblem"
 """All kinds of problem; `Kind` names them."""
 
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
@@ -48,6 +50,7 @@ class Kind(Enum):
     ARRAYS = "outcomes in arrays"
     BLOCKS = "outcomes in blocks"
     DENSITIES = "a continuous measurement"
+    STEPS = "guesses over time"
 
     @classmethod
     def of(cls, problem: AnyProblem) -> Kind:
@@ -60,7 +63,12 @@ class Kind(Enum):
 
         if isinstance(problem, ContinuousProblem):
             return cls.DENSITIES
-        raise InputError(f"{type(problem).__name__} is no problem; give a Problem, a BlockProblem or a ContinuousProblem")
+        from discreet.problems.causal.model import CausalProblem
+
+        if isinstance(problem, CausalProblem):
+            return cls.STEPS
+        kinds = "a Problem, a BlockProblem, a ContinuousProblem or a CausalProblem"
+        raise InputError(f"{type(problem).__name__} is no problem; give {kinds}")
 
 
 def refuse_all_but_arrays(what: str, problem: AnyProblem) -> None:
@@ -278,12 +286,12 @@ class Raw(Generic[_Found]):
 class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
-    estimator   a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities
+    estimator   a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a `CausalRule` for guesses over time
     tilt        [m, n], multiplier ≥ 0 (of several constraints one for each [C]); without them a rule's own tilt counts
     anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
-    estimator: Array | OutcomeRule | IntervalRule
+    estimator: Array | OutcomeRule | IntervalRule | CausalRule
     tilt: Array | None = None
     multiplier: Multiplier | None = None
     anchors: tuple[Array, ...] = ()

@@ -36,6 +36,8 @@ from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
+    from discreet.problems.causal.model import CausalProblem
+    from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
 
@@ -105,8 +107,12 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
             return None
         problem, answer = problem.in_memory(), answer.dense(problem.blocks)
     elif not isinstance(problem, Problem):
+        from discreet.problems.causal.rule import CausalRule
+
         if problem.budget == 0.0:
             return None
+        if isinstance(answer, CausalRule):
+            return _over_time(problem, answer)
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
@@ -118,6 +124,20 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
         return found
     direction = np.concatenate([first.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(laws[0])], axis=1)
     multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, first.level)
+    return multiplier * direction, multiplier
+
+
+def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
+    """Duals of a causal rule: μ log ratio, with the μ whose backward pass proves most."""
+    model, tree = problem.noncausal, problem.tree
+    direction = log_ratio(model.output_law(rule.dense()).ratio_minus_one())
+    direction[:, model.p_x == 0.0] = 0.0
+
+    def least(losses: Array, slopes: Array) -> tuple[float, float]:
+        best = tree.weights(tree.of_labels(tree.best_labels(losses)))[-1]
+        return float((losses * best).sum()), float((slopes * best).sum())
+
+    multiplier = _best_multiplier(direction @ model.p_xz, model.loss, problem.budget, least)
     return multiplier * direction, multiplier
 
 
@@ -311,8 +331,16 @@ def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: f
     return multiplier * direction, multiplier
 
 
-def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
-    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε.
+def _least_by_outcome(losses: Array, slopes: Array) -> tuple[float, float]:
+    """Σ_l min_i of the losses, and how it changes along the slopes."""
+    best = losses.min(axis=0)
+    return float(best.sum()), float(np.where(losses == best, slopes, math.inf).min(axis=0).sum())
+
+
+def _best_multiplier(
+    slopes: Array, loss: Array, budget: float, least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome
+) -> float:
+    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another minimum, and its change.
 
     The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. The next point is
     where the tangents at both ends of the bracket cross. Every third time it is the geometric mean of the ends, since the
@@ -320,10 +348,8 @@ def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
     """
 
     def bound(multiplier: float) -> tuple[float, float]:
-        losses = loss + multiplier * slopes
-        best = losses.min(axis=0)
-        slope = np.where(losses == best, slopes, math.inf).min(axis=0)
-        return float(best.sum()) - multiplier * budget, float(slope.sum()) - budget
+        value, slope = least(loss + multiplier * slopes, slopes)
+        return value - multiplier * budget, slope - budget
 
     at_low = bound(0.0)
     low, high = 0.0, min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.backends.contract import AnyProblem
 from discreet.problems import showing
+from discreet.problems.causal.model import CausalProblem
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.constraint import is_plain
 from discreet.problems.errors import FileError, InputError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.rule import IntervalRule
     from discreet.problems.measures.leaks import Leak, Odds
 
@@ -125,8 +127,11 @@ class Solution:
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
-    def rule(self) -> OutcomeRule | IntervalRule | None:
-        """The answer as a rule (for measurements if the problem has densities); None without an answer. Made once."""
+    def rule(self) -> OutcomeRule | IntervalRule | CausalRule | None:
+        """The answer as a rule, for measurements if the problem has densities, and of every step for guesses over time.
+
+        None without an answer. Made once.
+        """
         if self.verdict is None:
             return None
         answer = self.verdict.answer
@@ -143,6 +148,8 @@ class Solution:
         """
         if self.verdict is None:
             return None
+        if isinstance(self.problem, CausalProblem):
+            return np.asarray(self.verdict.answer.dense())
         if not isinstance(self.verdict.answer, np.ndarray | OutcomeRule):
             raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
         return self.verdict.estimator
@@ -264,6 +271,8 @@ class Solution:
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
+        if isinstance(self.problem, CausalProblem):
+            raise FileError("no file holds a rule for guesses over time; keep `rule.kernels`")
         if not isinstance(found, np.ndarray | OutcomeRule):
             raise FileError("no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`")
         judged, blocks = self.verdict, self.verdict.blocks

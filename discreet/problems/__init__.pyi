@@ -27,6 +27,9 @@ from .catalog.random_ import mixture as mixture
 from .catalog.random_ import weighted_mixture as weighted_mixture
 from .catalog.surveys import anes96 as anes96
 from .catalog.surveys import fair as fair
+from .causal.model import CausalProblem as CausalProblem
+from .causal.model import person_at_home as person_at_home
+from .causal.rule import CausalRule as CausalRule
 from .certificate import Certificate as Certificate
 from .certificate import KKTResiduals as KKTResiduals
 from .certificate import TermLeakage as TermLeakage

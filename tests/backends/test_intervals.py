@@ -255,7 +255,7 @@ def test_what_cannot_be_solved_is_refused() -> None:
     refused = ds.solve(ds.problems.paper_single(budget=0.1), "intervals")
     assert refused.status is ds.Status.UNSUPPORTED
     assert refused.message.startswith("backend intervals does not serve outcomes in arrays; use one of: tilt")
-    with pytest.raises(InputError, match="int is no problem; give a Problem, a BlockProblem or a ContinuousProblem"):
+    with pytest.raises(InputError, match="int is no problem; give a Problem, a BlockProblem, a Cont"):
         ds.solve(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no estimator matrix"):
         solved(0.1).estimator  # noqa: B018

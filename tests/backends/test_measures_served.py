@@ -11,7 +11,7 @@ import pytest
 from command import refused, run, solving_here
 
 import discreet as ds
-from discreet.backends.contract import Regime
+from discreet.backends.contract import Kind, Regime
 from discreet.backends.isolated import solve_isolated
 from discreet.backends.registry import capabilities
 from discreet.backends.run import attempt, conclude
@@ -113,7 +113,7 @@ def test_a_backend_that_does_not_serve_the_measure_refuses(text: str) -> None:
     """So no backend solves another problem without saying so."""
     problem = _problem(text)
     for name, able in capabilities().items():
-        if Regime.CONSTRAINED in able.regimes and problem.measure.name not in able.measures and name != "intervals":
+        if Regime.CONSTRAINED in able.regimes and problem.measure.name not in able.measures and Kind.ARRAYS in able.kinds:
             found = ds.solve(problem, name)
             assert found.status is Status.UNSUPPORTED
             assert f"does not serve a positive finite budget of {problem.measure.name}; use one of: " in found.message

@@ -21,13 +21,14 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
+    from discreet.problems.causal.model import CausalProblem
     from discreet.problems.continuous.model import ContinuousProblem
 
 _Answer = TypeVar("_Answer")
 
 
 def certify(
-    problem: Problem | BlockProblem | ContinuousProblem,
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
     answer: _Answer,
     tilt: Array | None = None,
     multiplier: Multiplier | None = None,
@@ -38,8 +39,9 @@ def certify(
 ) -> Verdict[_Answer]:
     """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
 
-    problem   in memory, in blocks, or of densities
-    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities
+    problem   in memory, in blocks, of densities, or of guesses over time
+    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities, a
+              causal rule for guesses over time
     tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the bound is the Bayes error. Of
               several constraints the multiplier is an array [C], one for each
     anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
@@ -56,7 +58,7 @@ def certify(
 
 
 def leaks(
-    problem: Problem | BlockProblem | ContinuousProblem, answer: Any, *, threads: int = 0
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem, answer: Any, *, threads: int = 0
 ) -> tuple[tuple[Leak, ...], Odds | None]:
     """What an answer leaks as it was given, by every measure, and its guess that changes odds most; in one pass.
 
@@ -65,8 +67,8 @@ def leaks(
     """
     # Where products underflow mutual information is known and other measures are not, so the judge is asked for another.
     other = measure_of("chi-square")
-    densities = not isinstance(problem, Problem | BlockProblem)
-    asked = [term.measure if densities or term.measure.conditional else other for term in problem.terms]
+    plain = not isinstance(problem, Problem | BlockProblem)
+    asked = [term.measure if plain or term.measure.conditional else other for term in problem.terms]
     limits = [LeakageBudget(math.inf, each) for each in asked]
     free = problem.with_budget(limits if len(limits) > 1 else limits[0])
     worth = _case(free, answer, None, None, (), threads, None).own
@@ -74,7 +76,7 @@ def leaks(
 
 
 def _case(
-    problem: Problem | BlockProblem | ContinuousProblem,
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
     answer: Any,
     tilt: Array | None,
     multiplier: Multiplier | None,
@@ -82,6 +84,15 @@ def _case(
     threads: int,
     progress: Progress | None,
 ) -> Case:
+    from discreet.problems.causal.model import CausalProblem
+
+    if isinstance(problem, CausalProblem):
+        from discreet.problems.causal.rule import CausalRule
+        from discreet.problems.judge.causal import CausalCase
+
+        if not isinstance(answer, CausalRule):
+            raise InputError(f"the judge was given {type(answer).__name__} for guesses over time; give a CausalRule")
+        return CausalCase(problem, answer, tilt, multiplier)
     if not isinstance(problem, Problem | BlockProblem):
         from discreet.problems.continuous.rule import IntervalRule
         from discreet.problems.judge.densities import DensityCase

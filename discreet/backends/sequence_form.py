@@ -1,0 +1,434 @@
+"""Backend `sequence-form`: guesses over time, by an interior point whose Newton systems follow the tree of histories.
+
+Method: in the weights r of the sequence form the program is convex: minimise ⟨L, r⟩ over the causal r ≥ 0 with
+Σ_i g(A r_i) ≤ ε, one row r_i [N_1 ⋯ N_T] for each sequence of guesses. A primal–dual interior point with a predictor
+follows r s = τ w, μ (ε − leakage) = τ. Its Newton system has a dense block for each sequence of guesses, joined by the
+equations of causality; unknowns are ordered from the last step to the first, so a sparse factorisation fills in little, and
+two steps of refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a bound by one
+backward pass. A slack budget is answered by the causal Bayes rule. At budget 0 the program is linear; its vertex is refined.
+
+Source: docs/theory.md, section 24; S. Mehrotra, SIAM J. Optim. 2 (1992).
+
+Cannot: other measures, several constraints, and large trees: the blocks have m_1 ⋯ m_T (N_1 ⋯ N_T)² entries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.sparse.linalg import SuperLU, lsqr, splu
+
+from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
+from discreet.backends.precision import Precision
+from discreet.backends.slack import SLACK
+from discreet.problems.causal.model import CausalProblem
+from discreet.problems.causal.rule import CausalRule
+from discreet.problems.causal.tree import Tree
+from discreet.problems.errors import BackendError, Unsupported
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.numerics.double_double import Array
+
+_LARGEST = 1 << 20
+"""Entries of the blocks of a Newton system: some seconds a step."""
+
+
+class SequenceForm(Unlifted):
+    """Guesses over time; see the module's docstring."""
+
+    name = "sequence-form"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=0,
+        gives_duals=True,
+        method="primal–dual interior point over the weights of the sequence form; a linear program at budget 0",
+        citation="discreet, docs/theory.md, Guesses over time",
+        kinds=frozenset({Kind.STEPS}),
+        method_class="structured",
+    )
+
+    def lower(self, problem: CausalProblem, options: Options) -> CausalProblem:
+        """The problem itself; Unsupported where its tree is too large."""
+        count, width = problem.tree.sizes(problem.steps)
+        if count * width**2 > _LARGEST:
+            raise Unsupported(
+                f"{count} sequences of guesses and {width} of measurements make blocks of {count * width**2:,} entries, and "
+                f"sequence-form takes {_LARGEST:,}; give fewer steps"
+            )
+        return problem
+
+    def solve(self, lowered: CausalProblem, options: Options) -> Raw[Answer]:
+        """The Bayes rule under a slack budget, the linear program at budget 0, else the interior point."""
+        problem, none = lowered, np.zeros((lowered.m, lowered.n))
+        price = np.inf if problem.perfect else 0.0
+        if problem.oblivious or problem.bayes_leakage <= problem.budget:
+            return Raw(SLACK, Answer(problem.bayes_rule, none, price))
+        if problem.constant_error <= problem.bayes_error:
+            constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
+            return Raw("optimal: a constant guess", Answer(constant, none, price))
+        if problem.perfect:
+            return _perfect(problem)
+        return _InteriorPoint(problem, options).run()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where unknowns stand in the Newton system: those of the last step first, so that elimination fills in little.
+
+    last      of the weights r of the last step                       [M_T, K_T]
+    rows, columns, signs   of the entries of the causality equations, Σ over ŷ_t of r_t − r_{t−1} = 0
+    prices    of these equations, which are as many unknowns
+    size      of the system
+    """
+
+    last: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    signs: Array
+    size: int
+
+    @classmethod
+    def of(cls, tree: Tree) -> _Layout:
+        """The layout of a tree, subtree by subtree."""
+        weights = [np.zeros(tree.sizes(step), dtype=np.intp) for step in range(tree.steps + 1)]
+        prices = [np.zeros((tree.sizes(s)[0], tree.sizes(s + 1)[1]), dtype=np.intp) for s in range(tree.steps)]
+        size = 0
+
+        def place(step: int, node: int) -> None:
+            nonlocal size
+            width = tree.sizes(step + 1)[1]
+            for child in range(node * tree.guesses[step], (node + 1) * tree.guesses[step]):
+                if step + 1 < tree.steps:
+                    place(step + 1, child)
+                weights[step + 1][child] = np.arange(size, size + width)
+                size += width
+            prices[step][node] = np.arange(size, size + width)
+            size += width
+
+        place(0, 0)
+        rows, columns, signs = [], [], []
+        for step in range(1, tree.steps + 1):
+            equations = prices[step - 1]
+            rows.append(np.repeat(equations, tree.guesses[step - 1], axis=0).ravel())
+            columns.append(weights[step].ravel())
+            signs.append(np.ones(weights[step].size))
+            if step > 1:
+                rows.append(equations.ravel())
+                columns.append(np.repeat(weights[step - 1], tree.measurements[step - 1], axis=1).ravel())
+                signs.append(-np.ones(equations.size))
+        return cls(weights[-1], np.concatenate(rows), np.concatenate(columns), np.concatenate(signs), size)
+
+
+class _System:
+    """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E states causality."""
+
+    def __init__(self, layout: _Layout, blocks: Array) -> None:
+        place = layout.last
+        scale = np.ones(layout.size)
+        scale[place] = 1.0 / np.sqrt(np.einsum("ikk->ik", blocks))
+        down = np.broadcast_to(place[:, :, None], blocks.shape).ravel()
+        across = np.broadcast_to(place[:, None, :], blocks.shape).ravel()
+        values = np.concatenate([blocks.ravel(), layout.signs, -layout.signs])
+        rows = np.concatenate([down, layout.rows, layout.columns])
+        columns = np.concatenate([across, layout.columns, layout.rows])
+        values *= scale[rows] * scale[columns]
+        self._matrix = sparse.csc_array((values, (rows, columns)), shape=(layout.size, layout.size))
+        self._factors: SuperLU = splu(
+            self._matrix, permc_spec="NATURAL", diag_pivot_thresh=0.01, options={"SymmetricMode": True}
+        )
+        self._scale, self._place, self._size = scale, place, layout.size
+
+    def solve(self, right: Array) -> Array:
+        """The change of r [M, K, ·] for right sides of the stationarity equations [M, K, ·]; causality has none."""
+        sides = np.zeros((self._size, right.shape[2]))
+        sides[self._place] = right
+        sides *= self._scale[:, None]
+        found = self._factors.solve(sides)
+        for _ in range(2):
+            found += self._factors.solve(sides - self._matrix @ found)
+        return np.asarray((found * self._scale[:, None])[self._place])
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """An iterate: weights r [M, K], their prices s, multiplier μ, unused budget, tilt [M, n]; and what follows from them.
+
+    The tilt changes by its linear model, so that it fits the prices also of guesses that are hardly ever made, whose
+    posteriors say little.
+
+    law        u_i = A r_i [M, n]
+    relative   q_ij/π_j − 1 [M, n], from deviations, which do not cancel under small budgets
+    ratio      log(q_ij/π_j) [M, n]
+    """
+
+    model: _Model
+    weights: Array
+    prices: Array
+    multiplier: float
+    unused: float
+    tilt: Array
+
+    @cached_property
+    def law(self) -> Array:
+        return np.asarray(self.weights @ self.model.p_xz.T)
+
+    @cached_property
+    def relative(self) -> Array:
+        expected = self.law.sum(axis=1, keepdims=True) * self.model.p_x
+        return np.asarray(self.weights @ self.model.deviations.T / expected)
+
+    @cached_property
+    def ratio(self) -> Array:
+        return np.asarray(np.log1p(self.relative))
+
+    @cached_property
+    def leakage(self) -> float:
+        return float(self.law.sum(axis=1) @ MUTUAL_INFORMATION.excess(self.relative, self.model.p_x))
+
+    @property
+    def error(self) -> float:
+        return float((self.model.loss * self.weights).sum())
+
+    @property
+    def complementarity(self) -> float:
+        return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
+
+    def proofs(self) -> Iterator[tuple[float, Array, float]]:
+        """Lower bounds by backward passes, with their duals: of the tilt, lowered, and of μ log(q/π)."""
+        model, price = self.model, self.multiplier
+        largest = self.tilt.max(axis=1, keepdims=True)
+        shift = largest + price * np.log(np.exp((self.tilt - largest) / price) @ model.p_x)[:, None]
+        for tilt in (self.tilt - shift, price * self.ratio):
+            yield model.tree.least(model.loss + tilt @ model.p_xz) - price * model.budget, tilt, price
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, ε to aim at, and the weights of
+    the barrier.
+    """
+
+    tree: Tree
+    p_xz: Array
+    deviations: Array
+    loss: Array
+    p_x: Array
+    budget: float
+    barrier: Array
+
+    @classmethod
+    def of(cls, problem: CausalProblem, precision: Precision) -> _Model:
+        joint = problem.noncausal
+        possible = joint.p_x > 0.0
+        share = min(0.5, precision.undercut + 4.0 * (problem.m + 8 * problem.steps) * precision.rounding)
+        barrier = np.maximum(joint.p_z, 1e-6 / problem.N)  # lighter ones count as that much
+        p_xz = joint.p_xz[possible]
+        aim = problem.budget * (1.0 - share)
+        return cls(problem.tree, p_xz, joint.deviations[possible], joint.loss, joint.p_x[possible], aim, barrier)
+
+
+class _InteriorPoint:
+    """The iteration, with the best certified bracket so far."""
+
+    def __init__(self, problem: CausalProblem, options: Options) -> None:
+        self._problem, self._options = problem, options
+        self._precision = Precision.of(problem, options.gap)
+        self._model = _Model.of(problem, self._precision)
+        self._layout = _Layout.of(problem.tree)
+        self._lower, self._upper = -np.inf, np.inf
+        self._best: _Point | None = None
+        self._proof: tuple[Array, float] | None = None
+
+    def run(self) -> Raw[Answer]:
+        """Steps until the bracket is narrow enough or stops narrowing. Raises BackendError without any point."""
+        deadline, waiting, rounds = self._options.deadline(), 0, 0
+        most = self._options.max_iterations or 80
+        point = self._start()
+        while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
+            if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:
+                break
+            before, complementarity = self._upper - self._lower, point.complementarity
+            try:
+                with np.errstate(all="ignore"):
+                    point = self._step(point)
+            except (FloatingPointError, RuntimeError):  # SuperLU raises the latter where no digits are left
+                break
+            rounds += 1
+            self._offer(point)
+            narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(before)
+            falling = point.complementarity < 0.5 * complementarity and point.complementarity > 1e-3 * self._aim
+            waiting = 0 if narrowed or falling else waiting + 1
+            if self._options.progress is not None:
+                self._options.progress(f"step {rounds}", self._lower, self._upper)
+        if self._best is None or self._proof is None:
+            raise BackendError(f"no step of {rounds} came near the budget")
+        tilt = np.zeros((self._problem.m, self._problem.n))
+        tilt[:, self._problem.p_x > 0.0], multiplier = self._proof
+        tree = self._problem.tree
+        answer = Answer(CausalRule(tree, tree.kernels(self._best.weights)), tilt, multiplier)
+        claimed = "optimal" if self._narrow else f"stopped after {rounds} steps"
+        return Raw(claimed, answer, rounds)
+
+    @property
+    def _aim(self) -> float:
+        return self._precision.bracket * self._problem.constant_error
+
+    @property
+    def _narrow(self) -> bool:
+        return self._best is not None and self._upper - self._lower <= self._precision.bracket * self._upper
+
+    @property
+    def _kept(self) -> bool:
+        return self._best is not None and self._best.leakage <= 0.5 * (self._model.budget + self._problem.budget)
+
+    def _start(self) -> _Point:
+        model = self._model
+        size = float(model.loss.sum(axis=1).min())
+        weights = np.full(model.loss.shape, 1.0 / len(model.loss))
+        prices = np.broadcast_to(0.5 * size * model.barrier, weights.shape)
+        tilt = np.zeros((len(weights), len(model.p_x)))
+        return _Point(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
+
+    def _offer(self, point: _Point) -> None:
+        """Keep what the point proves, and its weights if they leak hardly more than the budget: that is blended away."""
+        for lower, tilt, price in point.proofs():
+            if lower > self._lower:
+                self._lower, self._proof = lower, (tilt, price)
+        excess = max(0.0, point.leakage / self._model.budget - 1.0)
+        upper = point.error + excess * (self._problem.constant_error - point.error)
+        if excess <= 1e-6 and upper < self._upper:
+            self._upper, self._best = upper, point
+
+    def _step(self, point: _Point) -> _Point:
+        """One predictor and corrector; weights are made causal again to the last digit."""
+        model, r, s = self._model, point.weights, point.prices
+        slope = point.ratio @ model.p_xz  # of the leakage
+        system = _System(self._layout, self._blocks(point))
+        gain = model.loss + point.multiplier * slope
+
+        def direction(target: Array, last: float) -> tuple[Array, Array, float, float]:
+            sides = np.stack([target / r - gain, -slope], axis=2)
+            along = system.solve(sides)
+            moved = (slope * along[:, :, 0]).sum(), (slope * along[:, :, 1]).sum()
+            missing = model.budget - point.leakage - last / point.multiplier - moved[0]
+            price = missing / (moved[1] - point.unused / point.multiplier)
+            change = along[:, :, 0] + price * along[:, :, 1]
+            slack = (last - point.unused * (point.multiplier + price)) / point.multiplier
+            return change, (target - r * s - s * change) / r, float(price), float(slack)
+
+        def length(change: tuple[Array, Array, float, float]) -> float:
+            pairs = zip((r, s, point.multiplier, point.unused), change, strict=True)
+            worst = max(float(np.max(-np.asarray(d) / x)) for x, d in pairs)
+            return 1.0 / worst if worst > 1.0 else 1.0
+
+        mean = point.complementarity / (len(r) * model.barrier.sum() + 1.0)
+        affine = direction(np.zeros_like(r), 0.0)
+        reach = length(affine)
+        left = float(((r + reach * affine[0]) * (s + reach * affine[1])).sum())
+        left += (point.multiplier + reach * affine[2]) * (point.unused + reach * affine[3])
+        tau = mean * max(min(1.0, left / point.complementarity) ** 3, 1e-4)
+        target = np.broadcast_to(tau * model.barrier, r.shape)
+        if reach > 0.2:
+            target = target - np.clip(affine[0] * affine[1], -5.0 * target, 0.9 * target)
+        change = direction(target, tau)
+        reach = min(1.0, 0.99 * length(change))
+        tree = model.tree
+        weights = tree.weights(tree.kernels(r + reach * change[0]))[-1]
+        moved = change[0] @ model.p_xz.T
+        linear = moved / point.law - moved.sum(axis=1, keepdims=True) / point.law.sum(axis=1, keepdims=True)
+        tilt = (point.multiplier + change[2]) * point.ratio + point.multiplier * linear
+        found = _Point(
+            model,
+            weights,
+            s + reach * change[1],
+            point.multiplier + reach * change[2],
+            point.unused + reach * change[3],
+            point.tilt + reach * (tilt - point.tilt),
+        )
+        if not (np.isfinite(found.complementarity) and weights.min() > 0.0 and np.isfinite(found.ratio).all()):
+            raise FloatingPointError
+        return found
+
+    def _blocks(self, point: _Point) -> Array:
+        """K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A of every sequence of guesses [M, K, K]."""
+        model, law = self._model, point.law
+        a, total = model.p_xz, model.p_xz.sum(axis=0)
+        blocks = np.matmul(a.T[None] * (point.multiplier / law)[:, None, :], a)
+        blocks -= (point.multiplier / law.sum(axis=1))[:, None, None] * np.outer(total, total)
+        diagonal = np.einsum("ikk->ik", blocks)
+        diagonal += point.prices / point.weights
+        return np.asarray(blocks)
+
+
+def _perfect(problem: CausalProblem) -> Raw[Answer]:
+    """The linear program at budget 0: no sequence of guesses says anything about X."""
+    tree, private = problem.tree, _Private.of(problem)
+    matrix, sums, place = _equations(_Layout.of(tree), tree, private.rows)
+    cost = np.zeros(matrix.shape[1])
+    unit = problem.constant_error
+    cost[place] = problem.noncausal.loss / unit
+    tolerances: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    equations: Any = matrix
+    found = linprog(cost, A_eq=equations, b_eq=sums, method="highs", options=tolerances)
+    if found.x is None:
+        raise BackendError(f"HiGHS found no point: {found.message}")
+    rule = CausalRule(tree, tree.kernels(_refined(matrix, sums, found.x)[place]))
+    count = matrix.shape[0] - len(place) * len(private.rows)
+    prices = -unit * found.eqlin.marginals[count:].reshape(len(place), -1)
+    return Raw(str(found.message), Answer(rule, prices @ private.tilts, np.inf), int(found.nit))
+
+
+@dataclass(frozen=True, eq=False)
+class _Private:
+    """Perfect privacy as few equations: rows·r_i = 0 for every sequence of guesses.
+
+    rows    independent combinations of the rows of A − π wᵀ, of ordinary size   [rank, K]
+    tilts   what each is in terms of private values: rows = tilts (A − π wᵀ)     [rank, n]
+    """
+
+    rows: Array
+    tilts: Array
+
+    @classmethod
+    def of(cls, problem: CausalProblem) -> _Private:
+        """By the singular values of Φ, as `Problem.phi_rank` counts them."""
+        model = problem.noncausal
+        root_x, root_z = np.sqrt(model.p_x)[:, None], np.sqrt(model.p_z)
+        scaled = np.divide(model.deviations, root_x * root_z, out=np.zeros_like(model.p_xz), where=root_x * root_z > 0.0)
+        left, values, right = np.linalg.svd(scaled, full_matrices=False)
+        rank = model.phi_rank.rank
+        tilts = np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0)
+        return cls(right[:rank] * root_z, (tilts / values[:rank]).T)
+
+
+def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[sparse.csr_array, Array, NDArray[np.intp]]:
+    """Causality, and private·r_i = 0: the matrix, the right side, and the columns [M_T, K_T] of the last weights."""
+    prices, rows = np.unique(layout.rows, return_inverse=True)
+    unknowns, columns = np.unique(layout.columns, return_inverse=True)
+    causal = sparse.csr_array((layout.signs, (rows, columns)), shape=(prices.size, unknowns.size))
+    place = np.searchsorted(unknowns, layout.last)
+    count, rank = len(place), len(private)
+    across = np.broadcast_to(place[:, None, :], (count, rank, place.shape[1]))
+    down = np.broadcast_to(np.arange(count * rank).reshape(count, rank, 1), across.shape)
+    values = np.broadcast_to(private, across.shape)
+    secret = sparse.csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
+    sums = np.zeros(prices.size + count * rank)
+    sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0  # the first step starts from the weight one
+    return sparse.csr_array(sparse.vstack([causal, secret])), sums, place
+
+
+def _refined(matrix: sparse.csr_array, sums: Array, found: Array) -> Array:
+    """A vertex that satisfies its equations to the last digits, by the least changes of what is positive."""
+    used = found > 1e-9
+    weights = np.where(used, found, 0.0)
+    for _ in range(3):
+        missing = matrix @ weights - sums
+        weights[used] -= lsqr(matrix[:, used], missing, atol=0.0, btol=0.0, conlim=0.0, iter_lim=4 * int(used.sum()))[0]
+    return np.maximum(weights, 0.0)

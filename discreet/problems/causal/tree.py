@@ -1,0 +1,105 @@
+"""The tree of histories: what was measured and guessed so far, and sums over it in one backward pass.
+
+A guess ŷ_t may depend on z_1 … z_t and on ŷ_1 … ŷ_{t−1}. With M_t = m_1 ⋯ m_t sequences of guesses and K_t = N_1 ⋯ N_t of
+measurements, both in lexicographic order, every array over histories is [M_t, K_t]. A *kernel* of step t is
+Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [M_{t−1}, m_t, K_t]; the products of the kernels are the *weights* [M_t, K_t] of the
+sequence form, in which every expectation is linear.
+
+Source: docs/theory.md, section 24; B. von Stengel, Games and Economic Behavior 14 (1996).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
+
+
+@dataclass(frozen=True)
+class Tree:
+    """How many guesses and measurements there are at each of the T steps.
+
+    guesses        m_1 … m_T
+    measurements   N_1 … N_T
+    """
+
+    guesses: tuple[int, ...]
+    measurements: tuple[int, ...]
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return len(self.guesses)
+
+    def sizes(self, step: int) -> tuple[int, int]:
+        """(M_t, K_t): how many sequences of guesses and of measurements there are up to a step from 0 to T."""
+        return math.prod(self.guesses[:step]), math.prod(self.measurements[:step])
+
+    def kernel_shape(self, step: int) -> tuple[int, int, int]:
+        """Shape [M_{t−1}, m_t, K_t] of the kernel of a step from 1 to T."""
+        return self.sizes(step - 1)[0], self.guesses[step - 1], self.sizes(step)[1]
+
+    def weights(self, kernels: Sequence[Array]) -> list[Array]:
+        """Pr(ŷ_1 … ŷ_t given z_1 … z_t) [M_t, K_t] of every step t = 0 … T: products of kernels."""
+        found = [np.ones((1, 1))]
+        for step, kernel in enumerate(kernels, 1):
+            before = np.repeat(found[-1], self.measurements[step - 1], axis=1)
+            found.append((before[:, None, :] * kernel).reshape(self.sizes(step)))
+        return found
+
+    def kernels(self, last: Array) -> list[Array]:
+        """The kernels of weights [M_T, K_T] ≥ 0 of the last step; where none is positive they are uniform.
+
+        Weights of earlier steps must not depend on later measurements; where they do by rounding, their mean is taken.
+        """
+        found, reached = list[Array](), last
+        for step in range(self.steps, 0, -1):
+            each = reached.reshape(self.kernel_shape(step))
+            total = each.sum(axis=1)
+            uniform = np.full(each.shape, 1.0 / self.guesses[step - 1])
+            found.append(np.divide(each, total[:, None, :], out=uniform, where=total[:, None, :] > 0.0))
+            reached = total.reshape(len(total), -1, self.measurements[step - 1]).mean(axis=2)
+        return found[::-1]
+
+    def least(self, costs: Array) -> float:
+        """The least Σ costs · weights over all kernels, costs [M_T, K_T]: minima over guesses, sums over measurements."""
+        for step in range(self.steps, 0, -1):
+            best = costs.reshape(self.kernel_shape(step)).min(axis=1)
+            costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
+        return float(costs[0, 0])
+
+    def least_bound(self, costs: Array, doubt: Array) -> float:
+        """A lower bound of `least` for all costs [M_T, K_T] that differ from these by at most `doubt`, rounding included.
+
+        Each pass upward keeps a value and how much it may be too large; every sum is charged the rounding of its terms.
+        """
+        most = 8.0 * UNIT
+        for step in range(self.steps, 0, -1):
+            shape, count = self.kernel_shape(step), self.measurements[step - 1]
+            best, unsure = costs.reshape(shape).min(axis=1), doubt.reshape(shape).max(axis=1)
+            best, unsure = (each.reshape(len(best), -1, count) for each in (best, unsure))
+            rounded = count * UNIT * np.abs(best).sum(axis=2)
+            costs, doubt = best.sum(axis=2), (unsure.sum(axis=2) + rounded) * (1.0 + (count + 2) * most)
+        bound = float(costs[0, 0]) - float(doubt[0, 0])
+        return bound - 2.0 * UNIT * abs(bound)
+
+    def best_labels(self, costs: Array) -> list[NDArray[np.intp]]:
+        """For each step the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go to the first guess."""
+        found = list[NDArray[np.intp]]()
+        for step in range(self.steps, 0, -1):
+            each = costs.reshape(self.kernel_shape(step))
+            found.append(each.argmin(axis=1))
+            best = each.min(axis=1)
+            costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
+        return found[::-1]
+
+    def of_labels(self, labels: Sequence[NDArray[np.intp]]) -> list[Array]:
+        """The kernels of guesses [M_{t−1}, K_t] without a draw."""
+        pairs = zip(labels, self.guesses, strict=True)
+        return [np.asarray(each[:, None, :] == np.arange(m)[:, None], dtype=np.float64) for each, m in pairs]

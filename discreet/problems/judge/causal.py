@@ -1,0 +1,99 @@
+"""The judge's case for a rule of guesses over time: the sums of its matrix, and duals whose minimum is one backward pass.
+
+The error probability and the law of (X, Ŷ_1 … Ŷ_T) are those of the matrix of all guesses given all measurements, so
+they are summed as for any matrix. Its entries are products of kernels, whose rounding is a doubt about every entry. In the
+dual bound the least sum of tilted losses over *causal* rules takes the place of the sum of the least: minima over each
+guess, sums over each measurement, from the last step to the first.
+
+Source: docs/theory.md, section 24.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.problems.causal.model import CausalProblem
+from discreet.problems.causal.rule import CausalRule
+from discreet.problems.errors import InputError
+from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals, worth_of
+from discreet.problems.judge.privacy import groups_of, privacy
+from discreet.problems.measures.duals import Multiplier
+from discreet.problems.measures.law import faint_lift, total_error
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import Decisions, normalise
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.sums import sums_over
+
+_FAINTEST = 1e-280
+"""Products of kernels below it may have underflowed."""
+
+
+class CausalCase:
+    """A causal rule with optional duals."""
+
+    anchors: tuple[End, ...] = ()
+
+    def __init__(self, problem: CausalProblem, rule: CausalRule, tilt: Array | None, multiplier: Multiplier | None) -> None:
+        """Raises InputError for a rule of other sizes and for duals of a wrong shape."""
+        if rule.tree != problem.tree:
+            raise InputError(f"the rule is {rule} and the problem has {problem.tree}; give a rule of the same sizes")
+        self._problem, self.answer, self.terms = problem, rule, problem.terms
+        self._model = problem.noncausal
+        self._tilt, self._multiplier = usable_duals(self._model, tilt, multiplier)
+        self._lift, self.off = faint_lift(problem.p_x), total_error(self._model.marginal, self.terms[0].rows)
+        tree = problem.tree
+        # Of each of T factors: its exact quotient by a total of m terms, and its product; then the total of a column.
+        self._product = 2.0 * (sum(tree.guesses) + 4 * tree.steps + problem.m) * UNIT
+        self.own = self._worth(rule)
+        self.blended_doubt = 2.0 * self.own.doubt + 8.0 * tree.steps * UNIT
+
+    @property
+    def constant_errors(self) -> Array:
+        """Error probability of always making the same sequence of guesses [m_1 ⋯ m_T]."""
+        return self._model.constant_errors
+
+    def _worth(self, rule: CausalRule) -> Worth:
+        stored, model, tree = rule.dense(), self._model, self._problem.tree
+        matrix = normalise(stored)
+        sums = sums_over(lambda block: Decisions.of(matrix[:, block]), model.p_xz, model.loss, self._tilt, self._lift)
+        worth = worth_of(sums, model.marginal, self._lift, self.terms)
+        made = tree.weights([np.asarray(kernel > 0.0, dtype=np.float64) for kernel in rule.kernels])[-1] > 0.0
+        product = 0.0 if ((stored == 1.0) == made).all() else self._product
+        doubt = math.inf if (made & (stored < _FAINTEST)).any() else worth.doubt + product
+        vanished = SMALLEST * stored.size if product > 0.0 else 0.0
+        worth = replace(worth, upper=worth.upper * (1.0 + 2.0 * product) + vanished, doubt=doubt)
+        if not self.terms[0].budget.perfect:
+            return worth
+        found = privacy(groups_of(worth.law, self.terms), [], model.marginal, doubt, doubt)
+        return replace(worth, within=found.within)
+
+    def blended(self, share: float, end: End) -> tuple[CausalRule, Worth]:
+        """The rule that follows the end with probability `share`, and at share 1 the end as it is."""
+        tree = self._problem.tree
+        towards = CausalRule.drawn(tree, end.answer)
+        rule = towards if share == 1.0 else self.answer.blended(share, towards)
+        if share == 1.0 and np.count_nonzero(end.answer) == 1:
+            return rule, end.worth
+        return rule, self._worth(rule)
+
+    def duals(self) -> Iterator[Duals]:
+        """Zero duals, which prove the error of the causal Bayes rule, and the given ones."""
+        yield Duals(*usable_duals(self._model, None, None), (self._least(np.zeros_like(self._tilt)),))
+        if self._tilt.any():
+            yield Duals(self._tilt, self._multiplier, (self._least(self._tilt),))
+
+    def _least(self, tilt: Array) -> float:
+        """At most Σ of the tilted losses under any causal rule. A product of n terms and a sum err by n + 1 roundings."""
+        model = self._model
+        costs = model.loss + tilt @ model.p_xz
+        size = model.loss + np.abs(tilt) @ model.p_xz
+        doubt = (model.n + 4) * UNIT * size * (1.0 + 2.0**-30) + (model.n + 1) * SMALLEST
+        return self._problem.tree.least_bound(costs, doubt)
+
+    def worst_entry(self, answer: CausalRule, tilt: Array) -> float:
+        """Unknown (inf): what a guess costs depends on those that follow."""
+        return math.inf

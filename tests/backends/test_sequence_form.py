@@ -1,0 +1,258 @@
+"""Guesses over time: the causal optimum, its certificate, and what is true of it whatever the model."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.problems.errors import FileError, InputError
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed: int, steps: int, budget: float = math.inf, n: int = 3, most: int = 3) -> ds.CausalProblem:
+    """A random model with up to `most` guesses and measurements at each step, some of whose entries are zero."""
+    rng = np.random.default_rng(seed)
+    guesses, measurements = rng.integers(2, most + 1, steps), rng.integers(2, most + 1, steps)
+    joint = rng.dirichlet(np.full(n * 2 * measurements.prod(), 10.0 ** rng.uniform(-1.0, -0.2)))
+    joint = joint.reshape(n, 2, *measurements)
+    losses = np.tensordot(rng.random((*guesses, 2)), joint.sum(axis=0), axes=1)
+    return ds.CausalProblem(joint.sum(axis=1), losses, budget)
+
+
+def certified(problem: ds.CausalProblem) -> ds.Solution:
+    """The solution, which is certified to a relative gap of 1e-9."""
+    found = ds.solve(problem)
+    assert found.status is ds.Status.CERTIFIED, found
+    assert found.certificate is not None
+    assert problem.budget == 0.0 or found.certificate.leakage_ceiling <= problem.budget
+    return found
+
+
+def by_cvxpy(problem: ds.CausalProblem) -> float:
+    """The optimum by exponential cones: one variable for each kernel product, causality as equations between them."""
+    cvxpy = pytest.importorskip("cvxpy")
+    tree, model = problem.tree, problem.noncausal
+    each = [cvxpy.Variable(tree.sizes(step), nonneg=True) for step in range(1, tree.steps + 1)]
+    kept = []
+    for step, weights in enumerate(each, 1):
+        shape = tree.kernel_shape(step)
+        for row in range(shape[0]):
+            total = sum(weights[row * shape[1] + guess, :] for guess in range(shape[1]))
+            for place in range(shape[2]):
+                kept.append(total[place] == (each[step - 2][row, place // tree.measurements[step - 1]] if step > 1 else 1.0))
+    law = cvxpy.Variable(problem.noncausal.output_law(problem.bayes_rule.dense()).deviation.shape)
+    kept.append(law == each[-1] @ model.p_xz.T)
+    expected = cvxpy.reshape(cvxpy.sum(law, axis=1), (problem.m, 1), order="C") @ model.p_x[None, :]
+    kept.append(cvxpy.sum(cvxpy.rel_entr(law, expected)) / problem.budget <= 1.0)
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(model.loss, each[-1]))), kept)
+    return float(program.solve(solver="CLARABEL"))
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(2, 0), (2, 1), (2, 2), (3, 3)])
+def test_the_optimum_is_that_of_a_general_solver_of_cones(steps: int, seed: int) -> None:
+    problem = drawn(seed, steps, most=2)
+    problem = problem.with_budget(0.3 * problem.bayes_leakage)
+    assert by_cvxpy(problem) == pytest.approx(certified(problem).error_probability, rel=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
+def test_one_step_is_an_ordinary_problem(seed: int, share: float) -> None:
+    problem = drawn(seed, 1)
+    problem = problem.with_budget(share * problem.bayes_leakage)
+    causal, ordinary = certified(problem).certificate, ds.solve(problem.noncausal).certificate
+    assert causal is not None
+    assert ordinary is not None
+    assert causal.lower <= ordinary.upper * (1.0 + 1e-15)
+    assert ordinary.lower <= causal.upper * (1.0 + 1e-15)
+
+
+@settings(max_examples=6, deadline=None)
+@given(SEEDS)
+def test_seeing_the_future_helps_and_the_error_is_convex_in_the_budget(seed: int) -> None:
+    problem = drawn(seed, 2)
+    assume(problem.bayes_leakage > 1e-6)
+    budgets = [share * problem.bayes_leakage for share in (0.0, 0.25, 0.5, 1.0)]
+    errors = [certified(problem.with_budget(budget)).error_probability for budget in budgets]
+    for budget, error in zip(budgets, errors, strict=True):
+        ahead = ds.solve(problem.noncausal.with_budget(budget)).certificate
+        assert ahead is not None
+        assert ahead.lower <= error
+    slopes = np.diff(errors) / np.diff(budgets)
+    assert (slopes <= 1e-9).all()
+    assert (np.diff(slopes) >= -1e-6 * np.abs(slopes[0])).all()
+
+
+@settings(max_examples=6, deadline=None)
+@given(SEEDS, st.floats(0.0, 1.2))
+def test_no_random_rule_errs_less_than_the_bound(seed: int, share: float) -> None:
+    problem = drawn(seed, 2)
+    found = certified(problem.with_budget(share * problem.bayes_leakage))
+    rng = np.random.default_rng(seed)
+    shapes = [problem.tree.kernel_shape(step) for step in (1, 2)]
+    for sharpness in (0.1, 1.0, 3.0):
+        rule = ds.CausalRule(problem.tree, [rng.random(shape) ** sharpness for shape in shapes])
+        own = problem.with_budget(problem.leakage(rule))
+        assert certified(own).certificate.lower <= problem.error_probability(rule)  # type: ignore[union-attr]
+        given_rule = ds.audit(found.problem, rule)
+        assert given_rule.certificate is not None
+        assert given_rule.certificate.lower <= found.error_probability
+        assert given_rule.certificate.upper >= found.certificate.lower  # type: ignore[union-attr]
+
+
+@settings(max_examples=8, deadline=None)
+@given(SEEDS)
+def test_names_of_values_guesses_and_measurements_do_not_matter(seed: int) -> None:
+    problem = drawn(seed, 2)
+    tree, rng = problem.tree, np.random.default_rng(seed)
+    joint = problem.noncausal.p_xz.reshape(-1, *tree.measurements)
+    loss = problem.noncausal.loss.reshape(*tree.guesses, *tree.measurements)
+    seen, made = (tuple(rng.permutation(size) for size in sizes) for sizes in (tree.measurements, tree.guesses))
+    other = ds.CausalProblem(joint[np.ix_(rng.permutation(len(joint)), *seen)], loss[np.ix_(*made, *seen)], math.inf)
+    budget = 0.4 * problem.bayes_leakage
+    first, second = (certified(each.with_budget(budget)).error_probability for each in (problem, other))
+    assert second == pytest.approx(first, rel=2e-9)
+
+
+def test_the_certificate_holds_for_the_exact_products_of_the_kernels() -> None:
+    """In fractions: the law of (X, Ŷ) of the stored kernels, its error, its leakage, and the bound of the stored duals."""
+    problem = ds.problems.person_at_home(2, fraction=0.4)
+    found = certified(problem)
+    rule, model, tree = found.rule, problem.noncausal, problem.tree
+    assert isinstance(rule, ds.CausalRule)
+    kernels = [[[[Fraction(value) for value in row] for row in node] for node in kernel.tolist()] for kernel in rule.kernels]
+    histories = list(product(range(2), repeat=2))
+    weights = {}
+    for (a, b), (u, v) in product(histories, repeat=2):
+        first, second = kernels[0][0], kernels[1][a]
+        column = 2 * u + v
+        one = first[a][u] / (first[0][u] + first[1][u])
+        weights[2 * a + b, column] = one * second[b][column] / (second[0][column] + second[1][column])
+    joint, loss = ([[Fraction(value) for value in row] for row in each.tolist()] for each in (model.p_xz, model.loss))
+    error = sum(loss[i][k] * weight for (i, k), weight in weights.items())
+    judged = found.certificate
+    assert judged is not None
+    assert judged.lower <= error <= Fraction(judged.upper)
+    law = np.array([[float(sum(joint[j][k] * weights[i, k] for k in range(4))) for j in range(model.n)] for i in range(4)])
+    expected = law.sum(axis=1)[:, None] * law.sum(axis=0)
+    assert float((law * np.log(law / expected)).sum()) <= judged.leakage_ceiling * (1.0 + 1e-12)
+    tilt = [[Fraction(value) for value in row] for row in found.tilt.tolist()]  # type: ignore[union-attr]
+    tilted = [[loss[i][k] + sum(tilt[i][j] * joint[j][k] for j in range(model.n)) for k in range(4)] for i in range(4)]
+    least = sum(min(sum(min(tilted[2 * a + b][2 * u + v] for b in (0, 1)) for v in (0, 1)) for a in (0, 1)) for u in (0, 1))
+    total = least - Fraction(float(np.asarray(found.multiplier))) * Fraction(problem.budget)
+    assert judged.lower <= total
+    assert tree.steps == 2
+
+
+@pytest.mark.parametrize("share", [1e-8, 1e-3, 0.1, 0.9])
+def test_four_steps_of_a_person_at_home_are_certified(share: float) -> None:
+    problem = ds.problems.person_at_home(4, fraction=share)
+    found = certified(problem)
+    assert found.relative_gap < 1e-9
+    assert problem.bayes_error <= found.error_probability <= problem.constant_error
+    assert found.backend == "auto"
+    assert str(found.claimed).startswith("sequence-form: optimal")
+
+
+def test_at_budget_zero_no_guess_moves_a_belief() -> None:
+    """X is one bit, and the measurements of both steps are its two shares and noise: a parity must not be shown."""
+    problem = drawn(5, 2, 0.0, n=2)
+    found = certified(problem)
+    assert found.rule is not None
+    assert found.certificate is not None
+    assert found.certificate.private_within < 1e-12
+    law = problem.noncausal.output_law(found.rule.dense())  # type: ignore[union-attr]
+    made = law.mass > 0.0
+    assert made.sum() > 1
+    assert np.abs(law.ratio_minus_one()[made]).max() < 1e-12
+    assert found.error_probability < problem.constant_error
+
+
+def test_two_measurements_that_say_nothing_each_may_say_everything_together() -> None:
+    """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: each guess alone leaks nothing, both leak log 2."""
+    joint = np.zeros((2, 2, 2))
+    for x, coin in product(range(2), repeat=2):
+        joint[x, coin, coin ^ x] = 0.25
+    wrong = np.zeros((2, 2, 2, 2))
+    for a, b, u, v in product(range(2), repeat=4):
+        wrong[a, b, u, v] = 0.25 * ((a != u) + (b != v))
+    loss = wrong * 0.5
+    problem = ds.CausalProblem(joint, loss, 0.0)
+    assert problem.bayes_leakage == pytest.approx(math.log(2.0))
+    second = ds.Problem(joint.sum(axis=1), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    assert ds.solve(second).error_probability == ds.solve(problem.alone(1, 0.0)).error_probability - 0.25 == 0.0
+    assert certified(problem).error_probability == pytest.approx(0.25)
+    half = certified(problem.with_budget(0.5 * math.log(2.0)))
+    assert 0.0 < half.error_probability < 0.25
+
+
+def test_a_rule_states_the_law_of_each_guess() -> None:
+    problem = ds.problems.person_at_home(3, fraction=0.5)
+    rule = certified(problem).rule
+    assert isinstance(rule, ds.CausalRule)
+    for guesses, measured in product(product(range(2), repeat=3), repeat=2):
+        chance = math.prod(rule.probabilities(guesses[:t], measured[: t + 1])[guesses[t]] for t in range(3))
+        place = np.ravel_multi_index(guesses, (2,) * 3), np.ravel_multi_index(measured, (2,) * 3)
+        assert rule.dense()[place] == pytest.approx(chance, rel=1e-14)
+    assert ds.audit(problem, rule).status is ds.Status.CERTIFIED
+
+
+def test_the_model_of_a_chain_is_the_sum_over_its_paths() -> None:
+    rng = np.random.default_rng(7)
+    first, move, seen = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3), rng.dirichlet(np.ones(2), 3)
+    hidden, public, table = [0, 1, 1], [0, 0, 1], rng.random((2, 3))
+    problem = ds.CausalProblem.from_chain(
+        first, move, seen, 0.1, steps=3, private=hidden, public=public, loss_matrix=table, name="chain"
+    )
+    joint, loss = np.zeros((2, 2, 2, 2, 2, 2)), np.zeros((3, 3, 3, 2, 2, 2))
+    for a, b, c in product(range(3), repeat=3):
+        for z in product(range(2), repeat=3):
+            chance = first[a] * move[a, b] * move[b, c] * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
+            joint[hidden[a], hidden[b], hidden[c], *z] += chance
+            for made in product(range(3), repeat=3):
+                loss[*made, *z] += chance * sum(table[public[s], i] for s, i in zip((a, b, c), made, strict=True)) / 3
+    assert problem.noncausal.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
+    assert problem.noncausal.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
+
+
+def test_other_requests_are_refused_in_one_sentence() -> None:
+    problem = ds.problems.person_at_home(2, budget=0.1)
+    rule = problem.bayes_rule
+    cases = [
+        (lambda: ds.CausalProblem(np.ones(3) / 3, np.ones((1, 1)), 0.1), "give an axis for X"),
+        (lambda: ds.CausalProblem(np.ones((2, 2)) / 4, np.ones((2, 3)), 0.1), "give a loss of shape"),
+        (lambda: ds.problems.person_at_home(2), "give one of budget"),
+        (lambda: ds.problems.person_at_home(2, budget=0.1, returning=0.0), "returning"),
+        (lambda: ds.problems.person_at_home(16, budget=0.1), "give fewer steps"),
+        (lambda: ds.CausalRule(problem.tree, rule.kernels[:1]), "give one for each step"),
+        (lambda: rule.probabilities((0,), (0,)), "one measurement more than guesses"),
+        (lambda: rule.probabilities((), (2,)), r"measured\[0\] is 2"),
+        (lambda: ds.certify(problem, np.eye(4)), "give a CausalRule"),
+        (lambda: ds.certify(ds.problems.person_at_home(3, budget=0.1), rule), "give a rule of the same sizes"),
+        (lambda: problem.with_budget(0.1, measure="chi-square"), "mutual information only"),
+        (
+            lambda: ds.CausalProblem.from_chain([1], [[1]], [[0.5, 0.4]], 0, steps=1, private=[0], public=[0]),
+            "row 0 of observation does not sum to 1",
+        ),
+        (
+            lambda: ds.CausalProblem.from_chain([1], [[1]], [[0.5, 0.5]], 0, steps=1, private=[1], public=[0]),
+            "give an index for each of 1 states",
+        ),
+    ]
+    for call, message in cases:
+        with pytest.raises(InputError, match=message):
+            call()
+    with pytest.raises(FileError, match="guesses over time"):
+        ds.solve(problem).save("never.npz")
+    large = ds.solve(ds.problems.person_at_home(7, budget=0.1), "sequence-form")
+    assert large.status is ds.Status.UNSUPPORTED
+    assert "give fewer steps" in large.message
+    assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
