@@ -18,13 +18,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
-from scipy.sparse.linalg import SuperLU, lsqr, splu
 
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
@@ -35,6 +32,10 @@ from discreet.problems.causal.tree import Tree
 from discreet.problems.errors import BackendError, Unsupported
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import SuperLU
 
 _LARGEST = 1 << 20
 """Entries of the blocks of a Newton system: some seconds a step."""
@@ -130,6 +131,9 @@ class _System:
     """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E states causality."""
 
     def __init__(self, layout: _Layout, blocks: Array) -> None:
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
+
         place = layout.last
         scale = np.ones(layout.size)
         scale[place] = 1.0 / np.sqrt(np.einsum("ikk->ik", blocks))
@@ -139,7 +143,7 @@ class _System:
         rows = np.concatenate([down, layout.rows, layout.columns])
         columns = np.concatenate([across, layout.columns, layout.rows])
         values *= scale[rows] * scale[columns]
-        self._matrix = sparse.csc_array((values, (rows, columns)), shape=(layout.size, layout.size))
+        self._matrix = csc_array((values, (rows, columns)), shape=(layout.size, layout.size))
         self._factors: SuperLU = splu(
             self._matrix, permc_spec="NATURAL", diag_pivot_thresh=0.01, options={"SymmetricMode": True}
         )
@@ -369,6 +373,8 @@ class _InteriorPoint:
 
 def _perfect(problem: CausalProblem) -> Raw[Answer]:
     """The linear program at budget 0: no sequence of guesses says anything about X."""
+    from scipy.optimize import linprog
+
     tree, private = problem.tree, _Private.of(problem)
     matrix, sums, place = _equations(_Layout.of(tree), tree, private.rows)
     cost = np.zeros(matrix.shape[1])
@@ -408,24 +414,28 @@ class _Private:
         return cls(right[:rank] * root_z, (tilts / values[:rank]).T)
 
 
-def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[sparse.csr_array, Array, NDArray[np.intp]]:
+def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[csr_array, Array, NDArray[np.intp]]:
     """Causality, and private·r_i = 0: the matrix, the right side, and the columns [M_T, K_T] of the last weights."""
+    from scipy.sparse import csr_array, vstack
+
     prices, rows = np.unique(layout.rows, return_inverse=True)
     unknowns, columns = np.unique(layout.columns, return_inverse=True)
-    causal = sparse.csr_array((layout.signs, (rows, columns)), shape=(prices.size, unknowns.size))
+    causal = csr_array((layout.signs, (rows, columns)), shape=(prices.size, unknowns.size))
     place = np.searchsorted(unknowns, layout.last)
     count, rank = len(place), len(private)
     across = np.broadcast_to(place[:, None, :], (count, rank, place.shape[1]))
     down = np.broadcast_to(np.arange(count * rank).reshape(count, rank, 1), across.shape)
     values = np.broadcast_to(private, across.shape)
-    secret = sparse.csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
+    secret = csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
     sums = np.zeros(prices.size + count * rank)
     sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0  # the first step starts from the weight one
-    return sparse.csr_array(sparse.vstack([causal, secret])), sums, place
+    return csr_array(vstack([causal, secret])), sums, place
 
 
-def _refined(matrix: sparse.csr_array, sums: Array, found: Array) -> Array:
+def _refined(matrix: csr_array, sums: Array, found: Array) -> Array:
     """A vertex that satisfies its equations to the last digits, by the least changes of what is positive."""
+    from scipy.sparse.linalg import lsqr
+
     used = found > 1e-9
     weights = np.where(used, found, 0.0)
     for _ in range(3):
