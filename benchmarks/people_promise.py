@@ -154,10 +154,10 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
     )
     for budget in BUDGETS:
 
-        def made(amount: float) -> Any:
-            return ds.design_rule(*seen["design"], amount, key=key)
+        def made(share: float, budget: float = budget) -> Any:
+            return ds.design_rule(*seen["design"], share * budget, key=key)
 
-        yield budget, "plain", Outcome.of(look(made(budget).rule, "others", others), False)
+        yield budget, "plain", Outcome.of(look(made(1.0).rule, "others", others), False)
         promise = promised(LeakageBudget(budget), made, lambda rule: look(rule, "apart", apart))
         rule = likeliest if promise.taken is None else promise.taken.design.rule
         yield budget, "promised", Outcome.of(look(rule, "others", others), promise.taken is None, promise.least)

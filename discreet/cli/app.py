@@ -18,10 +18,10 @@ import typer
 from typer.core import TyperGroup
 
 from discreet.cli.flags import with_options
+from discreet.cli.screen import INTERRUPTED
 from discreet.problems.errors import DiscreetError, shortened
 
 FAULT = 2
-INTERRUPTED = 130
 
 
 class _Commands(TyperGroup):

@@ -57,7 +57,7 @@ def fit(
     The sensitive columns are needed here and never to predict. The folder holds rule.json, model.onnx and a card;
     see discreet predict. One budget is about the sensitive columns together; --leakage COLUMN=NATS for each is about
     each. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
-    An interrupted run goes on with the classifiers that it has fitted, if the same command is given again.
+    An interrupted run goes on with the classifiers and designs that it has made, if the same command is given again.
 
     Examples:
 
@@ -97,7 +97,7 @@ def fit(
         asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
         unfinished = Unfinished(Path(out) / HALF, asked, force)
         if unfinished.begun:
-            screen.say(f"going on with the classifiers in {unfinished.path}, which an earlier run has fitted")
+            screen.say(f"going on with {unfinished.begun} in {unfinished.path}, which an earlier run has made")
         private = PrivateClassifier(
             budget=budget,
             fraction=share,
@@ -107,17 +107,19 @@ def fit(
             random_state=unfinished.random_state if seed is None else seed,
         )
         private.step = unfinished.step  # type: ignore[method-assign, assignment]
+        private.ask = unfinished.ask  # type: ignore[method-assign]
         private.watch = tell  # type: ignore[method-assign, assignment]
-        try:
-            private.fit(features, truth, sensitive_features=hidden)
-        except InputError:
-            raise
-        except ValueError as error:  # scikit-learn's
-            raise InputError(f"{people}: {error}") from None
-        tell(1, 1, "writing")
-        facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
-        card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
-        unfinished.done()
+        with screen.resumable(lambda: unfinished.how_to_go_on):
+            try:
+                private.fit(features, truth, sensitive_features=hidden)
+            except InputError:
+                raise
+            except ValueError as error:  # scikit-learn's
+                raise InputError(f"{people}: {error}") from None
+            tell(1, 1, "writing")
+            facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
+            card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
+            unfinished.done()
     screen.show(
         lambda: {"folder": out, **card}, lambda tables: [_table(tables, out, card), private.statement_], as_json=as_json
     )

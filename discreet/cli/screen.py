@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted."""
+
 _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
@@ -64,3 +67,13 @@ def waiting(what: str) -> Iterator[None]:
     with progress() as tell:
         tell(0, None, what)
         yield
+
+
+@contextlib.contextmanager
+def resumable(how: Callable[[], str]) -> Iterator[None]:
+    """An interruption ends the command with a sentence that says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"discreet: interrupted; {how()}")
+        raise SystemExit(INTERRUPTED) from None

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.backends.run import solve
 from discreet.people.deployed import Rule
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
 from discreet.people.evaluation import Evaluation, evaluate
@@ -35,7 +36,7 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import shares_of_bayes
+from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked
 
@@ -92,6 +93,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def step(name: str, rng: np.random.Generator, seen: Any, compute: Callable[[], Any]) -> Any:
         """Called to fit each of both classifiers; replace it to keep them, as `discreet.people.unfinished` does."""
         return compute()
+
+    @staticmethod
+    def ask(problem: Problem, gap: float) -> Any:
+        """Called to solve for each design budget; replace it to keep the answers, as `discreet.people.unfinished` does."""
+        return solve(problem, gap=gap)
 
     def __init__(
         self,
@@ -246,7 +252,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         amounts = [step * amount if amount else 0.0 for amount in asked]
         under, told = self.model_.with_budget(amounts if len(amounts) > 1 else amounts[0]), self._labels()
         given = (told.guesses, told.groups, None, told.losses)
-        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_))
+        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_), ask=self.ask)
 
     def _looking(self, table: Any, truth: Any, shown: Any) -> Callable[[Rule, float], Evaluation]:
         """What looks at a rule's guesses about people of these truths and groups (or columns), with a confidence."""

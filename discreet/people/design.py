@@ -17,7 +17,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,12 +161,14 @@ def designed(
     key: str | None,
     gap: float = 1e-9,
     secrets: tuple[Any, ...] = (),
+    ask: Callable[[Problem, float], Any] = lambda problem, gap: solve(problem, gap=gap),
 ) -> RuleDesign:
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
-    secrets: the names of its constraints, where each sensitive column has a budget.
+    secrets: the names of its constraints, where each sensitive column has a budget; ask: what solves it to a gap, with an
+    `estimator`, a `tilt` and a `multiplier`.
     """
-    found = solve(problem, gap=gap)
+    found = ask(problem, gap)
     if found.estimator is None or found.tilt is None:
         raise InputError(
             f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"

@@ -1,8 +1,9 @@
-"""What an interrupted fit has done so far: fitted classifiers as ONNX graphs, in a file of arrays. Nothing in it is code.
+"""What an interrupted fit has done so far: classifiers as ONNX graphs and solved designs, in a file of arrays without code.
 
-Fitting the two classifiers takes most of the time of a fit, and designing rules the rest. Each classifier is kept as soon as
-it is fitted, with its calibration, the cross-fitted probabilities and the state of the generator, so that the same command
-goes on from there. A graph says what the classifier says up to rounding.
+Fitting the classifiers takes most of the time of a fit, and solving for the design budgets the rest. Each classifier is kept
+as soon as it is fitted, with its calibration, the cross-fitted probabilities and the state of the generator; each answer as
+soon as it is found, with its duals. So the same command goes on from there, and ends with the same rule. A graph says what
+the classifier says up to rounding, an answer is kept to the last digit.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.run import solve
+from discreet.backends.solution import Solution
 from discreet.people.folder import Column, feeds
 from discreet.people.graph import classifier_graph
 from discreet.people.probabilities import Calibrated
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import replacing
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import one_hot
+from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 
 NAME = "unfinished.npz"
@@ -34,9 +39,10 @@ NAME = "unfinished.npz"
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """A classifier that is a graph, in the place of the one that was fitted."""
+    """A classifier that is a graph, perhaps in single precision, in the place of the one that was fitted."""
 
     graph: bytes
+    single: bool
     columns: tuple[Column, ...]
 
     def predict_proba(self, table: Any) -> Array:
@@ -47,8 +53,17 @@ class Restored:
         return np.asarray(session.run(["said"], feeds(table, self.columns))[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The answer to a design: estimator [m, N], tilt [m, n] and multiplier."""
+
+    estimator: Array
+    tilt: Array
+    multiplier: float | Array
+
+
 class Unfinished:
-    """The classifiers of one fit, kept in a file. `asked` says what was to be fitted, and to what."""
+    """What has been done of one fit, kept in a file. `asked` says what was to be fitted, and to what."""
 
     def __init__(self, path: Path, asked: dict[str, Any], overwrite: bool = False) -> None:
         """Reads the file, if it is there and of the same fit. Raises FileError for a file that was not made here."""
@@ -69,32 +84,61 @@ class Unfinished:
         self._held = held if same else self._held
 
     @property
+    def how_to_go_on(self) -> str:
+        """Words for whoever interrupts the fit."""
+        if not self.begun:
+            return "nothing was done yet that could be kept"
+        return f"the same command goes on with {self.begun}, kept in {self.path}"
+
+    @property
     def random_state(self) -> Any:
         """A generator of secret numbers, which an interrupted fit and the one that goes on have in common."""
         return np.random.RandomState(np.random.MT19937(int(str(self._held["entropy"]), 16)))
 
     @property
-    def begun(self) -> bool:
-        """Whether a classifier is kept."""
-        return len(self._held) > 2
+    def begun(self) -> str:
+        """What is kept, in words; empty if nothing is."""
+        counts = (
+            (sum(name.endswith(f".{last}") for name in self._held), what)
+            for last, what in ((_PARTS[0], "classifier"), (_ANSWER[0], "design"))
+        )
+        return " and ".join(f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count)
 
     def step(
         self, name: str, rng: np.random.Generator, examples: Any, compute: Callable[[], tuple[Calibrated, Array]]
     ) -> tuple[Calibrated, Array]:
         """A calibrated classifier and the cross-fitted probabilities: those that are kept, or new ones, which then are."""
         columns = Column.of(examples)
-        if f"{name}.p" in self._held:
-            kept, slope, offset, known, p, state = (self._held[f"{name}.{each}"] for each in _PARTS)
+        if all(f"{name}.{each}" in self._held for each in _PARTS):
+            kept, single, slope, offset, known, p, state = (self._held[f"{name}.{each}"] for each in _PARTS)
             rng.bit_generator.state = json.loads(str(state))
-            model = Restored(kept.tobytes(), columns) if kept.size else None
+            model = Restored(kept.tobytes(), bool(single), columns) if kept.size else None
             return Calibrated(model, known, float(slope), offset), p
         fitted, p = compute()
-        graph = b"" if fitted.model is None else classifier_graph(fitted, examples)
-        parts: tuple[Any, ...] = (np.frombuffer(graph, dtype=np.uint8), fitted.slope, fitted.offset, fitted.known, p)
+        graph, rough = (b"", False) if fitted.model is None else classifier_graph(fitted, examples)
+        calibration = (fitted.slope, fitted.offset, fitted.known)
+        parts: tuple[Any, ...] = (np.frombuffer(graph, dtype=np.uint8), rough, *calibration, p)
         parts = (*parts, json.dumps(rng.bit_generator.state))
         self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_PARTS, parts, strict=True)}
         self._write()
         return fitted, p
+
+    def ask(self, problem: Problem, gap: float) -> Kept | Solution:
+        """The answer for a design budget: the one that is kept, or a new one, which then is."""
+        name = " ".join(float(term.budget.amount).hex() for term in problem.terms)
+        if f"{name}.{_ANSWER[0]}" in self._held:
+            chosen, drawn, columns, tilt, multiplier = (self._held[f"{name}.{each}"] for each in _ANSWER)
+            estimator = one_hot(chosen, problem.m)
+            estimator[:, drawn] = columns
+            return Kept(estimator, tilt, multiplier if multiplier.ndim else float(multiplier))
+        found = solve(problem, gap=gap)
+        if found.estimator is not None and found.tilt is not None:
+            drawn = np.flatnonzero(found.estimator.max(axis=0) < 1.0)
+            chosen = found.estimator.argmax(axis=0).astype(np.min_scalar_type(problem.m))
+            parts = (chosen, drawn, found.estimator[:, drawn], found.tilt, found.multiplier)
+            self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_ANSWER, parts, strict=True)}
+            self._write()
+        return found
 
     def _write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,4 +153,5 @@ class Unfinished:
         self.path.unlink(missing_ok=True)
 
 
-_PARTS = ("graph", "slope", "offset", "known", "p", "rng")
+_PARTS = ("graph", "single", "slope", "offset", "known", "p", "rng")
+_ANSWER = ("chosen", "drawn", "columns", "tilt", "multiplier")

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,36 +241,50 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
     assert "leave it out with --ignore name" in said.stderr
 
 
-def test_an_interrupted_fit_goes_on_with_its_classifiers(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("at", "kept"), [(1, "nothing"), (2, "1 classifier"), (3, "2 classifiers"), (7, "2 classifiers and 4 designs")]
+)
+def test_an_interrupted_fit_goes_on_with_what_it_has_done(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, kept: str
 ) -> None:
-    """And comes to the rule that it would have come to; the file of what was done goes in the end."""
-    from discreet.people import classifier
+    """And comes to the very files that it would have come to; the file of what was done goes in the end."""
+    from discreet.people import classifier, unfinished
 
-    fitted: list[str] = []
-    honest, promised = classifier.calibrated, classifier.promised
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    done: list[str] = []
+    calibrated, solve = classifier.calibrated, unfinished.solve
 
-    def counted(*given: object, **more: object) -> object:
-        fitted.append("one")
-        return honest(*given, **more)  # type: ignore[arg-type]
+    def step(name: str, honest: Any) -> Any:
+        def called(*given: object, **more: object) -> object:
+            if len(done) + 1 == at:
+                raise KeyboardInterrupt
+            done.append(name)
+            return honest(*given, **more)
 
-    def interrupted(*_: object) -> object:
-        raise KeyboardInterrupt
+        return called
 
-    monkeypatch.setattr(classifier, "calibrated", counted)
-    monkeypatch.setattr(classifier, "promised", interrupted)
-    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path / "rule"))
-    assert run(*asked).exit_code == 130
-    assert [path.name for path in (tmp_path / "rule").iterdir()] == ["unfinished.npz"]
-    monkeypatch.setattr(classifier, "promised", promised)
-    said = run(*asked, "--json")
+    monkeypatch.setattr(classifier, "calibrated", step("classifier", calibrated))
+    monkeypatch.setattr(unfinished, "solve", step("design", solve))
+    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out")
+    stopped = run(*asked, str(tmp_path / "rule"))
+    assert stopped.exit_code == 130
+    assert stopped.stderr.startswith("discreet: interrupted; ")
+    assert kept in stopped.stderr
+    assert stopped.stderr.count("\n") == 1
+    before, at = len(done), 0
+    said = run(*asked, str(tmp_path / "rule"), "--json")
     assert said.exit_code == 0, said.stderr
-    assert "going on with the classifiers" in said.stderr
-    assert len(fitted) == 2
-    assert not (tmp_path / "rule" / "unfinished.npz").exists()
-    again, whole = json.loads(said.stdout), json.loads((place / "said.json").read_text())
-    assert again["statement"] == whole["statement"]
-    assert again["people"]["table"] == whole["people"]["table"]
+    assert (f"going on with {kept}" in said.stderr) == (before > 0)
+    whole = tmp_path / "whole"
+    monkeypatch.setattr(classifier, "calibrated", calibrated)
+    monkeypatch.setattr(unfinished, "solve", solve)
+    assert run(*asked, str(whole)).exit_code == 0
+    names = sorted(path.name for path in whole.iterdir())
+    assert sorted(path.name for path in (tmp_path / "rule").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "rule" / name).read_bytes() == (whole / name).read_bytes(), name
+    ladder = json.loads((whole / "card.json").read_text())["tried"]
+    assert sorted(done) == ["classifier"] * 2 + ["design"] * len(ladder)  # nothing was done twice
 
 
 def test_half_of_another_fit_is_not_gone_on_with_and_another_file_is_not_replaced(place: Path, tmp_path: Path) -> None:
