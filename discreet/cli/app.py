@@ -111,7 +111,7 @@ app = typer.Typer(
 )
 for name in (  # in the order of the help; each is a file beside this one, with a function of its name
     "solve", "compare", "advise", "bench", "report", "frontier",
-    "audit", "verify", "export", "fit", "predict", "evaluate", "reproduce", "problems", "crosscheck", "doctor",
+    "audit", "verify", "export", "submit", "fit", "predict", "evaluate", "reproduce", "problems", "crosscheck", "doctor",
 ):  # fmt: skip
     app.command()(with_options(getattr(import_module(f"discreet.cli.{name}"), name)))
 

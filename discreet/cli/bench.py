@@ -62,16 +62,17 @@ def bench(
 
       discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER BY ALL"
     """
-    place = _place(study, out)
+    place = place_of(study, out)
     if query is not None:
         _answer(place, query, as_json)
     elif reference is not None:
         _write_reference(place, reference, force, as_json)
     else:
-        _run(_study(study), place, tuple(only or ()), dry_run, force, as_json)
+        _run(study_of(study), place, tuple(only or ()), dry_run, force, as_json)
 
 
-def _place(study: str, out: str | None) -> Path:
+def place_of(study: str, out: str | None) -> Path:
+    """The folder of the results of a study, which may itself be named as the study."""
     from discreet.problems.errors import InputError
 
     if "\0" in study or (out is not None and "\0" in out):
@@ -83,7 +84,8 @@ def _place(study: str, out: str | None) -> Path:
     return Path(study)
 
 
-def _study(name: str) -> Study:
+def study_of(name: str) -> Study:
+    """The study of that name, file or folder."""
     from discreet.problems.errors import FileError
     from discreet.reports.study.plan import read_study
 

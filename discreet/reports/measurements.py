@@ -37,6 +37,10 @@ _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
 
 
+SUBMITTED = "†"
+"""The mark of programs whose times are as their authors state them."""
+
+
 def typed(name: str, values: Mapping[str, Any]) -> str:
     """name:key=value,key=value as on the command line; lists with commas."""
     words = [f"{key}={shown(value)}" for key, value in values.items()]
@@ -111,6 +115,8 @@ class Measurement:
     leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows older than it
     measure                  of leakage, as it is typed: mutual-information in rows older than it
     secrets                  how many constraints; of several the leakages are the largest multiples of a budget, which is 1
+    submitted                digest of the file in which another program left the answer: `backend` is its name then, and the
+                             times are as its author states them; empty for attempts that were run here
     """
 
     study: str
@@ -168,11 +174,13 @@ class Measurement:
     leakage_ceiling_nats: float = math.inf
     measure: str = MutualInformation.name
     secrets: int = 1
+    submitted: str = ""
 
     @cached_property
     def label(self) -> str:
-        """The solver configuration as typed on the command line: conic, or conic:solver=scs."""
-        return Configuration(self.backend, self.settings).label
+        """The solver configuration as typed on the command line: conic, or conic:solver=scs. A submitted one has a mark."""
+        found = Configuration(self.backend, self.settings).label
+        return f"{found} {SUBMITTED}" if self.submitted else found
 
     @property
     def instance(self) -> str:

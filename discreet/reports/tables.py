@@ -234,6 +234,18 @@ def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Listing:
     return listed(title, ("backend", *statuses), lines, right=statuses)
 
 
+def submission_table(program: str, rows: Iterable[Measurement]) -> Listing:
+    """What the judge says of every answer of a program, and the seconds that its author states."""
+    numbers = ("gap", "true leakage ÷ budget", "stated seconds")
+    heads = ("problem and budget", "status", *numbers)
+    return listed(f"Answers of {program}, judged", heads, map(_submission_line, rows), right=numbers)
+
+
+def _submission_line(row: Measurement) -> Sequence[Cell]:
+    gap, leaks = wording.scientific(row.relative_gap), wording.excess(row)
+    return row.instance, row.status.value, gap, leaks, wording.seconds(row.seconds)
+
+
 def _bracket_words(judged: Certificate) -> str:
     return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.reports.measurements import Measurement
 
 NOTHING = "–"
+SUBMITTED = "submitted as files; the answers are judged and verified here, the times are as their authors state them"
 _DIGITS = 12
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from command import COMMAND, run, solving_here
 from hypothesis import given, settings
@@ -36,8 +37,15 @@ LINES = {
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",
     "doctor": "doctor",
+    "submit": "submit small.toml answers --name MySolver --out study",
 }
 """A command line for each command; the files are those of `prints`."""
+STUDY = """
+name = "small"
+profiles.default.gap = 1e-9
+backends = [{ name = "tilt" }]
+instances = [{ problem = "paper-single:bins=64", budgets = ["fraction=0.5"] }]
+"""
 MORE = {
     "one problem": "problems paper-multi",
     "a rule": "evaluate rule people.csv",
@@ -55,6 +63,10 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     for model, names in ((problem, ("p.npz", "s.npz")), (secrets, ("secrets.npz", "both.npz"))):
         ds.save_problem(str(folder / names[0]), model)
         ds.solve(model, backend="tilt").save(str(folder / names[1]))
+    (folder / "answers").mkdir()
+    (folder / "small.toml").write_text(STUDY, encoding="utf-8")
+    answer = {"estimator": ds.problems.paper_single(bins=64, fraction=0.5).bayes_estimator, "seconds": 0.5}
+    np.savez(folder / "answers" / "paper-single_bins_64_fraction_0.5.npz", **answer)
     boosting = probabilities._boosting
     people = (f"{k % 40},{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}" for k in range(300))
     (folder / "people.csv").write_text("\n".join(["age,sex,income,guess", *people]) + "\n", encoding="utf-8")

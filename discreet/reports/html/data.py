@@ -18,7 +18,7 @@ from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.figure_svg import sample_svg, svg
 from discreet.reports.figures import LIGHT, Figure
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import SUBMITTED, Measurement
 from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
@@ -50,6 +50,7 @@ def page_data(
     others = {"weighed": weighed, "leaks": wording.excess, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
     data = {
         "source": source,
+        "submitted": f" {SUBMITTED}: {wording.SUBMITTED}." if any(row.submitted for row in rows) else "",
         "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
         "perfect": page.figure(pictures.perfect_figure(rows, counted=False)),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
@@ -99,7 +100,9 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _origin(rows: Sequence[Measurement]) -> dict[str, Any]:
+    others = sorted({row.label for row in rows if row.submitted})
     return {
+        **({"submitted": [f"{', '.join(others)}: {wording.SUBMITTED}"]} if others else {}),
         "machines": sorted({machine_words(row) for row in rows} - {""}),
         "versions": sorted({f"{name} {version}" for row in rows for name, version in row.versions.items()}),
         "days": sorted({row.started[:10] for row in rows} - {""}),

@@ -81,7 +81,7 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     """
     begun = time.perf_counter()
     started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    row = _row(study, cell, *_attempt(cell, repeat_seconds))
+    row = row_of(study, cell, *_attempt(cell, repeat_seconds))
     return replace(row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun)
 
 
@@ -114,7 +114,8 @@ def _leakages(judged: Certificate | None) -> dict[str, Any]:
     return {"own_leakage_nats": judged.own_leakage_ratio, "leakage_ceiling_nats": max(ceilings, default=0.0)}
 
 
-def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
+def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
+    """The row of an attempt and its verdict; what is certified is verified too."""
     problem, instance, judged, times = cell.instance.problem, cell.instance, solution.certificate, solution.timings
     certified, stakes = solution.status is Status.CERTIFIED, Stakes.of(problem)
     verified, faults = second_opinion(solution, cell.profile.gap) if certified else (None, [])

@@ -1,0 +1,5 @@
+"""draft"""
+
+
+def write(*a):
+    pass

@@ -1,0 +1,183 @@
+"""Answers of other programs to the problems of a study: read from files, judged, verified, and rows beside our own.
+
+An answer is a file in a folder, called like the exported instance that it answers (`Instance.slug`):
+
+    NAME.txt   the variables of the exported program, in its order, separated by white space; and lines of comment,
+               # seconds: 0.52   # claimed: optimal
+    NAME.npz   the same as members `variables`, `seconds` and `claimed`; or instead of variables an `estimator`, perhaps with
+               `tilt` and `multiplier`
+
+Nothing that a file says about its quality is used. The judge gets the duals of the file, if there are any, and those of our
+own answer, because any duals prove a bound: a row says what the answer is worth, not what its author could prove. Times
+cannot be checked; `Measurement.submitted` marks rows whose times are their author's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.backends import isolated
+from discreet.backends.attempts import Attempt
+from discreet.backends.contract import Answer, Options
+from discreet.backends.exchange.files import lift
+from discreet.backends.registry import backend_names
+from discreet.backends.run import conclude
+from discreet.backends.solution import Solution, Status, Timings
+from discreet.problems.checks import brief, nearest
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files.archive import DEFAULT_MAX_BYTES, read_archive
+from discreet.problems.files.texts import read_text
+from discreet.reports.measurements import Configuration, Measurement
+from discreet.reports.outputs import Watch
+from discreet.reports.study.cells import Cell, Instance, instances_of
+from discreet.reports.study.plan import Profile, Study
+from discreet.reports.study.runner import row_of
+
+_ENDINGS = (".txt", ".npz")
+_ARRAYS = ("variables", "estimator", "tilt", "multiplier", "seconds")
+_TEXTS = ("claimed", "metadata", "exact_columns")
+_SAID = re.compile(r"^#\s*(seconds|claimed)\s*:(.*)$", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """An answer to an instance: an estimator [m, N], duals if there are any, and what its author says of it."""
+
+    instance: Instance
+    path: Path
+    answer: Answer
+    seconds: float
+    claimed: str
+
+    @property
+    def digest(self) -> str:
+        """sha256: of the file."""
+        with self.path.open("rb") as stream:
+            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+
+
+def checked_program(name: str) -> str:
+    """The name of a program as a label; InputError for one that the notation of backends does not hold, or of a backend."""
+    if not (0 < len(name) <= 60 and name.isprintable() and name == name.strip()) or set(name) & set(",:=†|"):
+        raise InputError(f"{brief(name)} is no name of a program; give up to 60 characters without commas, colons, = and †")
+    if name in backend_names():
+        raise InputError(f"{name!r} is a backend of discreet; give the program another name, such as one with its version")
+    return name
+
+
+def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission], Sequence[str]]:
+    """The answers in a folder, in the order of the study; with sentences about problems of the study without an answer.
+
+    Raises FileError for a folder without answers, an answer to no problem of the study, two to one, or one of no use.
+    """
+    instances, sentences = instances_of(study)
+    known = {instance.slug: instance for instance in instances}
+    try:
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{str(folder)!r} is no folder of answers: {error}; give one") from None
+    if not paths:
+        raise FileError(f"{str(folder)!r} holds no answers; name them after the exported files, NAME.txt or NAME.npz")
+    found = dict[str, Path]()
+    for path in paths:
+        if path.stem not in known:
+            raise FileError(
+                f"{path} answers no problem of the study {study.name!r}{nearest(path.stem, known)}; name it after the "
+                "exported file"
+            )
+        if path.stem in found:
+            raise FileError(f"{found[path.stem]} and {path.name} answer the same problem; keep one of them")
+        found[path.stem] = path
+    missing = len(known) - len(found)
+    more = [f"{missing} of {len(known)} problems of the study have no answer"] if missing else []
+    return [_read(known[slug], found[slug]) for slug in known if slug in found], [*sentences, *more]
+
+
+def _read(instance: Instance, path: Path) -> Submission:
+    read = _read_numbers if path.suffix == ".npz" else _read_words
+    try:
+        answer, seconds, claimed = read(instance, path)
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(f"{path}: {error}") from None
+    if not 0.0 < seconds < math.inf:
+        raise FileError(f"{path} does not say how long it took; state seconds above 0, in a text as a line # seconds: 0.52")
+    return Submission(instance, path, answer, seconds, claimed)
+
+
+def _read_words(instance: Instance, path: Path) -> tuple[Answer, float, str]:
+    text = read_text(path, 1 << 28)
+    said = {name: value.strip() for name, value in _SAID.findall(text)}
+    numbers = " ".join(line.partition("#")[0] for line in text.splitlines()).split()
+    try:
+        variables, seconds = np.array(numbers, dtype=np.float64), float(said.get("seconds", math.nan))
+    except ValueError as error:
+        raise FileError(f"{path} holds something that is no number: {error}; give the variables alone") from None
+    return Answer(lift(instance.problem, variables)), seconds, said.get("claimed", "")
+
+
+def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
+    stored = read_archive(path, arrays=_ARRAYS, texts=_TEXTS, max_bytes=DEFAULT_MAX_BYTES)
+    arrays = stored.arrays
+    if ("variables" in arrays) == ("estimator" in arrays):
+        raise FileError(f"{path} needs one of variables and estimator; give the variables of the program or an estimator")
+    estimator = arrays["estimator"] if "estimator" in arrays else lift(instance.problem, np.ravel(arrays["variables"]))
+    duals: tuple[Any, Any] = (arrays.get("tilt"), arrays.get("multiplier"))
+    if duals[1] is not None:
+        duals = duals[0], (duals[1] if len(instance.problem.terms) > 1 else float(np.ravel(duals[1])[0]))
+    seconds = float(np.ravel(arrays["seconds"])[0]) if "seconds" in arrays else math.nan
+    return Answer(estimator, *duals), seconds, stored.texts.get("claimed", "")
+
+
+def judge_submissions(
+    study: Study,
+    program: str,
+    found: Sequence[Submission],
+    keep: Callable[[Measurement], None],
+    watch: Watch | None = None,
+) -> list[Measurement]:
+    """The rows of answers, one for each profile of the study; every row is passed to `keep` at once."""
+    rows = list[Measurement]()
+    for done, each in enumerate(found):
+        if watch is not None:
+            watch(done, len(found), each.instance.slug)
+        best = isolated.solve_isolated(each.instance.problem, time_limit=_limit(study))
+        for profile in study.profiles:
+            rows.append(_row(study, program, each, profile, best))
+            keep(rows[-1])
+    return rows
+
+
+def _limit(study: Study) -> float | None:
+    seconds = study.limits.time_seconds
+    return seconds if math.isfinite(seconds) else None
+
+
+def _row(study: Study, program: str, found: Submission, profile: Profile, best: Solution) -> Measurement:
+    cell = Cell(found.instance, Configuration(program), profile, 0, study.limits, "")
+    solutions = list(_judged(program, found, profile, best))
+    solution = min(solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap))
+    row = row_of(study.name, cell, _attempt(program, found, found.answer), solution)
+    key = hashlib.sha256("\n".join((found.instance.problem.digest, program, repr(profile.gap))).encode()).hexdigest()[:16]
+    return replace(row, cell=key, submitted=found.digest, machine={}, wall_seconds=0.0)
+
+
+def _judged(program: str, found: Submission, profile: Profile, best: Solution) -> Iterable[Solution]:
+    """The verdicts by the answer's own duals, or those derived from it, and by the duals of our answer."""
+    for tilt, multiplier in ((found.answer.tilt, found.answer.multiplier), (best.tilt, best.multiplier)):
+        answer = Answer(found.answer.estimator, tilt, multiplier)
+        yield conclude(found.instance.problem, _attempt(program, found, answer), Options(profile.gap))
+
+
+def _attempt(program: str, found: Submission, answer: Answer) -> Attempt:
+    timings = Timings(solve_seconds=found.seconds)
+    return Attempt(program, answer, None, claimed=found.claimed or None, timings=timings)

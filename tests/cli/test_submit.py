@@ -1,0 +1,168 @@
+"""`discreet submit`: answers of other programs are judged, kept beside our own and marked; others are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run, solving_here
+
+import discreet as ds
+from discreet.backends.exchange.files import lift
+from discreet.reports.html import write_report
+from discreet.reports.measurements import read_csv
+from discreet.reports.published import publish
+from discreet.reports.study import read_results
+
+pytest.importorskip("duckdb")
+clarabel = pytest.importorskip("clarabel")
+
+STUDY = """
+name = "small"
+[limits]
+time_seconds = 10
+[profiles.default]
+gap = 1e-6
+[[backends]]
+name = "tilt"
+[[instances]]
+problem = "paper-single"
+budgets = ["fraction=0.5", "perfect"]
+parameters = { bins = [8, 16] }
+"""
+HALF, PRIVATE, LARGER = (
+    "paper-single_bins_8_fraction_0.5",
+    "paper-single_bins_8_perfect",
+    "paper-single_bins_16_fraction_0.5",
+)
+
+
+def solved_by_clarabel(path: Path) -> list[float]:
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    return list(clarabel.load_from_file(str(path), settings).solve().x)
+
+
+def written(variables: list[float], seconds: str = "0.25") -> str:
+    return "\n".join([f"# seconds: {seconds}", "# claimed: Solved", *map(repr, variables)]) + "\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small.toml and the empty folder answers."""
+    solving_here(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(STUDY, encoding="utf-8")
+    (tmp_path / "answers").mkdir()
+    return tmp_path
+
+
+def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
+    assert run("export", "small.toml", "--study", "--out", "files").exit_code == 0
+    good = solved_by_clarabel(place / "files" / f"{HALF}.json")
+    (place / "answers" / f"{HALF}.txt").write_text(written(good), encoding="ascii")
+    wrong = np.ones(2 * 16)  # a coin: keeps the budget, and is far from the best
+    np.savez(place / "answers" / f"{LARGER}.npz", variables=wrong, seconds=0.5)
+    problem = ds.problems.paper_single(bins=8, budget=0.0)
+    np.savez(place / "answers" / f"{PRIVATE}.npz", estimator=problem.bayes_estimator, seconds=0.125)
+    said = run("submit", "small.toml", "answers", "--name", "Peer 1.2", "--out", "study", "--json")
+    assert said.exit_code == 0, said.stderr
+    assert "1 of 4 problems of the study have no answer" in said.stderr
+    answers = {f"{each['problem']} {each['budget_word']}": each for each in json.loads(said.stdout)["answers"]}
+    assert {name: each["status"] for name, each in answers.items()} == {
+        "paper-single:bins=8 fraction=0.5": "certified",
+        "paper-single:bins=8 perfect": "violated-privacy",
+        "paper-single:bins=16 fraction=0.5": "inaccurate",
+    }
+    assert [each["stated_seconds"] for each in answers.values()] == [0.25, 0.125, 0.5]
+    assert run("bench", "study", "--only", "bins=8").exit_code == 0
+    rows = read_results([place / "study"])
+    assert {(row.label, row.status.value) for row in rows if row.certified} == {
+        ("tilt", "certified"),
+        ("Peer 1.2 †", "certified"),
+    }
+    submitted = [row for row in rows if row.submitted]
+    assert {row.backend for row in submitted} == {"Peer 1.2"}
+    assert all(
+        row.submitted.startswith("sha256:") and not row.machine and row.contradictions in (0, None) for row in submitted
+    )
+    page = write_report(rows, place / "page.html").read_text(encoding="utf-8")
+    assert "Peer 1.2 †" in page
+    assert "the times are as their authors state them" in page
+    publish(rows, place / "snapshot")
+    assert "the times are as their authors state them" in (place / "snapshot" / "README.md").read_text(encoding="utf-8")
+    assert run("bench", "study", "--reference", "rows.csv.gz").exit_code == 0
+    assert {row.label for row in read_csv(place / "rows.csv.gz")} == {"tilt", "Peer 1.2 †"}
+
+
+def test_an_answer_given_again_takes_the_place_of_the_first(place: Path) -> None:
+    path = place / "answers" / f"{HALF}.txt"
+    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    for seconds in ("0.5", "0.25"):
+        path.write_text(written(ds.solve(problem).estimator.ravel().tolist(), seconds), encoding="ascii")
+        assert run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code == 0
+    (row,) = read_results([place / "study"])
+    assert row.seconds == 0.25
+    assert row.certified
+
+
+def test_the_status_does_not_depend_on_the_duals_of_the_author(place: Path) -> None:
+    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    members = {"estimator": ds.solve(problem).estimator, "tilt": np.ones((2, 2)), "multiplier": 1.0, "seconds": 1.0}
+    np.savez(place / "answers" / f"{HALF}.npz", **members)
+    assert run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code == 0
+
+
+def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
+    (place / "answers" / f"{HALF}.txt").write_text(written([1.0] * 16), encoding="ascii")
+    said = run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
+    assert said.exit_code == 1
+    assert "inaccurate" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("other.txt", written([1.0]), "other.txt answers no problem of the study 'small'"),
+        (f"{HALF}.txt", written([1.0, 2.0]), "there are 2 variables and the estimator of this problem has 16"),
+        (f"{HALF}.txt", written([1.0] * 16).replace("# seconds", "# hours"), "does not say how long it took"),
+        (f"{HALF}.txt", written([1.0] * 16, "-1"), "does not say how long it took"),
+        (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is no number"),
+        (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
+    ],
+)
+def test_an_answer_of_no_use_is_refused_before_anything_is_kept(name: str, content: str, said: str, place: Path) -> None:
+    (place / "answers" / name).write_text(content, encoding="ascii")
+    assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
+    assert not (place / "study").exists()
+
+
+def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
+    for ending in ("txt", "npz"):
+        (place / "answers" / f"{HALF}.{ending}").write_text("", encoding="ascii")
+    assert "answer the same problem; keep one of them" in refused("submit", "small.toml", "answers", "--name", "Peer")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["small.toml", "answers", "--name", "Peer"], "'answers' holds no answers"),
+        (["small.toml", "nowhere", "--name", "Peer"], "'nowhere' is no folder of answers"),
+        (["small.toml", "answers", "--name", "tilt"], "'tilt' is a backend of discreet"),
+        (["small.toml", "answers", "--name", "a:b"], "'a:b' is no name of a program"),
+        (["small.toml", "answers", "--name", " "], "' ' is no name of a program"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(words: list[str], said: str, place: Path) -> None:
+    assert said in refused("submit", *words)
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_lifting_undoes_the_scale_of_columns(scale: float) -> None:
+    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    scaled: Callable[[], np.ndarray] = lambda: problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))  # noqa: E731
+    np.testing.assert_allclose(lift(problem, scaled().ravel()), problem.bayes_estimator)
