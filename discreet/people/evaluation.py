@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.people.extremes import MOST_GROUPS, highest_of, leakage_of, limits_of
+from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.labels import Codes, coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
 from discreet.problems import showing
@@ -145,8 +145,6 @@ class Evaluation:
     def leakages(self) -> Mapping[str, Limits]:
         """By every measure that needs no parameter, and Sibson's of order 2; conditional on the truth if there are two."""
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
-        if len(self.groups) > MOST_GROUPS:
-            names = ["mutual-information", "chi-square"]
         given = CONDITIONAL if len(self.truths) > 1 else ()
         return {name: self.leakage_by(name) for name in (*names, "sibson:alpha=2.0", *given)}
 

@@ -9,6 +9,10 @@ bounds are taken, each valid for every π of the region:
   the region, and the sum over guesses, which is convex, is largest at a corner of one of them.
 - cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ. With θ ≥ 0 for the ball,
   Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
+- rates: what a guess adds to one of the other measures is the largest of functions that grow or fall with each rate. Such a
+  function is largest where each rate is at one end of its interval, so n corners do in the place of 2ⁿ. Total variation is
+  also at most √(I/2) (Pinsker). KL(posterior ‖ π) is at most the log of the lift, and whatever the number c, with s = π·W_i,
+  s KL(posterior ‖ π) ≤ Σ_j π_j (W_ij log(W_ij/c) − W_ij + c), as the two differ by s log(s/c) − s + c ≥ 0.
 - what no law exceeds.
 
 Downward g lies above its tangents, whose least value over box and simplex is found by filling up the cheapest rates. Where
@@ -53,10 +57,11 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
 MOST_GROUPS = 14
-"""So many groups have 2^14 corners; with more only measures that are bounded cell by cell have limits."""
+"""So many groups have 2^14 corners; with more the bound by corners is left out."""
 
 _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
 _PIECES = 256  # of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
+_CENTRES = 33  # numbers c that are tried
 _OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
 
 
@@ -98,11 +103,6 @@ def highest_of(measure: Measure, region: Region) -> float:
         measure = MUTUAL_INFORMATION
     elif region.given > 1:
         raise InputError(f"{measure} is not about a given variable; ask for conditional-mutual-information")
-    if n > MOST_GROUPS and not isinstance(measure, _BY_CELLS):
-        raise InputError(
-            f"there are {n} groups, and limits of {measure} are known for up to {MOST_GROUPS}; merge groups, "
-            "or use mutual-information"
-        )
     level = sum(_highest(measure, part, _Shares.of(part)) for part in _parts(region))
     if isinstance(measure, _BY_CELLS):
         level = min(level, _highest_by_cells(measure, region))
@@ -145,8 +145,8 @@ class _Shares:
 def _highest(measure: Measure, region: Region, shares: _Shares) -> float:
     """An upper bound of what the measure compares with its level."""
     m, n = region.rates.shape
-    level = _most(measure, m, n, shares)
-    if n <= MOST_GROUPS:
+    level = min(_most(measure, m, n, shares), _highest_by_rates(measure, region, shares))
+    if n <= MOST_GROUPS and not isinstance(measure, _BY_RATES):
         level = min(level, _highest_by_corners(measure, region, shares))
     return level if region.odds is None else min(level, _highest_by_odds(measure, region, shares))
 
@@ -239,13 +239,7 @@ def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> A
         ratio[likeliest] = 1.0
         return np.asarray((rates * ratio).max(axis=1) - rates[:, likeliest])
     if isinstance(measure, GLeakage):
-        gain = np.array(measure.gain)
-        best = int((gain @ region.shares).argmax())
-        more = gain - gain[best]
-        return np.asarray(
-            np.maximum(rates @ np.maximum(more * shares.low, more * shares.high).T, 0.0).max(axis=1)
-            / (gain[best] @ shares.low)
-        )
+        return np.asarray(np.maximum(rates @ _worth(measure, region, shares).T, 0.0).max(axis=1))
     mass = (rates @ shares.top)[:, None]
     apart = np.abs(rates - mass)
     if isinstance(measure, TotalVariation):
@@ -262,6 +256,66 @@ def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> A
     return np.where(mass[:, 0] == 0.0, 0.0, np.where(least > 0.0, value, np.inf))
 
 
+def _highest_by_rates(measure: Measure, region: Region, shares: _Shares) -> float:
+    """The bound by rates: what the measure is compared with its level at the ends of each rate's interval."""
+    low, high = region.low, region.high
+    if isinstance(measure, _BY_CELLS):
+        return math.inf
+    if isinstance(measure, MaximalLeakage):  # Σ_i max_j W_ij − 1
+        return float(high.max(axis=1).sum()) - 1.0
+    if isinstance(measure, MinEntropyLeakage):  # the same of W_ij π_j/max π
+        likeliest = int(region.shares.argmax())
+        with np.errstate(divide="ignore"):
+            ratio = np.minimum(shares.high / shares.low[likeliest], 1.0)
+        return float((ratio * high).max(axis=1).sum()) - 1.0
+    if isinstance(measure, GLeakage):
+        worth = _worth(measure, region, shares)[:, None, :]
+        return float(np.maximum(np.maximum(worth * low, worth * high).sum(axis=2).max(axis=0), 0.0).sum())
+    if isinstance(measure, TotalVariation):  # of each guess what is above its mass, as much as is below
+        least, most = _least_means(low, shares)[:, None], -_least_means(-high, shares)[:, None]
+        above, below = (-_least_means(-np.maximum(each, 0.0), shares) for each in (high - least, most - low))
+        return min(float(np.minimum(above, below).sum()), math.sqrt(0.5 * highest_of(MUTUAL_INFORMATION, region)))
+    if not isinstance(measure, (*_BY_RATES, PointwiseInformation)):
+        return math.inf
+    return max(_of_guess(measure, *rates, shares, region) for rates in zip(low, high, strict=True))
+
+
+def _of_guess(measure: Measure, low: Array, high: Array, shares: _Shares, region: Region) -> float:
+    """The same for one guess [n] and a measure of single guesses; corners have one rate at its largest, the others not."""
+    from scipy.special import kl_div
+
+    corners = low + np.diag(high - low)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if isinstance(measure, ParityDifference | LocalDifferentialPrivacy):
+            return float(_bound(measure, corners, shares, region).max())
+        lift = float(np.nan_to_num(high / _least_means(corners, shares), nan=1.0, posinf=math.inf).max())
+        if isinstance(measure, MaxLift):
+            return lift - 1.0
+        least, most = float(_least_means(low, shares)), -float(_least_means(-high, shares))
+        if least == 0.0:
+            return math.log(lift)
+        c = np.linspace(least, most, _CENTRES)[:, None]
+        about = -_least_means(-np.maximum(kl_div(low, c), kl_div(high, c)), shares)
+    return min(math.log(lift), float(about.min()) / least)
+
+
+def _least_means(values: Array, shares: _Shares) -> Array:
+    """The least Σ_j π_j v_j [...] of values [..., n] for what the shares may be: the smallest are weighed most."""
+    order = np.argsort(values, axis=-1, kind="stable")
+    least, room = shares.low[order], (shares.high - shares.low)[order]
+    left = 1.0 - shares.low.sum() - (np.cumsum(room, axis=-1) - room)
+    return np.asarray((np.take_along_axis(values, order, axis=-1) * (least + np.clip(left, 0.0, room))).sum(axis=-1))
+
+
+def _worth(measure: GLeakage, region: Region, shares: _Shares) -> Array:
+    """What each action gains by a rate beyond the best action without a guess, relative to that, at most [actions, n]."""
+    gain = np.array(measure.gain)
+    best = int((gain @ region.shares).argmax())
+    more = gain - gain[best]
+    return np.asarray(np.maximum(more * shares.low, more * shares.high) / (gain[best] @ shares.low))
+
+
+_BY_RATES = (ParityDifference, LocalDifferentialPrivacy, MaxLift)  # for which nothing is lost
 _BY_CELLS = (MutualInformation, Sibson, ChiSquare)
 
 

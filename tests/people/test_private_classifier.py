@@ -79,6 +79,10 @@ def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could() ->
     assert "it is always the same" in private.statement_
     assert "100 calibration people, who can promise about 0.035 at the least" in private.statement_
     assert private.promise_.least == pytest.approx(0.035, rel=0.02)
+    nothing = classifier(budget=0.0).fit(table, truth, sensitive_features=group)
+    assert nothing.statement_.endswith(
+        "the budget of 0 nats with 100 calibration people, who can promise about 0.035 at the least"
+    )
 
 
 def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> None:
@@ -219,7 +223,9 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() ->
     assert constant.taken is None
     assert "who can promise about 0.054" in constant.statement
     large = promised(LeakageBudget(0.19, measure_of("chi-square")), (failed := Ladder(0.2)).design, failed.look)
-    assert "for whom the most private one leaked 0 and perhaps 0.2" in large.statement
+    assert "who can promise about 0.054 at the least, and for whom the most private one leaked 0 and perhaps 0.2" in (
+        large.statement
+    )
     assert LADDER[-1] == 1.0
     assert list(LADDER) == sorted(LADDER)
 

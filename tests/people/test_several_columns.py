@@ -119,6 +119,18 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each() -> No
     assert by_place.design_.solution.error_probability <= each.design_.solution.error_probability
 
 
+@pytest.mark.parametrize("measure", ["mutual-information", "local-differential-privacy"])
+def test_any_number_of_groups_can_be_protected_together(measure: str) -> None:
+    """Twenty combinations: limits of every measure, in the file of the rule too."""
+    table, truth, hidden = population(1200)
+    ages = np.random.default_rng(0).integers(0, 10, len(hidden))
+    private = classifier(budget=1.5, measure=measure).fit(table, truth, sensitive_features=hidden[["sex"]].assign(age=ages))
+    assert len(private.groups_) == 20
+    told = private.rule_.document["about"]["people"]["leakages"]
+    assert {"total-variation", "maximal-leakage", "max-lift", "parity-difference"} <= set(told)
+    assert all(told[name]["high"] is not None for name in ("mutual-information", "total-variation", "maximal-leakage"))
+
+
 def test_too_few_people_are_told_what_they_could_promise_about_each_column() -> None:
     table, truth, hidden = population(400)
     private = classifier(budget={"sex": 1e-4, "region": 1e-4}).fit(table, truth, sensitive_features=hidden)
