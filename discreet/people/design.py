@@ -23,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.run import certify, solve
+from discreet.backends.attempts import matrix
+from discreet.backends.contract import Answer, Options
+from discreet.backends.run import attempt, certify, conclude, solve
 from discreet.backends.solution import Solution, Status, number
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
-from discreet.people.ties import ROUNDING, SecondTilt, points_of, with_ties
+from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
 from discreet.problems.checks import check_columns, loss_table, mass_array, positive
 from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.errors import InputError
@@ -161,25 +163,14 @@ def designed(
     key: str | None,
     gap: float = 1e-9,
     secrets: tuple[Any, ...] = (),
-    ask: Callable[[Problem, float], Any] = lambda problem, gap: solve(problem, gap=gap),
+    ask: Callable[[Problem, float], Any] | None = None,
 ) -> RuleDesign:
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
     secrets: the names of its constraints, where each sensitive column has a budget; ask: what solves it to a gap, with an
     `estimator`, a `tilt` and a `multiplier`.
     """
-    found = ask(problem, gap)
-    if found.estimator is None or found.tilt is None:
-        raise InputError(
-            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
-        )
-    tied = with_ties(problem, found.estimator, found.tilt)
-    judged = certify(problem, tied.rule, found.tilt, found.multiplier, gap=gap)
-    if judged.status is Status.VIOLATED_PRIVACY and tied.second is not None:
-        tied = with_ties(problem, found.estimator, found.tilt, second=False)
-        judged = certify(problem, tied.rule, found.tilt, found.multiplier, gap=gap)
-    if judged.status is Status.VIOLATED_PRIVACY:  # ties left out, or a rounding: the repair is a rule too
-        judged = certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)
+    tied, judged = _solved(problem, gap) if ask is None else _of_solution(problem, ask(problem, gap), gap)
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
     losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
@@ -192,6 +183,47 @@ def designed(
         second = None
     made = people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second)
     return RuleDesign(made, judged, secrets)
+
+
+def _solved(problem: Problem, gap: float) -> tuple[Tied, Solution]:
+    """The rule of least error, and the judge's word on it. An answer of `tilt` is judged once, as the rule it makes."""
+    options = Options(gap)
+    first = attempt(problem, "tilt", options)
+    made = None if first.answer is None else _deployable(problem, first.answer, gap)
+    if made is not None and (
+        made[1].status is Status.CERTIFIED or conclude(problem, first, options).status is Status.CERTIFIED
+    ):
+        return made
+    return _of_solution(problem, solve(problem, gap=gap), gap)
+
+
+def _of_solution(problem: Problem, found: Any, gap: float) -> tuple[Tied, Solution]:
+    """The same of what has an estimator, a tilt and a multiplier."""
+    made = (
+        None if found.estimator is None else _deployable(problem, Answer(found.estimator, found.tilt, found.multiplier), gap)
+    )
+    if made is None:
+        raise InputError(
+            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
+        )
+    return made
+
+
+def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Solution] | None:
+    """An answer as a rule for people, judged as such; where it leaks too much, the repair that errs least."""
+    repaired: list[tuple[Tied, Solution]] = []
+    if answer.tilt is None:
+        return None
+    for second in (True, False):
+        tied = with_ties(problem, matrix(problem, answer.estimator), answer.tilt, second=second)
+        judged = certify(problem, tied.rule, answer.tilt, answer.multiplier, gap=gap)
+        if judged.status is not Status.VIOLATED_PRIVACY:
+            return tied, judged
+        # ties left out, or a rounding: the repair is a rule too
+        repaired.append((tied, certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)))
+        if tied.second is None:
+            break
+    return min(repaired, key=lambda each: each[1].error_probability)
 
 
 @dataclass(frozen=True)

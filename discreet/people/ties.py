@@ -232,6 +232,8 @@ def _farthest(seen: Array, mass: Array, start: Array, away: Array) -> tuple[Arra
     drawn = np.flatnonzero(np.abs(scores) <= edge)
     treated = np.asarray(scores < 0.0, dtype=np.float64)
     kinds = np.unique(np.round(seen[:, drawn] / mass[drawn], 9), axis=1, return_inverse=True)[1].reshape(-1)
+    if kinds.max(initial=-1) >= 2 * len(seen):  # a part of them has no price here either
+        return None
     alike = np.equal.outer(kinds, np.arange(kinds.max(initial=-1) + 1)).astype(np.float64)
     treated[drawn] = ((mass[drawn] * shares[groups[drawn]]) @ alike / (mass[drawn] @ alike))[kinds]
     matrix = np.column_stack([seen[:, drawn] @ alike, -away])
