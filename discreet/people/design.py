@@ -323,7 +323,7 @@ def people_problem(
         if len(by_group) != people:
             raise InputError(f"p_y has {people} people and {what} {len(by_group)}; give a row for each person in both")
         private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen))
-    loss = (by_truth @ loss_table(loss_matrix, by_truth.shape[1]) * weight[:, None]).T
+    loss = loss_table(loss_matrix, by_truth.shape[1]).T @ by_truth.T * weight
     if not isinstance(p_x, Mapping):
         return Problem(private[0].p_xz, loss, np.inf, measure=private[0].measure)
     return Problem(loss=loss, constraints=private)
@@ -332,9 +332,9 @@ def people_problem(
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
     """Probabilities that add up to one for each person; InputError for anything else."""
     array = mass_array(values, what, shape.count(",") + 1, shape)
-    rows = array.reshape(len(array), -1)
-    check_columns(rows.T, f"{what}, transposed")
-    return np.asarray((rows / rows.sum(axis=1, keepdims=True)).reshape(array.shape))
+    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)  # sums over few labels take several times as long
+    check_columns(columns, f"{what}, transposed")
+    return np.moveaxis((columns / columns.sum(axis=0)).reshape(*array.shape[1:], len(array)), -1, 0)
 
 
 def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:

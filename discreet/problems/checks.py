@@ -61,6 +61,8 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
     if np.isfinite(array).all() and (signed or array.min(initial=0.0) >= 0.0):
         return
     rule = "finite" if signed else "finite and ≥ 0"
+    if array.size and not signed and array.min() >= 0.0 and array.max() < np.inf:  # the usual case, in two passes
+        return
     for bad, word in ((~np.isfinite(array), "not finite"), ((array < 0.0) & (not signed), "negative")):
         if bad.any():
             index = [int(k) for k in np.argwhere(bad)[0]]

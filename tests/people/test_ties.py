@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.people import ties
+from discreet.people import design, ties
 from discreet.people.design import designed
 from discreet.people.ties import NEAR
 
@@ -108,3 +108,33 @@ def test_small_programs_find_the_second_tilt_of_the_program_of_all(
     assert seen @ treated == pytest.approx(start + reach * away, abs=1e-13)
     assert drawn.size <= rows * alike
     assert max(sizes) <= 6000 // (10 if rows == 2 else 1)
+
+
+def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+    certify = design.certify
+    monkeypatch.setattr(
+        design, "certify", lambda *given, **options: (judged.append(given[1]), certify(*given, **options))[1]
+    )
+    monkeypatch.setattr(design, "solve", lambda *given, **options: pytest.fail("the loop is asked too"))
+    made = designed(equalized(aware(1500, 2)), None, None, None, None, key="0" * 32)
+    assert made.solution.status is ds.Status.CERTIFIED
+    assert len(judged) == 1
+
+
+def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second tilt that leaks a little too much is repaired at next to no cost; some of many ties listed are not."""
+    problem = equalized(aware(1500, 2), 1e-3)
+    best = ds.solve(problem)
+    with_ties = design.with_ties
+
+    def leaky(problem: ds.Problem, estimator: np.ndarray, tilt: np.ndarray, *, second: bool = True) -> ties.Tied:
+        made = with_ties(problem, estimator, tilt, second=second)
+        rule = made.rule
+        columns = rule.columns + 1e-5 * (np.eye(2)[:, :1] - rule.columns) * (np.arange(rule.ties.size) % 2)
+        return ties.Tied(ds.OutcomeRule(rule.tilt, rule.ties, columns), made.listed, made.second)
+
+    monkeypatch.setattr(design, "with_ties", leaky)
+    made = designed(problem, None, None, None, None, key="0" * 32)
+    assert made.solution.leakage <= 1e-3
+    assert made.solution.error_probability == pytest.approx(best.error_probability, rel=1e-3)
