@@ -123,16 +123,16 @@ def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second tilt that leaks a little too much is repaired at next to no cost; some of many ties listed are not."""
+    """A second tilt that leaks a little too much is repaired at next to no cost; a list of some of many ties is not."""
     problem = equalized(aware(1500, 2), 1e-3)
     best = ds.solve(problem)
     with_ties = design.with_ties
 
     def leaky(problem: ds.Problem, estimator: np.ndarray, tilt: np.ndarray, *, second: bool = True) -> ties.Tied:
         made = with_ties(problem, estimator, tilt, second=second)
-        rule = made.rule
-        columns = rule.columns + 1e-5 * (np.eye(2)[:, :1] - rule.columns) * (np.arange(rule.ties.size) % 2)
-        return ties.Tied(ds.OutcomeRule(rule.tilt, rule.ties, columns), made.listed, made.second)
+        known = np.eye(2)[:, problem.loss[:, made.rule.ties].argmin(axis=0)]
+        columns = made.rule.columns + (1e-5 if second else 1.0) * (known - made.rule.columns)
+        return ties.Tied(ds.OutcomeRule(tilt, made.rule.ties, columns), made.listed, made.second)
 
     monkeypatch.setattr(design, "with_ties", leaky)
     made = designed(problem, None, None, None, None, key="0" * 32)
