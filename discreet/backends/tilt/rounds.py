@@ -41,7 +41,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point, none_for
-from discreet.backends.tilt.sifting import is_linear
+from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.problems.blocks import BlockProblem, Blocks, stored
 from discreet.problems.constraint import LeakageBudget, Term, is_plain
 from discreet.problems.measures.duals import feasible_for
@@ -145,12 +145,21 @@ def saving_passes(blocks: Blocks) -> int:
     return min(2000, blocks.N // 10_000) * (1 if stored(blocks) else 4)
 
 
-def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
-    """The interior point with its crossover; the Bayes rule must not keep the budget."""
+def solve_whole(
+    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Array | None = None
+) -> tuple[Point, Ending]:
+    """The optimum of the small problem: by sifting if it is linear, else by the interior point with its crossover.
+
+    near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
+    """
     merges = is_plain(problem.terms) and (problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION)
     coarse, place = problem, np.arange(problem.n)
     if is_plain(problem.terms):
         coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
+    if is_linear(coarse):
+        start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
+        if (vertex := sifted(coarse, start, precision, gap=gap, far=True)) is not None:
+            return Point(vertex.columns, vertex.tilt[:, place], vertex.multiplier), Ending("optimal", 0, gap)
     point, ending = solve_interior(
         model_of(coarse, precision),
         gap=gap,
@@ -279,7 +288,7 @@ class _Rounds:
             small = None if self._limits.late else self._representative(proof.scan, farthest)
             if small is None:
                 break
-            point, ending = solve_whole(small, self._precision, self._precision.drawn, self._limits)
+            point, ending = solve_whole(small, self._precision, self._precision.drawn, self._limits, proof.scan.tilt)
             self._iterations += ending.iterations
             tilt, multiplier = self._feasible(point.tilt, point.multiplier)
             moved = _distance(tilt, proof.scan.tilt)
@@ -359,7 +368,7 @@ class _Rounds:
     def _crossed(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration."""
         small = self._small(proof)
-        if is_linear(small) or not (np.max(proof.multiplier) > 0.0 and small.p_x.all()):  # sifting needs a near tilt
+        if not small.p_x.all() or not (is_linear(small) or np.max(proof.multiplier) > 0.0):
             return None
         vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=self._precision.bracket)
         return None if vertex is None else self._found(small, proof, vertex)

@@ -1,12 +1,16 @@
 """The vertex of a problem whose measures of leakage are linear: a small linear program, solved to the last digits.
 
-Method: sifting. A tilt that is nearly known decides all outcomes but a few. These few, the *candidates*, may get any guess
-in the linear program; all others are summed by their labels, and each sum counts as one outcome. So the program always has
-a solution that keeps the budget. Its duals price all outcomes. Those that they contradict become candidates, too, and the
-program is solved again. If none is left, its solution is optimal for the whole problem. Every time more become candidates,
-so that a tilt far off only takes longer.
+Method: sifting. A tilt that is nearly known decides most outcomes. In the program these are summed by their labels, and each
+sum counts as one outcome. Others may get the second best guess as well as their label, so that the share that moves is
+merely bounded and needs no row: the dual simplex method passes such bounds in long steps, and takes few steps for thousands
+of outcomes. A few, the *candidates*, may get any guess, as sums may, so that the program has a solution that keeps the
+budget. Its duals price all outcomes. Those that they contradict may next get the guess that they had, too, or become
+candidates. If none is left, the solution is optimal for the whole problem.
 
-With shares x_f of candidates that move from their label to another guess, the law is linear in x. A measure with the pieces
+Far from the optimum all outcomes are in the program. Its tilt need not be exact: the programs after it take in eight
+outcomes for each one that was contradicted. The first tilt of all comes from a problem of every eighth outcome, found alike.
+
+With shares x_f of outcomes that move from their label to another guess, the law is linear in x. A measure with the pieces
 R bounds the levels h of their maxima:
 
     minimise Σ_f x_f (L_guess − L_label)   subject to   R u_i(x) ≤ h_iR,   Σ_iR h_iR ≤ B,   Σ_{f at l} x_f ≤ 1,   x ≥ 0,
@@ -41,7 +45,7 @@ from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.rounding import UNIT
-from discreet.problems.numerics.tilted_losses import first_least
+from discreet.problems.numerics.tilted_losses import first_least, least_two
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -50,6 +54,9 @@ if TYPE_CHECKING:
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
 _ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt costs less
 _REFINED = 6  # solutions of each at most; two or three reach rounding
+_SHARED = 8  # times the candidates, or the outcomes contradicted: so many may get their second best guess
+_THINNED = 8  # of so many outcomes one is in the smaller problem that the first tilt comes from
+_NEARBY = 4  # next to that tilt one of so many outcomes is in the program
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
 
@@ -60,53 +67,90 @@ def is_linear(problem: Problem) -> bool:
 
 
 def sifted(
-    problem: Problem, tilt: Array, precision: Precision, columns: Array | None = None, gap: float = math.inf
+    problem: Problem,
+    tilt: Array,
+    precision: Precision,
+    columns: Array | None = None,
+    gap: float = math.inf,
+    far: bool = False,
 ) -> Point | None:
-    """The optimal vertex of a linear problem, from a tilt [m, n], of few outcomes any; the nearer, the sooner.
+    """The optimal vertex of a linear problem, from a tilt [m, n]; the nearer, the sooner.
 
-    columns: an interior estimator [m, N], where one is known: outcomes that hesitate are candidates. None where HiGHS finds
-    no solution, if too many outcomes are candidates, or if rounding leaves more than the relative gap. Outcomes and private
-    values need positive probability.
+    columns: an interior estimator [m, N], where one is known: outcomes that hesitate are candidates. far: whether the tilt
+    may be far off. None where HiGHS finds no solution, if a program would be too large, or if rounding leaves more than the
+    relative gap. From a gap of 1e-7 on (`Precision.drawn`), if the precision asks for less, a point within it is enough,
+    whose budget is kept to the tolerances of HiGHS only. Outcomes and private values need positive probability.
     """
-    losses, count = problem.loss + tilt @ problem.p_xz, problem.m * (problem.n + 1)
+    count, part = problem.m * (problem.n + 1), problem.N if far else 0
+    if far and not tilt.any() and problem.N > _THINNED * _SHARED * count and (few := _thinned(problem)) is not None:
+        nearer = sifted(few, tilt, precision, gap=precision.sampled, far=True)
+        tilt, part = (tilt, part) if nearer is None else (nearer.tilt, part // _NEARBY)
+    losses, shared = problem.loss + tilt @ problem.p_xz, max(part, _SHARED * count)
     labels, widened = first_least(losses), precision.widened
-    candidates = _nearest(losses, labels, problem.p_z, count)
+    rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
+    candidates = _nearest(losses, labels, problem.p_z, count) & (not far)
     if columns is not None:
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
+    held = np.zeros((problem.m, problem.N), dtype=np.bool_)
     for _ in range(_PROGRAMS):
-        if _entries(problem, int(np.count_nonzero(candidates))) > _ENTRIES:
+        if _entries(problem, int(np.count_nonzero(candidates)), shared) > _ENTRIES:
             return None
-        small = _gathered(problem, labels, candidates)
+        last = shared <= _SHARED * count and not rough
+        small = _gathered(problem, losses, labels, candidates, shared, held)
         program = _Restricted(small, widened)
-        solved = _refined(program)
+        solved = _refined(program, _REFINED if last else 1)
         if solved is None:
-            return None
-        few, tilt, prices = program.answer(*solved)
-        columns = few.take(small.place, axis=1)
-        if widened < precision.certain and not _keeps(problem, columns):
+            if not shared:
+                return None
+            shared = 0  # sums may get any guess, so that there is a solution
+            continue
+        of_small, tilt, prices = program.answer(*solved)
+        columns = of_small.take(small.place, axis=1)
+        if last and widened < precision.certain and not _keeps(problem, columns):
             widened *= 4.0
             continue
         losses = problem.loss + tilt @ problem.p_xz
-        wasted = np.einsum("il,il->l", columns, losses - losses.min(axis=0))
+        labels, least = first_least(losses), losses.min(axis=0)
+        wasted = np.einsum("il,il->l", columns, losses - least)
         rounding = problem.loss.max(axis=0) + np.abs(tilt).max(axis=0) @ problem.p_xz
-        wrong = np.flatnonzero(~candidates & (wasted > precision.contradicted * rounding))
-        if not wrong.size:
-            error = float(np.vdot(columns, problem.loss))
-            narrow = error - float(losses.min(axis=0).sum()) + program.price_of_budgets(prices) <= gap * error
-            return Point(columns, tilt, prices if prices.size > 1 else float(prices[0])) if narrow else None
-        candidates[wrong[np.argsort(-wasted[wrong])[: 2 * count]]] = True
-        labels = first_least(losses)
-        candidates |= _nearest(losses, labels, problem.p_z, count)
-        count += count // 2
+        wrong = wasted > precision.contradicted * rounding
+        number = int(np.count_nonzero(wrong & ~candidates))
+        error = float(np.vdot(columns, problem.loss))
+        width = error - float(least.sum()) + program.price_of_budgets(prices)
+        if (rough and width <= gap * error) or (last and not number):
+            return Point(columns, tilt, prices if prices.size > 1 else float(prices[0])) if width <= gap * error else None
+        held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | (columns < 1.0))
+        if shared <= _SHARED * count:
+            count += count // 2
+        shared = _SHARED * max(count, number)
+        if shared <= _SHARED * count:
+            candidates |= _worst(np.where(candidates, 0.0, wasted * wrong), 2 * count)
+            candidates |= _nearest(losses, labels, problem.p_z, count)
     return None
 
 
-def _entries(problem: Problem, candidates: int) -> int:
-    """The size of a program with so many candidates."""
+def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
+    """The outcomes that waste anything, at most so many: those that waste the most [N]."""
+    chosen = wasted > 0.0
+    if np.count_nonzero(chosen) > most:
+        chosen[np.argpartition(wasted, -most)[:-most]] = False
+    return chosen
+
+
+def _thinned(problem: Problem) -> Problem | None:
+    """One of every `_THINNED` outcomes, with the same budgets; None if they lack a private value."""
+    rows = np.concatenate([problem.p_xz, problem.loss])[:, ::_THINNED]
+    rows = rows / rows[: problem.terms[0].rows.stop].sum()
+    small = Problem.of_rows(rows[: problem.n], rows[problem.n :], problem.terms)
+    return small if (small.p_x > 0.0).all() else None
+
+
+def _entries(problem: Problem, candidates: int, shared: int) -> int:
+    """The size of a program with so many candidates, and so many outcomes that may get one other guess."""
     pieces = [term.measure.pieces(problem.p_x[term.rows], term.level) or () for term in problem.terms if term.priced]
     rows = candidates + problem.m * (sum(len(rows) for found in pieces for rows in found) + problem.n)
-    return rows * (rows + candidates * problem.m)
+    return rows * (rows + candidates * problem.m + min(shared, problem.N))
 
 
 def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) -> NDArray[np.bool_]:
@@ -123,7 +167,7 @@ def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) ->
 class _Small:
     """K outcomes, of which the last are sums of others by label; deviations are sums, too, and not formed again.
 
-    place: of every outcome of the problem among them [N]; labels [K].
+    place: of every outcome of the problem among them [N]; labels [K]; others: the guesses to which each may move [m, K].
     """
 
     problem: Problem
@@ -133,51 +177,91 @@ class _Small:
     loss: Array
     labels: NDArray[np.intp]
     place: NDArray[np.intp]
+    others: NDArray[np.bool_]
 
 
-def _gathered(problem: Problem, labels: NDArray[np.intp], candidates: NDArray[np.bool_]) -> _Small:
-    alone, used = np.flatnonzero(candidates), np.unique(labels[~candidates])
-    rest = (one_hot(labels, problem.m)[used] * ~candidates).T
+def _gathered(
+    problem: Problem,
+    losses: Array,
+    labels: NDArray[np.intp],
+    candidates: NDArray[np.bool_],
+    shared: int,
+    held: NDArray[np.bool_],
+) -> _Small:
+    """Candidates and sums may get any guess; `shared` others the second best one and what they hold [m, N]."""
+    near = candidates
+    if shared:
+        near = candidates | held.any(axis=0) | _nearest(losses, labels, problem.p_z, min(shared, problem.N))
+    alone, used = np.flatnonzero(near), np.unique(labels[~near])
+    rest = (one_hot(labels, problem.m)[used] * ~near).T
 
     def summed(rows: Array) -> Array:
-        return np.concatenate([rows.take(alone, axis=-1), rows @ rest], axis=-1)
+        return np.concatenate([rows.take(alone, axis=-1), rows @ rest], axis=-1) if used.size else rows
 
     place = alone.size + np.searchsorted(used, labels)
     place[alone] = np.arange(alone.size)
     p_xz, p_z, deviations, loss = map(summed, (problem.p_xz, problem.p_z, problem.deviations, problem.loss))
-    return _Small(problem, p_xz, p_z, deviations, loss, np.concatenate([labels[alone], used]), place)
+    others, one = one_hot(np.concatenate([labels[alone], used]), problem.m) == 0.0, np.flatnonzero(~candidates[alone])
+    if problem.m > 2 and one.size:
+        second, every = least_two(losses[:, alone[one]])[2], np.arange(problem.m)[:, None]
+        others[:, one] &= (second == every) | held[:, alone[one]]
+    return _Small(problem, p_xz, p_z, deviations, loss, np.concatenate([labels[alone], used]), place, others)
 
 
 class _Restricted:
-    """min cost·x with matrix x = right and x ≥ least, for shares, levels, and slacks of all rows, in this order."""
+    """min cost·x with matrix x = right and least ≤ x ≤ most, for shares, levels, and slacks of all rows, in this order.
+
+    Outcomes that may get one other guess have no row: their share is at most 1.
+    """
 
     def __init__(self, small: _Small, widened: float) -> None:
-        self._small, every = small, np.eye(small.problem.m)
-        self._guesses, self._places = np.nonzero(every[:, small.labels] == 0.0)
-        own = small.labels[self._places]
+        self._small = small
+        self._guesses, self._places = np.nonzero(small.others)
+        self._own = small.labels[self._places]
         self._scale = np.sqrt(small.p_z[self._places] / small.p_z.max())  # of shares in the program
-        moves = (every[self._guesses] - every[own]).T / self._scale
-        lost = (small.loss[self._guesses, self._places] - small.loss[own, self._places]) / self._scale
+        lost = (small.loss[self._guesses, self._places] - small.loss[self._own, self._places]) / self._scale
         self._unit = float(np.abs(lost).max(initial=0.0)) or 1.0
-        self._bounds = [_bound(small, term, moves, self._places, widened) for term in small.problem.terms]
-        tied = np.flatnonzero(np.bincount(self._places, minlength=1))
-        drawn = np.equal.outer(tied, self._places).astype(np.float64)
-        shares = np.vstack([drawn, *(bound.of_shares for bound in self._bounds)])
-        heights = np.zeros((len(shares), sum(bound.of_levels.shape[1] for bound in self._bounds)))
-        self._starts, right = [len(drawn)], 0
-        for bound in self._bounds:
+        self._bounds = [_bound(small, term, widened) for term in small.problem.terms]
+        alternatives = np.bincount(self._places, minlength=small.labels.size)
+        tied = np.flatnonzero(alternatives > 1)
+        self._row = np.full(small.labels.size, -1)  # of each outcome
+        self._row[tied] = np.arange(tied.size)
+        self._starts = tied.size + np.cumsum([0, *(bound.right.size for bound in self._bounds)])
+        self.right = np.concatenate([np.sqrt(small.p_z[tied] / small.p_z.max()), *(bound.right for bound in self._bounds)])
+        levels = sum(bound.of_levels.shape[1] for bound in self._bounds)
+        self._levels, right = np.zeros((self.right.size - tied.size, levels)), 0
+        for bound, start in zip(self._bounds, self._starts - tied.size, strict=False):
             down, across = bound.of_levels.shape
-            heights[self._starts[-1] : self._starts[-1] + down, right : right + across] = bound.of_levels
-            self._starts.append(self._starts[-1] + down)
+            self._levels[start : start + down, right : right + across] = bound.of_levels
             right += across
-        self.matrix = np.hstack([shares, heights, np.eye(len(shares))])
-        room = np.sqrt(small.p_z[tied] / small.p_z.max())
-        self.right = np.concatenate([room, *(bound.right for bound in self._bounds)])
-        self.cost = np.concatenate([lost / self._unit, np.zeros(right + len(shares))])
-        self.least = np.concatenate([np.zeros(lost.size), np.full(right, -math.inf), np.zeros(len(shares))])
-        self.fixed = np.zeros(self.cost.size, dtype=np.bool_)
+        self.shares, self.free = lost.size, slice(lost.size, lost.size + levels)
+        self.cost = np.concatenate([lost / self._unit, np.zeros(levels + self.right.size)])
+        self.least, self.most = np.zeros(self.cost.size), np.full(self.cost.size, math.inf)
+        self.least[self.free] = -math.inf
+        self.most[: lost.size] = np.where(alternatives[self._places] > 1, math.inf, self._scale)
+        for bound, start in zip(self._bounds, self.free.stop + self._starts, strict=False):
+            if isinstance(bound, _Equations):
+                self.most[start : start + bound.right.size] = 0.0
+
+    def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+        """The matrix by columns: how many entries each has, rows, and values."""
+        own = self._row[self._places][:, None]
+        rows, values, there = [own], [np.ones_like(own, dtype=np.float64)], [own >= 0]
         for bound, start in zip(self._bounds, self._starts, strict=False):
-            self.fixed[lost.size + right + start :][: bound.right.size] = isinstance(bound, _Equations)
+            effect = bound.effect.T[self._places] / self._scale[:, None]
+            for guess, signed in ((self._guesses, effect), (self._own, -effect)):
+                rows.append((start + guess * len(bound.effect))[:, None] + np.arange(len(bound.effect)))
+                values.append(signed)
+                there.append(np.logical_and((guess < bound.guesses)[:, None], signed != 0.0))
+        used = np.concatenate(there, axis=1)
+        row, column = np.nonzero(self._levels)
+        order = np.argsort(column, kind="stable")
+        tied, slacks = self.right.size - len(self._levels), np.arange(self.right.size)
+        of_shares, of_levels = np.count_nonzero(used, axis=1), np.bincount(column, minlength=self._levels.shape[1])
+        counts = np.concatenate([of_shares, of_levels, np.ones_like(slacks)])
+        every = np.concatenate([np.concatenate(rows, axis=1)[used], tied + row[order], slacks])
+        levels = self._levels[row[order], column[order]]
+        return counts, every, np.concatenate([np.concatenate(values, axis=1)[used], levels, np.ones(slacks.size)])
 
     def answer(self, variables: Array, prices: Array) -> tuple[Array, Array, Array]:
         """Columns of the outcomes [m, K], tilt [m, n], and the prices of the terms' budgets.
@@ -206,65 +290,65 @@ class _Restricted:
         return math.fsum(price * _level(term) for term, price in zip(terms, prices.tolist(), strict=True) if term.priced)
 
 
-def _bound(small: _Small, term: Term, moves: Array, places: NDArray[np.intp], widened: float) -> _Bound | _Equations:
-    return (_Bound if term.priced else _Equations)(small, term, moves, places, widened)
+def _bound(small: _Small, term: Term, widened: float) -> _Bound | _Equations:
+    return (_Bound if term.priced else _Equations)(small, term, widened)
 
 
 class _Equations:
     """The rows of a secret that must not leak, u_i = s_i π for all guesses but the last; or none, without a constraint.
 
     Only independent combinations of private values are rows: more would be inconsistent in their last digits.
+
+    effect: of moving an outcome to a guess, on the rows of that guess [P, K]; guesses: how many have rows.
     """
 
-    def __init__(self, small: _Small, term: Term, moves: Array, places: NDArray[np.intp], _: float) -> None:
+    def __init__(self, small: _Small, term: Term, _: float) -> None:
         root = np.sqrt(small.problem.p_x[term.rows])
         features = small.deviations[term.rows] / root[:, None] / np.sqrt(small.p_z)
         left, values, _right = np.linalg.svd(features, full_matrices=False)
         kept = (values > Precision.rank) & term.budget.perfect
         self._combined = (left[:, kept] / values[kept]).T / root
-        effect, self._guesses = self._combined @ small.deviations[term.rows], small.problem.m
-        self.of_shares = (effect[:, places] * moves[:-1, None, :]).reshape(-1, places.size)
-        self.right = -(effect @ one_hot(small.labels, self._guesses)[:-1].T).T.ravel()
+        self.effect, self.guesses = self._combined @ small.deviations[term.rows], small.problem.m - 1
+        self.right = -(self.effect @ one_hot(small.labels, small.problem.m)[:-1].T).T.ravel()
         self.of_levels, self._price = np.zeros((self.right.size, 0)), math.inf if term.budget.perfect else 0.0
 
     def duals(self, prices: Array) -> tuple[Array, float]:
         """Tilt [m, n] and multiplier from the prices of the rows."""
-        own = prices.reshape(self._guesses - 1, -1) @ self._combined
+        own = prices.reshape(self.guesses, -1) @ self._combined
         return np.concatenate([own, np.zeros((1, own.shape[1]))]), self._price
 
 
 class _Bound:
     """The rows of a term: its pieces for every guess, and then its budget, or one for each guess.
 
-    of_shares, of_levels  their coefficients; right: their right-hand sides
+    effect     of moving an outcome to a guess, on the pieces of that guess [P, K]; guesses: how many have pieces
+    of_levels  coefficients of the levels; right: right-hand sides
     """
 
-    def __init__(self, small: _Small, term: Term, moves: Array, places: NDArray[np.intp], widened: float) -> None:
+    def __init__(self, small: _Small, term: Term, widened: float) -> None:
         measure, p_x, m = term.measure, small.problem.p_x[term.rows], small.problem.m
         level = _level(term) * (1.0 - Precision.inside)
         pieces = measure.pieces(p_x, level)
         assert pieces is not None
-        self._pieces, self._guesses, count = np.vstack(pieces), m, len(pieces)
+        self._pieces, self.guesses, count = np.vstack(pieces), m, len(pieces)
         mean, size = self._pieces @ p_x, np.abs(self._pieces)
         mean[np.abs(mean) <= 2 * (p_x.size + 2) * UNIT * (size @ p_x)] = 0.0
         effect = self._pieces @ small.deviations[term.rows] + mean[:, None] * small.p_z
         effect += widened * (size @ small.p_xz[term.rows])
         self._unit = max(level, float(np.abs(effect).max()))
         effect /= self._unit
-        self.of_shares = (effect[:, places] * moves[:, None, :]).reshape(-1, places.size)
-        self.right = -(effect @ one_hot(small.labels, m).T).T.ravel()
+        self.effect, self.right = effect, -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
         if measure.scope is not Scope.POSTERIOR:
             own = np.repeat(np.eye(count), [len(each) for each in pieces], axis=0)  # the level of each piece
             sums = np.repeat(np.eye(m), count, axis=1) if measure.scope is Scope.SHARE else np.ones((1, m * count))
-            self.of_shares = np.vstack([self.of_shares, np.zeros((len(sums), places.size))])
             self.of_levels = np.vstack([np.kron(np.eye(m), -own), sums])
             self.right = np.append(self.right, np.full(len(sums), level / self._unit))
 
     def duals(self, prices: Array) -> tuple[Array, float]:
         """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows."""
-        own = prices[: self._guesses * len(self._pieces)]
-        return own.reshape(self._guesses, -1) @ self._pieces / self._unit, float(prices[own.size :].sum()) / self._unit
+        own = prices[: self.guesses * len(self._pieces)]
+        return own.reshape(self.guesses, -1) @ self._pieces / self._unit, float(prices[own.size :].sum()) / self._unit
 
 
 def _level(term: Term) -> float:
@@ -273,23 +357,34 @@ def _level(term: Term) -> float:
     return math.expm1(growth * amount) if growth else amount
 
 
-def _refined(program: _Restricted) -> tuple[Array, Array] | None:
-    """Solution, and prices λ ≥ 0 of the rows, as exact as rounding allows; None where HiGHS finds none."""
-    solver, matrix, free = _solver(program), program.matrix, np.isinf(program.least)
+def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
+    """Solution, and prices λ ≥ 0 of the rows; None where HiGHS finds none.
+
+    times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as exact as rounding allows.
+    """
+    entries = program.entries()
+    solver = _solver(program, *entries)
+    found = _solution(solver)
+    if found is None or times == 1:
+        return None if found is None else (found[0], -found[1])
+    matrix = np.zeros((program.right.size, program.cost.size))
+    matrix[entries[1], np.repeat(np.arange(program.cost.size), entries[0])] = entries[2]
     rows, count = matrix.shape
-    every, sizes, most = np.arange(count, dtype=np.int32), np.abs(matrix), np.where(program.fixed, 0.0, math.inf)
+    free, bounded = np.isinf(program.least), np.isfinite(program.most)
+    every, down_to, sizes = np.arange(count, dtype=np.int32), np.arange(rows, dtype=np.int32), np.abs(matrix)
+    most = np.where(bounded, program.most, 0.0)
     x, y, across, down = np.zeros(count), np.zeros(rows), 1.0, 1.0
     best: tuple[Array, Array] | None = None
     least_off, rounding = math.inf, 4.0 * UNIT
-    for _ in range(_REFINED):
-        found = _solution(solver)
+    for _ in range(times):
         if found is None:
             break
         x, y = x + found[0] / across, y + found[1] / down
         missing, reduced = program.right - matrix @ x, program.cost - y @ matrix
-        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(program.fixed, x, 0.0)).max())
-        unpriced = float(np.where(program.fixed, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max())
-        wasted = float(np.abs(reduced * np.where(free | program.fixed, 0.0, x)).max())
+        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max())
+        unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max())
+        inside = np.where(bounded & (reduced < 0.0), most - x, x)
+        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max())
         lacks = float(np.abs(missing).max())
         off = max(below, unpriced, wasted, lacks)
         if not off <= max(least_off, rounding):
@@ -300,31 +395,30 @@ def _refined(program: _Restricted) -> tuple[Array, Array] | None:
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
         solver.changeColsCost(count, every, down * reduced)
-        solver.changeColsBounds(count, every, across * (program.least - x), across * (most - x))
-        for row, each in enumerate((across * missing).tolist()):
-            solver.changeRowBounds(row, each, each)
+        solver.changeColsBounds(count, every, across * (program.least - x), across * (program.most - x))
+        solver.changeRowsBounds(rows, down_to, across * missing, across * missing)
+        found = _solution(solver)
     return best
 
 
-def _solver(program: _Restricted) -> Highs:
+def _solver(program: _Restricted, counts: NDArray[np.intp], row: NDArray[np.intp], values: Array) -> Highs:
     """HiGHS with the program."""
     import highspy
 
-    solver, (rows, count) = highspy.Highs(), program.matrix.shape
+    solver, rows, columns = highspy.Highs(), program.right.size, program.cost.size
     options = {"output_flag": False, "presolve": "off", "solver": "simplex", "small_matrix_value": 1e-12}
     options |= dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE)
     for name, value in options.items():
         solver.setOptionValue(name, value)
+    starts = np.cumsum(counts, dtype=np.int32) - counts.astype(np.int32)
     model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = rows, count
+    model.num_row_, model.num_col_ = rows, columns
     model.col_cost_, model.col_lower_ = program.cost, program.least
-    model.col_upper_ = np.where(program.fixed, 0.0, highspy.kHighsInf)
+    model.col_upper_ = program.most
     model.row_lower_ = model.row_upper_ = program.right
-    column, row = np.nonzero(program.matrix.T)
     entries = model.a_matrix_
-    entries.format_, entries.num_row_, entries.num_col_ = highspy.MatrixFormat.kColwise, rows, count
-    entries.start_, entries.index_ = np.searchsorted(column, np.arange(count + 1)), row
-    entries.value_ = program.matrix[row, column]
+    entries.format_, entries.num_row_, entries.num_col_ = highspy.MatrixFormat.kColwise, rows, columns
+    entries.start_, entries.index_, entries.value_ = np.append(starts, values.size), row, values
     solver.passModel(model)
     return solver
 
