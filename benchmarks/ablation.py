@@ -2,12 +2,13 @@
 
     .venv/bin/python benchmarks/ablation.py
 
-It prints counts, and times in the last part only:
+It prints counts, and times of linear measures and of the last part only:
 
 - the interior point alone, without crossover: iterations, and instances that do not reach 1e-9 within a hundred of them;
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
   of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
-- linear measures: programs that sifting solves from the interior point and without one, and vertices found;
+- linear measures: programs that sifting solves from the interior point and from no tilt, with shares of outcomes that need
+  no row and without, and vertices found;
 - both together: crossovers called, and iterations;
 - the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;

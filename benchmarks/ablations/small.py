@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -211,8 +212,8 @@ def tries_rows() -> None:
 
 
 def linear_rows() -> None:
-    """Print from where the small linear programs of linear measures start, and how many it takes."""
-    print(f"\n{'linear measures':40} {'programs':>10} {'vertices':>10}")
+    """Print from where the small linear programs of linear measures start, how many it takes, and how long."""
+    print(f"\n{'linear measures':48} {'programs':>10} {'ms':>8} {'vertices':>10}")
     measures = sorted(LINEAR - {"g-leakage"})
     for values, outcomes in ((2, 100), (3, 300), (5, 300), (3, 2_000), (5, 2_000)):
         size: dict[str, Any] = {"n": values, "m": values, "N": outcomes}
@@ -222,24 +223,35 @@ def linear_rows() -> None:
             for share in (0.5, 0.05)
             if measure != "local-differential-privacy"  # of which the Bayes rule may leak without bound
         ]
-        for name, start in (("from the interior point", None), ("from no tilt", np.zeros((values, values)))):
-            linear_row(f"{name}, n = m = {values}, N = {outcomes:,}", problems, start)
+        size_of = f"n = m = {values}, N = {outcomes:,}"
+        with replaced(rounds, "is_linear", lambda problem: False):
+            linear_row(f"from the interior point, {size_of}", problems, None)
+        with replaced(sifting, "_SHARED", 0):
+            linear_row(f"from no tilt, without shares, {size_of}", problems, False)
+        with replaced(sifting, "_THINNED", math.inf):
+            linear_row(f"from no tilt, all at once, {size_of}", problems, True)
+        linear_row(f"from no tilt, {size_of}", problems, True)
 
 
-def linear_row(name: str, problems: list[Problem], start: Any) -> None:
-    """Print how many programs are solved, and how many vertices are found."""
+def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
+    """Print how many programs are solved, the processor time of a problem, and how many vertices are found.
+
+    far: of `sifted`; None for the interior point with its crossover.
+    """
     solved, found, plain = 0, 0, sifting._refined
 
-    def counted(program: Any) -> Any:
+    def counted(*program: Any) -> Any:
         nonlocal solved
         solved += 1
-        return plain(program)
+        return plain(*program)
 
+    started = time.process_time()
     with replaced(sifting, "_refined", counted):
         for problem in problems:
-            precision = Precision.of(problem, 1e-9)
-            if start is None:
+            precision, start = Precision.of(problem, 1e-9), np.zeros((problem.m, problem.n))
+            if far is None:
                 found += rounds.solve_whole(problem, precision, _GAP, rounds.Limits())[1].optimal
             else:
-                found += sifting.sifted(problem, start, precision, gap=_GAP) is not None
-    print(f"{name:40} {solved:10} {found:10} of {len(problems)}", flush=True)
+                found += sifting.sifted(problem, start, precision, gap=_GAP, far=far) is not None
+    taken = 1e3 * (time.process_time() - started) / len(problems)
+    print(f"{name:48} {solved:10} {taken:8.1f} {found:10} of {len(problems)}", flush=True)

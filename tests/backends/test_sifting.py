@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -134,6 +135,33 @@ def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs() -> N
     assert is_linear(problem)
     assert not is_linear(problem.with_budget(0.0))
     assert not is_linear(problem.with_budget(0.1, measure="chi-square"))
+
+
+@pytest.mark.parametrize("model", [ds.problems.mixture, ds.problems.dirichlet])
+@pytest.mark.parametrize("values", [2, 4])
+@pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
+def test_many_outcomes_from_no_tilt(name: str, values: int, model: Callable[..., Problem]) -> None:
+    free = model(n=values, m=values, N=2_000, budget=math.inf, measure=name)
+    problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
+    if free.bayes_leakage == 0.0:
+        return
+    precision = Precision.of(problem, 1e-12)
+    exact = sifted(problem, np.zeros((values, values)), precision, gap=precision.bracket, far=True)
+    optimum = judged(problem, exact)
+    assert optimum.relative_gap <= 1e-12
+    rough = sifted(problem, np.zeros((values, values)), precision, gap=1e-5, far=True)
+    assert rough is not None
+    assert problem.error_probability(rough.columns) == pytest.approx(optimum.upper, rel=1e-5)
+    lower = certify(problem, rough.columns, rough.tilt, rough.multiplier).certificate.lower
+    assert lower == pytest.approx(optimum.lower, rel=1e-5)
+
+
+@pytest.mark.parametrize("values", [2, 3])
+def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(values: int) -> None:
+    free = ds.problems.mixture(n=values, m=values, N=40_000, budget=math.inf, measure="total-variation")
+    solution = ds.solve(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
+    assert solution.status is ds.Status.CERTIFIED
+    assert solution.iterations == 0
 
 
 def test_a_program_that_is_too_large_is_not_written() -> None:

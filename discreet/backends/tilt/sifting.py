@@ -8,7 +8,8 @@ budget. Its duals price all outcomes. Those that they contradict may next get th
 candidates. If none is left, the solution is optimal for the whole problem.
 
 Far from the optimum all outcomes are in the program. Its tilt need not be exact: the programs after it take in eight
-outcomes for each one that was contradicted. The first tilt of all comes from a problem of every eighth outcome, found alike.
+outcomes for each one that was contradicted, and all of them where more were contradicted than a program held. The first tilt
+of all comes from a problem of every eighth outcome, found alike.
 
 With shares x_f of outcomes that move from their label to another guess, the law is linear in x. A measure with the pieces
 R bounds the levels h of their maxima:
@@ -105,22 +106,27 @@ def sifted(
                 return None
             shared = 0  # sums may get any guess, so that there is a solution
             continue
-        of_small, tilt, prices = program.answer(*solved)
+        of_small, found, prices = program.answer(*solved)
         columns = of_small.take(small.place, axis=1)
         if last and widened < precision.certain and not _keeps(problem, columns):
             widened *= 4.0
             continue
-        losses = problem.loss + tilt @ problem.p_xz
-        labels, least = first_least(losses), losses.min(axis=0)
-        wasted = np.einsum("il,il->l", columns, losses - least)
-        rounding = problem.loss.max(axis=0) + np.abs(tilt).max(axis=0) @ problem.p_xz
+        priced = problem.loss + found @ problem.p_xz
+        least = priced.min(axis=0)
+        wasted = np.einsum("il,il->l", columns, priced - least)
+        rounding = problem.loss.max(axis=0) + np.abs(found).max(axis=0) @ problem.p_xz
         wrong = wasted > precision.contradicted * rounding
         number = int(np.count_nonzero(wrong & ~candidates))
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         if (rough and width <= gap * error) or (last and not number):
-            return Point(columns, tilt, prices if prices.size > 1 else float(prices[0])) if width <= gap * error else None
-        held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | (columns < 1.0))
+            return Point(columns, found, prices if prices.size > 1 else float(prices[0])) if width <= gap * error else None
+        if 0 < shared < number:  # the tilt has moved too far for those in the program
+            shared = problem.N
+            continue
+        losses, labels = priced, first_least(priced)
+        drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
+        held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | drawn)
         if shared <= _SHARED * count:
             count += count // 2
         shared = _SHARED * max(count, number)
@@ -167,7 +173,8 @@ def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) ->
 class _Small:
     """K outcomes, of which the last are sums of others by label; deviations are sums, too, and not formed again.
 
-    place: of every outcome of the problem among them [N]; labels [K]; others: the guesses to which each may move [m, K].
+    place: of every outcome of the problem among them [N]; labels [K]; others: the guesses to which each may move [m, K];
+    alone: which are no sums [K].
     """
 
     problem: Problem
@@ -178,6 +185,7 @@ class _Small:
     labels: NDArray[np.intp]
     place: NDArray[np.intp]
     others: NDArray[np.bool_]
+    alone: NDArray[np.bool_]
 
 
 def _gathered(
@@ -205,7 +213,8 @@ def _gathered(
     if problem.m > 2 and one.size:
         second, every = least_two(losses[:, alone[one]])[2], np.arange(problem.m)[:, None]
         others[:, one] &= (second == every) | held[:, alone[one]]
-    return _Small(problem, p_xz, p_z, deviations, loss, np.concatenate([labels[alone], used]), place, others)
+    labels, single = np.concatenate([labels[alone], used]), np.arange(alone.size + used.size) < alone.size
+    return _Small(problem, p_xz, p_z, deviations, loss, labels, place, others, single)
 
 
 class _Restricted:
