@@ -13,6 +13,8 @@ from discreet.cli.people import Measures, by_column, check_column
 
 if TYPE_CHECKING:
     from discreet.people.evaluation import Evaluation
+    from discreet.people.folder import DeployedRule
+    from discreet.problems.files.tables import TableStream
 
 Paths = Annotated[
     list[str], typer.Argument(metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet.")
@@ -57,7 +59,7 @@ def evaluate(
     """
     from discreet.people.evaluation import evaluate as evaluated
     from discreet.problems.errors import InputError
-    from discreet.problems.files.tables import read_table
+    from discreet.problems.files.tables import TableStream, read_table
 
     if len(paths) > 2:
         raise InputError(
@@ -76,11 +78,16 @@ def evaluate(
     own, promised = _about(hide, asked.get("measure") or "mutual-information"), _about(hide, asked.get("budget"))
     chosen = (own or "mutual-information") if measures is None else measures
     same = measures is None or _measures(measures) == _measures(own)
-    columns = read_table(table, texts=deployed.texts) if deployed else read_table(table, [*hide, truth, str(guesses)])
-    for name in [*hide, truth, *([person] if person else [])]:
-        check_column(table, columns, name)
-    ids = columns[person] if person else None
-    made = columns[str(guesses)] if deployed is None else deployed.predict(columns, ids)
+    needed = [*hide, truth]
+    if deployed is None:
+        columns = read_table(table, [*needed, str(guesses)])
+        made = columns[str(guesses)]
+    else:
+        read = {*needed, *([person] if person else []), *(each.name for each in deployed.columns)}
+        stream = TableStream(table, read if deployed.columns else None, texts=deployed.texts)
+        for name in [*needed, *([person] if person else [])]:
+            check_column(table, stream.header, name)
+        made, columns = _guessed(deployed, stream, person, needed)
     labels: dict[str, Any] = {}
     if deployed is not None:
         labels = {"labels": deployed.possible_guesses}
@@ -98,6 +105,22 @@ def evaluate(
     screen.show(lambda: record | found.to_dict(), lambda tables: [*_tables(tables, table, found), sentence], as_json=as_json)
     if broken:
         raise typer.Exit(1)
+
+
+def _guessed(deployed: DeployedRule, stream: TableStream, person: str | None, needed: list[str]) -> tuple[Any, Any]:
+    """What the rule guesses for everybody, and the columns needed beside it; others are held for some at a time."""
+    import numpy as np
+
+    made, kept = list[Any](), dict[str, list[Any]]()
+    for each in deployed.columns:
+        each.check(stream.header)
+    with screen.progress() as tell:
+        for part in stream.parts():
+            tell(sum(map(len, made)), stream.people, "guessing")
+            made.append(deployed.predict(part, part[person] if person else None))
+            for name in needed:
+                kept.setdefault(name, []).append(part[name])
+    return np.concatenate(made), {name: np.concatenate(parts) for name, parts in kept.items()}
 
 
 def _about(hide: list[str], told: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,15 @@ class Column:
         """The columns of a data frame or a mapping of arrays; none for an array."""
         return tuple(cls(str(name), _kind(part)) for name, part in table.items()) if hasattr(table, "items") else ()
 
+    def check(self, names: Iterable[Any]) -> None:
+        """InputError unless a table with columns of these names has this one."""
+        have = [str(name) for name in names]
+        if self.name not in have:
+            raise InputError(f"the people have no column {brief(self.name)}{nearest(self.name, have)}, which the rule reads")
+
     def cells(self, table: Any) -> NDArray[Any]:
         """The cells of a table as the graph reads them [people, 1]; InputError where there are none of that kind."""
-        names = [str(name) for name in table]
-        if self.name not in names:
-            raise InputError(
-                f"the people have no column {brief(self.name)}{nearest(self.name, names)}, which the rule reads"
-            )
+        self.check(table)
         part = table[next(name for name in table if str(name) == self.name)]
         if self.kind == "texts":
             texts = np.empty((len(part), 1), dtype=object)

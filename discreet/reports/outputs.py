@@ -58,11 +58,15 @@ def plain(value: Any) -> Any:
     return value
 
 
-def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a formula: see `unguarded`."""
+def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> str:
+    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a formula: see `unguarded`.
+
+    columns: their names, for a header; None for lines alone.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    if columns is not None:
+        writer.writerow(columns)
     for line in lines:
         writer.writerow(f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in line)
     return text.getvalue()

@@ -103,6 +103,69 @@ def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
     assert [f"{who},{guess}" for who, guess in found] == printed[1:]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_interrupted_predict_goes_on_where_it_was(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """People are read some at a time; what is written in the end is what one run writes, to the last byte."""
+    from discreet.people.folder import DeployedRule
+    from discreet.problems.files import tables
+
+    monkeypatch.setattr(tables, "TOGETHER", 100)
+    honest, seen = DeployedRule.decide, list[int]()
+
+    def decide(self: DeployedRule, table: Any, *more: Any) -> Any:
+        if len(seen) == 3:
+            seen.append(0)
+            raise KeyboardInterrupt
+        seen.append(len(table["age"]))
+        return honest(self, table, *more)
+
+    monkeypatch.setattr(DeployedRule, "decide", decide)
+    asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer", "--probabilities", "--out")
+    out, half = tmp_path / f"guesses.{ending}", tmp_path / f"guesses.{ending}.unfinished"
+    stopped = run(*asked, str(out))
+    assert (stopped.exit_code, stopped.stdout, out.exists()) == (130, "", False)
+    assert stopped.stderr == (
+        f"discreet: interrupted; the same command goes on after 300 of 600 people, whose guesses are in {half}\n"
+    )
+    said = run(*asked, str(out), "--json")
+    assert said.exit_code == 0, said.stderr
+    assert "going on after 300 people" in said.stderr
+    assert seen == [100, 100, 100, 0, 100, 100, 100]
+    whole = tmp_path / f"whole.{ending}"
+    again = run(*asked, str(whole), "--json")
+    assert out.read_bytes() == whole.read_bytes()
+    assert {**json.loads(again.stdout), "file": ""} == {**json.loads(said.stdout), "file": ""}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [out.name, whole.name]
+    if ending == "csv":
+        assert run(*asked[:-1]).stdout == whole.read_text(encoding="utf-8")
+
+
+def test_half_of_other_guesses_is_not_gone_on_with_and_a_foreign_folder_is_left_alone(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.people.folder import DeployedRule
+
+    asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--out", str(tmp_path / "guesses.csv"))
+    with monkeypatch.context() as patch:
+        patch.setattr(DeployedRule, "decide", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert run(*asked).stderr == "discreet: interrupted; no guess was written yet\n"
+    assert not [*tmp_path.iterdir()]
+    half = tmp_path / "guesses.csv.unfinished"
+    half.mkdir()
+    (half / "part-000000").write_text("guess\nsomething else\n", encoding="utf-8")
+    state = {"made_by": "discreet", "asked": "another", "entropy": "0", "parts": 1, "counts": {}}
+    (half / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    said = run(*asked)
+    assert (said.exit_code, "going on" in said.stderr) == (0, False)
+    assert "something else" not in (tmp_path / "guesses.csv").read_text(encoding="utf-8")
+    half.mkdir()
+    (half / "mine.txt").write_text("mine", encoding="utf-8")
+    assert "holds no unfinished output" in refused(*asked, "--force")
+    assert [path.name for path in half.iterdir()] == ["mine.txt"]
+
+
 def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
     rule, people = str(place / "rule"), str(place / "others.csv")
     said = run("evaluate", rule, people, "--json")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.problems.errors import FileError
-from discreet.problems.files.tables import is_table, read_table
+from discreet.problems.files import tables
+from discreet.problems.files.tables import TableStream, is_table, read_table
 
 TEXT = "age,zip,name,score\n40,01234,Ann,1.5\n,99,,-2e3\n\n7,3,Bo,.5\n"
 
@@ -81,3 +82,66 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path: Path, name: str | None
     with pytest.raises(FileError, match=said) as caught:
         read_table(path, ["a"])
     assert "\n" not in str(caught.value)
+
+
+ENDS = {  # a column whose last cells decide what it is
+    "text": ["1", "2", "", "4", "5", "6", "7x"],
+    "code": ["1", "2", "3", "4", "5", "6", "07"],
+    "numbers": ["1", "2", "3", "4", "5", "6", "7.5"],
+    "gaps": ["1", "2", "3", "4", "5", "6", ""],
+    "whole": ["1", "2", "3", "4", "5", "6", "7"],
+    "empty": [""] * 7,
+    "late": ["", "", "", "", "", "", "x"],
+    "large": ["1", "2", "3", "4", "5", "6", str(2**60)],
+    "told": ["1", "2", "3", "4", "5", "6", "7"],
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("together", [1, 3, 7, 100])
+def test_a_stream_has_the_columns_of_the_table_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, together: int
+) -> None:
+    monkeypatch.setattr(tables, "TOGETHER", together)
+    path = tmp_path / f"people{ending}"
+    text = "\n".join([",".join(ENDS), *map(",".join, zip(*ENDS.values(), strict=True))])
+    if ending == ".parquet":
+        import duckdb
+
+        with duckdb.connect() as engine:
+            rows = ", ".join(
+                f"({k}, {'NULL' if k == 6 else k}, {k % 2 == 0}, '{k}', {k / 3}, DATE '2024-01-0{k}')" for k in range(1, 8)
+            )
+            engine.execute(f"COPY (SELECT * FROM (VALUES {rows}) t(whole, gaps, flag, told, x, day)) TO '{path}'")
+    else:
+        path.write_bytes(gzip.compress(text.encode()) if ending == ".csv.gz" else b"\xef\xbb\xbf" + text.encode())
+    whole = read_table(path, texts=["told"])
+    stream = TableStream(path, texts=["told"])
+    assert stream.header == list(whole)
+    assert stream.people == 7
+    parts = [*stream.parts()]
+    assert [len(part["whole"]) for part in parts] == [min(together, 7 - k) for k in range(0, 7, together)]
+    for name, column in whole.items():
+        assert {part[name].dtype for part in parts} == {column.dtype}, name
+        assert repr(np.concatenate([part[name] for part in parts]).tolist()) == repr(column.tolist()), name
+    assert [repr(part) for part in stream.parts(1)] == [repr(part) for part in parts[1:]]
+    some = TableStream(path, ["gaps", "whole", "nothing"], texts=["told"])
+    assert {*next(some.parts())} == {"gaps", "whole"}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "has no people"),
+        (b"a,b\n", "has no people"),
+        (b"a,b\n1,2\n3\n", "line 3 has 1 cells and the header 2"),
+        (b'a,b\n1,"2\n', "is not CSV"),
+        (b"a,a\n1,2\n", "has 2 columns 'a'"),
+        (b"a\n\xff\n", "cannot be read"),
+        (b"a\n" + b"x" * (1 << 24), "has a line of over"),
+    ],
+)
+def test_a_stream_refuses_what_is_no_table(tmp_path: Path, content: bytes, complaint: str) -> None:
+    (tmp_path / "people.csv").write_bytes(content)
+    with pytest.raises(FileError, match=complaint):
+        assert TableStream(tmp_path / "people.csv").people
