@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Json
-from discreet.cli.people import Measures, by_column, check_column
+from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 
 if TYPE_CHECKING:
     from discreet.people.evaluation import Evaluation
@@ -19,26 +19,19 @@ if TYPE_CHECKING:
 Paths = Annotated[
     list[str], typer.Argument(metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet.")
 ]
-Hide = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
 Truth = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
 Guesses = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")]
-Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins of a rule.")]
-Budget = Annotated[
-    list[str] | None,
-    typer.Option(metavar="[COLUMN=]NATS", help="Budget that has to hold for people; of each column by its name."),
-]
-Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the limits hold.")]
 
 
 def evaluate(
     paths: Paths,
-    hide: Hide = None,
+    hide: Annotated[list[str] | None, Hide] = None,
     truth: Truth = None,
     guesses: Guesses = None,
-    leakage: Budget = None,
+    leakage: Budgets = None,
     measure: Measures = None,
     confidence: Confidence = 0.95,
-    person: Id = None,
+    person: Person = None,
     as_json: Json = False,
 ) -> None:
     """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits that are exact.

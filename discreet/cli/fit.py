@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
-from discreet.cli.people import Measures, by_column, check_column
+from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,20 +17,13 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, NDArray[Any]]
 
-People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
-Hide = Annotated[list[str], typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
 Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")]
-Leakage = Annotated[
-    list[str] | None,
-    typer.Option(metavar="[COLUMN=]NATS", help="Budget of leakage, in the unit of the measure; of each column by its name."),
-]
 Fraction = Annotated[
     list[str] | None,
     typer.Option(metavar="[COLUMN=]F", help="Budget as a fraction of what a plain guess leaks."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated.")]
-Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which the promise holds.")]
 Calibration = Annotated[float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret.")]
 
@@ -39,10 +32,10 @@ _IDENTIFIES = 0.5  # of the people have a text of their own in a column that is 
 
 def fit(
     people: People,
-    hide: Hide,
+    hide: Annotated[list[str], Hide],
     guess: Guess,
     out: Out,
-    leakage: Leakage = None,
+    leakage: Budgets = None,
     fraction: Fraction = None,
     measure: Measures = None,
     ignore: Ignore = None,

@@ -10,6 +10,18 @@ import typer
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError, InputError
 
+People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
+Hide = typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")
+Person = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins.")]
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leakage",
+        metavar="[COLUMN=]NATS",
+        help="Budget of leakage in the unit of the measure; of each column by its name.",
+    ),
+]
+Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which limits and promises hold.")]
 Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", metavar="[COLUMN=]NAME", help="What the budget bounds; mutual information by default."),

@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
-from discreet.cli.people import check_column
+from discreet.cli.people import People, Person, check_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     Columns = Mapping[str, NDArray[Any]]
 
 Folder = Annotated[str, typer.Argument(metavar="RULE", help="A folder that discreet fit wrote.")]
-People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
 Out = Annotated[str | None, typer.Option(metavar="FILE", help="CSV or Parquet; by default CSV on standard output.")]
-Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides coins, and is copied.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Toss new coins, instead of the same for the same person.")]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="Also how likely each guess was made.")]
 
@@ -33,7 +31,7 @@ def predict(
     rule: Folder,
     people: People,
     out: Out = None,
-    person: Id = None,
+    person: Person = None,
     fresh: Fresh = False,
     probabilities: Probabilities = False,
     force: Force = False,
@@ -41,9 +39,9 @@ def predict(
 ) -> None:
     """Guess for new people, a line for each in their order. Needs onnxruntime and no scikit-learn.
 
-    Coins are sticky: the same person gets the same guess however often it is asked. Who a person is says --id, or else all
-    columns that the rule reads. Tables of any length are read some people at a time; if it is interrupted, the same command
-    goes on with those who have no guess yet.
+    Coins are sticky: the same person gets the same guess however often it is asked. Who a person is says --id, which is
+    copied, or else all columns that the rule reads. Tables of any length are read some people at a time; if it is
+    interrupted, the same command goes on with those who have no guess yet.
 
     Examples:
 
