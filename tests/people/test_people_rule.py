@@ -178,6 +178,25 @@ def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(guess) for guess in rule.predict(p_y, p_x).tolist()]
 
 
+def test_listed_ties_are_found_however_many_share_their_first_number() -> None:
+    rng = np.random.default_rng(0)
+    p_y = rng.choice([0.2, 0.4, 0.6, 0.8], 60)[:, None] * [1.0, -1.0] + [0.0, 1.0]
+    p_x = rng.dirichlet([1.0, 1.0], 60)
+    points, columns = np.hstack([1.0 - p_y, p_x]), rng.dirichlet([1.0, 1.0], 60)
+    labels = Labels.of(None, None, None, 1 - np.eye(2), 2)
+    document = people_rule(OutcomeRule(np.zeros((2, 2))), np.zeros((0, 4)), labels, KEY, {}).document
+    ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), columns.tolist(), strict=True)]
+    document = {**document, "ties": {**document["ties"], "points": ties}}
+    rule = Rule({**document, "digest": digest_of(document)})
+    within = rule.within
+    who = rng.integers(0, 60, 20_000)  # of whom some are as near as a tie reaches, some just beyond
+    shift = rng.choice([0.0, 0.9, -0.9, 1.5, -1.5], who.size) * within
+    found = rule.predict_proba(p_y[who], p_x[who] + shift[:, None] * [1.0, -1.0])
+    near = np.abs(shift) < within
+    np.testing.assert_array_equal(found[near], columns[who[near]])
+    assert np.isin(found[~near], [0.0, 1.0]).all()
+
+
 # -- coins ---------------------------------------------------------------------------------------------------------------
 
 
