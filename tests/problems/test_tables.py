@@ -145,3 +145,11 @@ def test_a_stream_refuses_what_is_no_table(tmp_path: Path, content: bytes, compl
     (tmp_path / "people.csv").write_bytes(content)
     with pytest.raises(FileError, match=complaint):
         assert TableStream(tmp_path / "people.csv").people
+
+
+def test_a_stream_notices_that_its_file_was_changed(people: Path) -> None:
+    stream = TableStream(people)
+    assert stream.people == 3
+    people.write_text(TEXT.replace("40", "forty"), encoding="utf-8")
+    with pytest.raises(FileError, match="was changed while it was read"):
+        next(stream.parts())

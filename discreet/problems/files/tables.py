@@ -97,10 +97,11 @@ class TableStream:
     def parts(self, start: int = 0) -> Iterator[dict[str, NDArray[Any]]]:
         """The columns of `TOGETHER` people at a time, of fewer in the last part; from part number `start` on."""
         people, kinds = self._learnt
+        shown = shown_path(self.path)
         if not _is_parquet(self.path):
-            for number, cells in enumerate(_cells(_lines(self.path), self.names, shown_path(self.path), TOGETHER)):
+            for number, cells in enumerate(_cells(_lines(self.path), self.names, shown, TOGETHER)):
                 if number >= start:
-                    yield {name: _of_kind(each, kinds[name]) for name, each in cells.items()}
+                    yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
             return
         wanted = ", ".join(map(_quoted, self.names))
         for first in range(start * TOGETHER, people, TOGETHER):
@@ -143,10 +144,13 @@ def _together(one: str | None, other: str) -> str:
     return "texts" if "texts" in (one, other) else "numbers"
 
 
-def _of_kind(cells: list[str], kind: str) -> NDArray[Any]:
+def _of_kind(cells: list[str], kind: str, shown: str) -> NDArray[Any]:
     if kind in ("texts", ""):
         return _texts(cells)
-    numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+    try:
+        numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+    except ValueError:
+        raise FileError(f"{shown} was changed while it was read; give a file that stays as it is") from None
     return numbers.astype(np.int64) if kind == "whole numbers" else numbers
 
 
