@@ -1,7 +1,7 @@
 """A rule for people, as it is deployed: it reads `rule.json` and predicts. It needs NumPy and no other file, so copy it.
 
 Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i with the least score
-Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where just the guesses of `ties.second` tie, a second tilt decides.
+Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where several tie, `ties.second` draws one by a second tilt.
 At the few `ties.points` (the first sum for each guess, then the p(x_j given z)) it is drawn from a column instead, and with
 probability `ignore.probability` from `ignore.towards`. Coins are sticky: keyed hashes of ids, or of these probabilities.
 """
@@ -103,11 +103,11 @@ class Rule:
         losses = _sums(self.loss.T, p_y)
         scores, seen = losses + _sums(self.tilt, p_x), np.vstack([losses, p_x.T])
         found = np.eye(len(scores)).take(scores.argmin(axis=0), axis=0)
-        if (second := self.second) is not None:  # decides where just the guesses `among` tie
-            among, towards = np.array(second["among"]), second["share"] * np.array(second["towards"])
-            tied = np.flatnonzero(((scores <= scores.min(axis=0) + second["band"]) == among[:, None]).all(axis=0))
-            least = np.where(among, _sums(np.array(second["tilt"]), p_x.take(tied, axis=0)).T, np.inf).argmin(axis=1)
-            found[tied] = (1.0 - second["share"]) * np.eye(len(among)).take(least, axis=0) + towards
+        if (second := self.second) is not None:  # draws one of those that tie
+            tied = scores <= scores.min(axis=0) + second["band"]
+            some = np.flatnonzero(tied.sum(axis=0) > 1)
+            others = np.where(tied.T[some], _sums(np.array(second["tilt"]), p_x.take(some, axis=0)).T, np.inf).T
+            found[some] = ((powers := np.exp(others.min(axis=0) - others)) / powers.sum(axis=0)).T
         tie, end = (self.points[0].searchsorted(seen[0] + k * self.within) for k in (-2.0, 2.0))
         near = np.flatnonzero(tie < end)
         while near.size:  # the ties whose first number fits

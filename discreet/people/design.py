@@ -41,6 +41,8 @@ from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked
 
+_BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)  # with which a second tilt is kept within budgets that it exceeds by a rounding
+
 
 @dataclass(frozen=True, eq=False)
 class RuleDesign:
@@ -176,9 +178,9 @@ def designed(
     losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
     named = Labels.of(guesses, groups, truths, losses, problem.n)
     second = tied.second
-    if second is not None and np.array_equal(rule.columns, tied.rule.columns):
-        few = tied.listed
-        rule = OutcomeRule(rule.tilt, rule.ties[few], rule.columns[:, few], rule.share, rule.towards)
+    same = np.array_equal(rule.ties, tied.rule.ties) and np.allclose(rule.columns, tied.rule.columns, rtol=0.0, atol=1e-12)
+    if second is not None and same:  # it treats all who tie
+        rule = OutcomeRule(rule.tilt, share=rule.share, towards=rule.towards)
     else:  # without a second tilt, or where the repair does not follow it
         second = None
     made = people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second)
@@ -217,6 +219,11 @@ def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Sol
     for second in (True, False):
         tied = with_ties(problem, matrix(problem, answer.estimator), answer.tilt, second=second)
         judged = certify(problem, tied.rule, answer.tilt, answer.multiplier, gap=gap)
+        for share in _BLENDS if tied.second is not None else ():
+            if judged.status is Status.VIOLATED_PRIVACY:  # a repair of the judge may not follow the second tilt
+                rule, towards = tied.rule, matrix(problem, answer.estimator) @ problem.p_z
+                blended = OutcomeRule(rule.tilt, rule.ties, rule.columns, share, towards / towards.sum())
+                judged = certify(problem, blended, answer.tilt, answer.multiplier, gap=gap)
         if judged.status is not Status.VIOLATED_PRIVACY:
             return tied, judged
         # ties left out, or a rounding: the repair is a rule too

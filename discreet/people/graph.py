@@ -151,7 +151,7 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
     best = graph.add("ArgMin", scores, axis=1, keepdims=0)
     columns = graph.add("Gather", graph.constant(np.eye(m)), best)
     if rule.second is not None:
-        columns = _second(graph, rule.second, scores, p_x, columns)
+        columns = _second(graph, rule.second, scores, p_x)
     if len(rule.columns):
         seen = graph.add("Unsqueeze", graph.add("Concat", losses, p_x, axis=1), graph.constant([1], np.int64))
         points = graph.constant(rule.points.T)
@@ -176,21 +176,14 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
     graph.nodes.append(graph.onnx.helper.make_node("Where", [sure, likeliest, graph.constant(-1, np.int64)], ["guess"]))
 
 
-def _second(graph: _Graph, second: dict[str, Any], scores: str, p_x: str, columns: str) -> str:
-    """The columns, after a second tilt where the scores of just these guesses are least."""
-    among, share = np.array(second["among"]), float(second["share"])
-    double = graph.onnx.TensorProto.DOUBLE
-    edge = graph.add("ReduceMin", scores, graph.constant([1], np.int64), keepdims=1)
-    ties = graph.add("LessOrEqual", scores, graph.add("Add", edge, graph.constant(second["band"])))
-    alike = graph.add("Equal", graph.add("Cast", ties, to=double), graph.constant(among))
-    tied = graph.add("ReduceMin", graph.add("Cast", alike, to=double), graph.constant([1], np.int64), keepdims=1)
+def _second(graph: _Graph, second: dict[str, Any], scores: str, p_x: str) -> str:
+    """The columns where a second tilt draws one of the guesses whose scores are least; one that is alone is certain."""
+    axis = graph.constant([1], np.int64)
+    edge = graph.add("Add", graph.add("ReduceMin", scores, axis, keepdims=1), graph.constant(second["band"]))
     others = graph.add("MatMul", p_x, graph.constant(np.array(second["tilt"]).T))
-    others = graph.add("Where", graph.constant(among, np.bool_), others, graph.constant(np.inf))
-    drawn = graph.add(
-        "Gather", graph.constant((1.0 - share) * np.eye(among.size)), graph.add("ArgMin", others, axis=1, keepdims=0)
-    )
-    drawn = graph.add("Add", drawn, graph.constant(share * np.array(second["towards"])))
-    return graph.add("Where", graph.add("Greater", tied, graph.constant(0.0)), drawn, columns)
+    others = graph.add("Where", graph.add("LessOrEqual", scores, edge), others, graph.constant(np.inf))
+    powers = graph.add("Exp", graph.add("Sub", graph.add("ReduceMin", others, axis, keepdims=1), others))
+    return graph.add("Div", powers, graph.add("ReduceSum", powers, axis, keepdims=1))
 
 
 def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool]:

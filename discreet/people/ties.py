@@ -2,28 +2,25 @@
 
 An optimal estimator is a tilted Bayes rule but for ties. Usually these are a few people, and the rule lists them. But the
 tilt may cancel the loss of a whole group: under equalized odds the group that is easier to tell apart has an operating point
-inside of what it could reach, and so no price of its own. Then every treatment of the tied people with the same sums
-Σ_l P_il a_l is optimal, and a *second tilt* is chosen that people who were not in the table can be given too: with
-probability `share` the guess is drawn from `towards` whatever is seen, else it is the least of the second scores
-Σ_j t'_ij p(x_j given z).
+inside of what it could reach, and so no price of its own. Then every treatment V of the tied people with the same sums b_i =
+Σ_l V_il a_l is optimal. Of these the one of largest entropy is taken, which people who were not in the table can be given
+too: with a *second tilt* t' the guess is drawn from those that tie, with probabilities
 
-Its sums lie on the ray from the constant treatment c_i A through b_i, A = Σ_l a_l, as far out as treatments reach:
+    V_il = exp(−Σ_j t'_ij p(x_j given z_l)) / Σ over the k that tie there of exp(−Σ_j t'_kj p(x_j given z_l)).
 
-    max μ  such that  Σ_l V_il a_l = c_i A + μ (b_i − c_i A),  V a treatment of the tied people,
+t' is where the convex function Σ_l p(z_l) log Σ_k exp(−Σ_j t'_kj p(x_j given z_l)) + Σ_i t'_i·b_i is least, as its gradient
+is what the sums miss. Newton's method finds it, for any number of guesses and any sets of them that tie. There is no such
+t' where the sums can be had in one way only, which a part of the people that is large enough to matter does not have. Then
+the ties are listed, as far as the list goes.
 
-a linear program with as many rows as there are private values and a bound for each person, where two guesses tie. The
-multipliers of its rows are the second tilt, and share = 1 − 1/μ. Only people whose second scores are near 0 matter one by
-one, so the others are put together by the sign of theirs, and small programs do (`_farthest`). Of a group that is seen by
-the rule this makes the construction of Hardt, Price and Srebro. Where three guesses or more tie the ties are listed, as far
-as the list goes.
-
-Source: docs/theory.md, section 23; M. Hardt, E. Price, N. Srebro, Equality of Opportunity in Supervised Learning, NIPS 2016,
-arXiv:1610.02413.
+Source: docs/theory.md, section 23; I. Csiszár, I-Divergence Geometry of Probability Distributions and Minimization Problems,
+Annals of Probability 3 (1975) 146–158.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,44 +42,31 @@ NEAR = 1e-6
 _MOST_TIES = 256
 """Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
 
-_KEPT = 512
-"""People that are kept one by one in the first program for a second tilt; eight times as many in each that follows."""
+_MISSED = 1e-13
+"""Of the mass of all people: what the sums of a second tilt may miss."""
+
+_RANK = 1e-12  # of the largest change by a tilt: what is less is none
+_FEW = 4096  # people from whom Newton's method starts
+_STEPS = 100
 
 
 @dataclass(frozen=True)
 class SecondTilt:
-    """What decides where the scores of exactly the guesses `among` [m] are least within `band`.
+    """What decides where the scores of several guesses are least within `band`, as the text above says; tilt [m, n]."""
 
-    With probability `share` the guess is drawn from `towards` [m]; else it has the least Σ_j tilt_ij p(x_j given z).
-    """
-
-    among: NDArray[np.bool_]
     tilt: Array
-    share: float
-    towards: Array
     band: float = NEAR
 
     def to_dict(self) -> dict[str, Any]:
         """As the file of a rule holds it."""
-        return {
-            "among": self.among.tolist(),
-            "band": self.band,
-            "tilt": self.tilt.tolist(),
-            "share": self.share,
-            "towards": self.towards.tolist(),
-        }
+        return {"band": self.band, "tilt": self.tilt.tolist()}
 
 
 @dataclass(frozen=True)
 class Tied:
-    """A design as a rule for the people of its table, and as it is written down.
-
-    rule     every tie with its column
-    listed   which of its ties are to be listed; the second tilt treats the others
-    """
+    """A design as a rule for the people of its table, every tie with its column; and what treats them, if it is a tilt."""
 
     rule: OutcomeRule
-    listed: NDArray[np.intp]
     second: SecondTilt | None
 
 
@@ -91,9 +75,8 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
 
     second: whether a second tilt may treat them, where they are many.
     """
-    nobody = np.zeros(0, dtype=np.intp)
     if problem.m == 1:
-        return Tied(OutcomeRule(tilt), nobody, None)
+        return Tied(OutcomeRule(tilt), None)
     losses = in_order_losses(problem.p_xz, problem.loss, tilt)
     best, least, _, runner = least_two(losses)
     mass = problem.p_z
@@ -101,21 +84,17 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     drawn = estimator[best, np.arange(problem.N)] < 1.0
     ties = np.flatnonzero((margin <= ROUNDING) | (drawn & (margin <= NEAR)))
     if not ties.size:
-        return Tied(OutcomeRule(tilt), nobody, None)
+        return Tied(OutcomeRule(tilt), None)
     if second and _are_many(problem, ties):
-        found = _second(problem, estimator, losses - least <= NEAR * mass)
+        found = _second(problem, estimator, best, losses - least <= NEAR * mass)
         if found is not None:
-            tied, made, tossed, treatment = found
-            others = np.setdiff1d(ties, tied, assume_unique=True)  # ties of other guesses: they are listed
-            columns = _alike(problem, others, estimator[:, others])[1]
-            every = OutcomeRule(tilt, np.append(tied, others), np.hstack([made, columns]))
-            listed = np.isin(every.ties, np.append(tied[tossed], others))
-            return Tied(every, np.flatnonzero(listed), treatment)
+            tied, made, treatment = found
+            return Tied(OutcomeRule(tilt, tied, made), treatment)
     kinds, columns = _alike(problem, ties, estimator[:, ties])
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
     ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
-    return Tied(OutcomeRule(tilt, ties, columns), np.arange(ties.size), None)
+    return Tied(OutcomeRule(tilt, ties, columns), None)
 
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
@@ -164,96 +143,124 @@ def _private(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], colum
 
 
 def _second(
-    problem: Problem, estimator: Array, least: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], SecondTilt] | None:
-    """The tied people, their columns, which of them to list, and the second tilt; None where more than two guesses tie.
+    problem: Problem, estimator: Array, best: NDArray[Any], least: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], Array, SecondTilt] | None:
+    """The tied people, their columns [m, K], and the second tilt; None where there is none.
 
-    least: whether a guess is among the best of a person [m, N].
+    best: the first guess of everybody [N]; least: whether a guess is among the best of a person [m, N].
     """
-    sets = least.T @ (1 << np.arange(problem.m))
-    several = np.flatnonzero(least.sum(axis=0) > 1)
-    masses = np.bincount(sets[several], weights=problem.p_z[several])
-    tied = several[sets[several] == masses.argmax()]
-    among = least[:, tied[0]]
-    if among.sum() != 2:
-        return None
-    first, other = np.flatnonzero(among)
-    mass = problem.p_z[tied] / problem.p_z[tied].sum()
-    rows = problem.p_xz[:, tied] / problem.p_z[tied].sum()
-    values, vectors = np.linalg.eigh((rows / mass) @ rows.T)
+    tied = np.flatnonzero(least.sum(axis=0) > 1)
+    among, mass = least[:, tied], problem.p_z[tied]
+    seen = problem.p_xz[:, tied] / mass
+    values, vectors = np.linalg.eigh((seen * mass) @ seen.T)
     basis = vectors[:, values > 1e-12 * values[-1]]  # what can be told apart among the tied
-    seen = basis.T @ rows
-    chosen = estimator[first, tied]
-    mean = float(chosen @ mass)
-    away = seen @ (chosen - mean)
-    share, prices, treated = 1.0, np.zeros(len(seen)), np.full(tied.size, mean)
-    drawn = np.zeros(0, dtype=np.intp)
-    if np.abs(away).max() > 1e-13:
-        found = _farthest(seen, mass, mean * seen.sum(axis=1), away)
-        if found is None:
-            return None
-        prices, treated, reach, drawn = found
-        share = 1.0 - 1.0 / reach
-    made, towards, second = np.zeros((problem.m, tied.size)), np.zeros(problem.m), np.zeros((problem.m, problem.n))
-    towards[[first, other]] = mean, 1.0 - mean
-    made[first] = share * mean + (1.0 - share) * treated
-    made[other] = 1.0 - made[first]
-    second[first] = basis @ prices
-    return tied, made, drawn, SecondTilt(among, second, share, towards)
+    chosen = np.where(among, estimator[:, tied], 0.0)
+    chosen /= chosen.sum(axis=0)
+    sure = np.delete(np.arange(problem.N), tied)
+    of_sure = problem.p_xz[:, sure] @ one_hot(best[sure], problem.m).T
+    start, step = np.zeros((problem.m, basis.shape[1])), max(1, tied.size // _FEW)
+    if step > 1:  # some of the people tell where to start
+        some = slice(None, None, step)
+        few = _Treatment(basis.T @ seen[:, some], mass[some], among[:, some])
+        start = few.with_sums(start, chosen[:, some] @ few.weighed.T)[0]
+    everybody = _Treatment(basis.T @ seen, mass, among)
+    found, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
+    if missed > _MISSED:
+        return None
+    second = SecondTilt(_private_tilt(problem, everybody, found, basis, of_sure) @ basis.T)
+    return tied, _drawn(second.tilt @ seen, among), second
 
 
-def _farthest(seen: Array, mass: Array, start: Array, away: Array) -> tuple[Array, Array, float, NDArray[np.intp]] | None:
-    """Prices of the rows, the probabilities V of the first guess, μ, and who draws; None without a sharp answer.
+def _drawn(scores: Array, among: NDArray[np.bool_]) -> Array:
+    """V [m, K] of second scores [m, K]."""
+    scores = np.where(among, scores, np.inf)
+    powers = np.exp(scores.min(axis=0) - scores)
+    return np.asarray(powers / powers.sum(axis=0))
 
-    max μ such that Σ_l V_l seen_l = start + μ away, 0 ≤ V ≤ 1. The first program treats neighbours in the order of a linear
-    score alike. Each that follows treats those alike whose scores under the last prices have one sign and are not among the
-    nearest to 0. Where none of them has another sign under its own prices, it is the program of all. The drawn people and μ
-    are then solved for to the last digit.
+
+@dataclass(frozen=True)
+class _Treatment:
+    """Treatments of tied people by second tilts [m, r].
+
+    seen    what is seen of each [r, K]
+    mass    [K]
+    among   the guesses that tie there [m, K]
     """
-    people, kept, settled = mass.size, min(_KEPT, mass.size), mass.size <= _KEPT
-    groups = np.empty(people, dtype=np.intp)
-    groups[np.argsort((away / (seen * seen / mass).sum(axis=1)) @ seen / mass)] = np.arange(people) * kept // people
-    signs = np.zeros(people)  # of those who are put together
-    while True:
-        found = _program(np.stack([np.bincount(groups, weights=row) for row in seen]), start, away)
-        if found is None:
-            return None
-        prices, shares, reach = found
-        scores = prices @ seen / mass
-        edge = ROUNDING * np.abs(scores).max()
-        if settled or (signs.any() and (scores * signs > edge)[signs != 0.0].all()):
+
+    seen: Array
+    mass: Array
+    among: NDArray[np.bool_]
+
+    @cached_property
+    def weighed(self) -> Array:
+        """a_l of each [r, K]."""
+        return self.seen * self.mass
+
+    def sums(self, tilt: Array) -> tuple[Array, Array]:
+        """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the function of the tilt."""
+        drawn = _drawn(tilt @ self.seen, self.among)
+        m, r = tilt.shape
+        curve = np.zeros((m, r, m, r))
+        for i in range(m):
+            for k in range(i + 1):
+                both = drawn[i] * ((1.0 if i == k else 0.0) - drawn[k])
+                curve[i, :, k, :] = (self.weighed * both) @ self.seen.T
+                curve[k, :, i, :] = curve[i, :, k, :].T
+        return drawn @ self.weighed.T, curve.reshape(m * r, m * r)
+
+    def value(self, tilt: Array, wanted: Array) -> float:
+        """The convex function that is least where the sums are the wanted ones."""
+        scores = np.where(self.among, tilt @ self.seen, np.inf)
+        lowest = scores.min(axis=0)
+        return float(self.mass @ (np.log(np.exp(lowest - scores).sum(axis=0)) - lowest) + (tilt * wanted).sum())
+
+    def with_sums(self, tilt: Array, wanted: Array) -> tuple[Array, float]:
+        """The tilt whose sums are the wanted ones [m, r], by damped Newton steps, and what one of them misses at most.
+
+        What no treatment changes, such as the sum of a guess that ties with no other, is not missed.
+        """
+        missed, moved = np.inf, None
+        for _ in range(_STEPS):
+            sums, curve = self.sums(tilt)
+            if moved is None:  # by treatments, the same directions at every tilt
+                values, vectors = np.linalg.eigh(curve)
+                moved = vectors[:, values > _RANK * values[-1]]
+            slope = moved @ (moved.T @ (wanted - sums).reshape(-1))
+            move = np.linalg.lstsq(curve, -slope, rcond=_RANK)[0]
+            last, missed = missed, float(np.abs(slope).max())
+            if missed <= 1e-3 * _MISSED or (missed <= _MISSED and missed >= 0.5 * last):
+                break
+            step, length, now = move.reshape(tilt.shape), 1.0, self.value(tilt, wanted)
+            expected = -float(move @ curve @ move)
+            while self.value(tilt + length * step, wanted) > now + 1e-4 * length * expected + 1e-15 and length > 1e-6:
+                length *= 0.5
+            if length <= 1e-6:
+                break
+            tilt = tilt + length * step
+        return tilt, missed
+
+
+def _private_tilt(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:
+    """A tilt [m, r] next to this with which the rule is exactly private, where that is asked for.
+
+    of_sure: the sums of all others [n, m], who have one guess each. An answer may have a trace of others there.
+    """
+    away = []
+    for group in (group for term in problem.terms if term.budget.perfect for group in term.groups):
+        prior = problem.p_x[group]
+        rows = np.zeros((prior.size, problem.n))
+        rows[:, group] = np.eye(prior.size) - np.outer(prior / (prior.sum() or 1.0), np.ones(prior.size))
+        away.append(rows)
+    if not away:
+        return tilt
+    equations, (m, r) = np.concatenate(away), tilt.shape
+    left, found = np.inf, tilt
+    for _ in range(_STEPS):
+        sums, curve = people.sums(found)
+        missing = (equations @ (of_sure + basis @ sums.T)).T
+        last, left = left, float(np.abs(missing).max())
+        if left >= 0.5 * last:
             break
-        near = np.argpartition(np.abs(scores), kept - 1)[:kept]
-        signs = np.where(scores < 0.0, -1.0, 1.0)
-        signs[near] = 0.0
-        groups = np.where(signs < 0.0, kept, kept + 1)
-        groups[near] = np.arange(kept)
-        settled, kept = kept == people, min(8 * kept, people)
-    drawn = np.flatnonzero(np.abs(scores) <= edge)
-    treated = np.asarray(scores < 0.0, dtype=np.float64)
-    kinds = np.unique(np.round(seen[:, drawn] / mass[drawn], 9), axis=1, return_inverse=True)[1].reshape(-1)
-    if kinds.max(initial=-1) >= 2 * len(seen):  # a part of them has no price here either
-        return None
-    alike = np.equal.outer(kinds, np.arange(kinds.max(initial=-1) + 1)).astype(np.float64)
-    treated[drawn] = ((mass[drawn] * shares[groups[drawn]]) @ alike / (mass[drawn] @ alike))[kinds]
-    matrix = np.column_stack([seen[:, drawn] @ alike, -away])
-    missing = start + reach * away - seen @ treated
-    change = np.linalg.lstsq(matrix, missing, rcond=None)[0]
-    treated[drawn] += change[:-1][kinds]
-    if np.abs(matrix @ change - missing).max() > 1e-13 or not ((treated >= 0.0) & (treated <= 1.0)).all():
-        return None
-    return prices, treated, float(reach + change[-1]), drawn
-
-
-def _program(sums: Array, start: Array, away: Array) -> tuple[Array, Array, float] | None:
-    """Prices of the rows, V and μ of the program for columns [·, K]; None where HiGHS has no answer."""
-    from scipy.optimize import linprog
-
-    count = sums.shape[1]
-    cost = np.append(np.zeros(count), -float(count))  # so that tolerances of HiGHS are shares of what a column is worth
-    bounds = np.column_stack([np.zeros(count + 1), np.append(np.ones(count), np.inf)])
-    run: Any = linprog
-    found = run(cost, A_eq=count * np.column_stack([sums, -away]), b_eq=count * start, bounds=bounds, method="highs")
-    if found.x is None:
-        return None
-    return np.asarray(-found.eqlin.marginals), np.clip(found.x[:-1], 0.0, 1.0), float(found.x[-1])
+        tilt, falls = found, np.kron(np.eye(m), equations @ basis) @ curve
+        found = found + np.linalg.lstsq(falls, missing.reshape(-1), rcond=_RANK)[0].reshape(m, r)
+    return tilt

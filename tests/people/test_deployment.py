@@ -114,7 +114,7 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted: tuple[An
     document = dict(private.rule_.document)
     document["tilt"] = [[0.0, 0.0], [0.0, 0.0]]
     document["loss"] = [[0.5, 0.5], [0.5, 0.5]]
-    second = {"among": [True, True], "tilt": [[1.0, 0.0], [0.0, 1.0]], "share": 0.25, "towards": [0.5, 0.5], "band": 1e-6}
+    second = {"tilt": [[1.0, 0.0], [0.0, 1.0]], "band": 1e-6}
     document["ties"] = {"within": 1e-9, "points": [], "second": second}
     document["ignore"] = {"probability": 0.1, "towards": [0.0, 1.0]}
     kept, private.rule_ = private.rule_, _signed(document)
@@ -122,7 +122,7 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted: tuple[An
         probabilities, guess = asked(private.to_onnx(frame), frame)
         assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
         assert (guess == -1).all()
-        assert len(np.unique(probabilities.round(9), axis=0)) == 2
+        assert probabilities.min() < 0.3 < 0.6 < probabilities.max()
     finally:
         private.rule_ = kept
 
