@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.tilt.point import Grouping
 from discreet.problems.compiled import flat, jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
@@ -36,6 +35,7 @@ SHELLS = TIES + (44 << _SHELL_BITS)
 """Shells of a pair of guesses: those of ties, then of margins from 2⁻⁴² to 4; what is larger shares the last one."""
 _BOTTOM = (1023 - 42) << _SHELL_BITS  # the leading bits of the margin at which the first shell begins
 _SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
+_AT_ONCE = 1 << 13  # outcomes that NumPy works on: 64 KiB a row
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 SCREENED = 64.0
 """Times the threshold: the margin from which on outcomes may be screened and are not drawn."""
@@ -96,6 +96,16 @@ def shell_top(shell: int | _Index) -> Array:
 
 def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) -> tuple[Array, _Index, Array]:
     """Margin (nan without mass, inf where screened), cell key and least tilted loss of outcomes [n, ·], [m, ·]."""
+    count = p_xz.shape[1]
+    margin, key, least = np.empty(count), np.empty(count, dtype=np.intp), np.empty(count)
+    for start in range(0, count, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        margin[part], key[part], least[part] = _classified(p_xz[:, part], loss[:, part], tilt, screen)
+    return margin, key, least
+
+
+def _classified(p_xz: Array, loss: Array, tilt: Array, screen: float) -> tuple[Array, _Index, Array]:
+    """The same of so few outcomes that what is made on the way stays in cache."""
     best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
     mass = p_xz.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
@@ -125,31 +135,38 @@ def numpy_pass(
     first: index of the chunk's first outcome, if outcomes are to be drawn.
     """
     margin, key, least = classified(p_xz, loss, tilt, screen)
-    places = np.flatnonzero(margin <= (-1.0 if first is None else SCREENED * threshold))
-    drawn = _drawn(p_xz, loss, margin[places], places, first or 0, threshold)
-    if np.count_nonzero(margin <= threshold) > most:
-        threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
-    massless = np.isnan(margin)
-    retained, rows = np.flatnonzero(margin <= threshold), np.concatenate([p_xz, loss])
-    columns = rows[:, retained]
-    if retained.size or massless.any():
-        summed = np.flatnonzero(margin > threshold)
-        least, key, rows = np.where(massless, 0.0, least), key[summed], rows[:, summed]
-    cells = Grouping.of(key)
-    weights = {}
+    drawn = _drawn(p_xz, loss, margin, np.arange(margin.size), first, threshold)
+    retained, massless = np.flatnonzero(margin <= threshold), np.isnan(margin)
+    if retained.size > most:
+        lowest = np.partition(margin[retained], most)[most]
+        threshold = min(threshold, math.nextafter(float(lowest), -math.inf))
+        retained = retained[margin[retained] <= threshold]
+    columns, rest = np.concatenate([p_xz.take(retained, axis=1), loss.take(retained, axis=1)]), len(loss) ** 2 * SHELLS
+    if massless.any():
+        key[massless], least[massless] = rest, 0.0
+    key[retained] = rest
+    counts = np.bincount(key, minlength=rest + 1)[:rest]
+    keys, weights = np.flatnonzero(counts), {}
+    sums = [np.bincount(key, weights=row, minlength=rest + 1)[keys] for row in (*p_xz, *loss)]
     if group:
         starts = np.arange(0, least.size, group)
         weights[0] = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
-    columns = np.concatenate([columns, cells.merge(rows)], axis=1)
-    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, weights, drawn)
+    columns = np.concatenate([columns, sums], axis=1)
+    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, keys, counts[keys], weights, drawn)
 
 
-def _drawn(p_xz: Array, loss: Array, margin: Array, places: _Index, first: int, threshold: float) -> Array:
-    """Of the outcomes at these places those that are drawn."""
-    reach = margin * np.modf((places + (first + 1.0)) * _GOLDEN)[0]
-    chosen = reach <= threshold
-    places = places[chosen]
-    return np.concatenate([p_xz[:, places], loss[:, places], margin[None, chosen], reach[None, chosen]])
+def _drawn(p_xz: Array, loss: Array, margin: Array, places: _Index, first: int | None, threshold: float) -> Array:
+    """Of the outcomes at these places, of these margins, those that are drawn; none without a first one."""
+    found, reached = [np.zeros(0, dtype=np.intp)], [np.zeros(0)]
+    for start in range(0, margin.size if first is not None else 0, _AT_ONCE):
+        near = start + np.flatnonzero(margin[start : start + _AT_ONCE] <= SCREENED * threshold)
+        reach = margin[near] * np.modf((places[near] + ((first or 0) + 1.0)) * _GOLDEN)[0]
+        chosen = np.flatnonzero(reach <= threshold)
+        found.append(near[chosen])
+        reached.append(reach[chosen])
+    drawn = np.concatenate(found)
+    there = places[drawn]
+    return np.concatenate([p_xz.take(there, axis=1), loss.take(there, axis=1), [margin[drawn], np.concatenate(reached)]])
 
 
 def compiled_pass(
@@ -166,8 +183,7 @@ def compiled_pass(
     in_order = np.array(tilt, order="C")  # another order would be compiled apart
     margins = np.full(strips.unclear.size, math.inf)
     rest, found = _visit(n, m)(strips.unclear, *rows, in_order, threshold, near, cells, counts, margins)
-    closest = np.flatnonzero(margins <= (-1.0 if first is None else SCREENED * threshold))
-    drawn = _drawn(p_xz, loss, margins[closest], strips.unclear[closest], first or 0, threshold)
+    drawn = _drawn(p_xz, loss, margins, strips.unclear, first, threshold)
     keys, retained = np.flatnonzero(counts), near[:found]
     columns = np.concatenate([np.concatenate([p_xz[:, retained], loss[:, retained]]), cells[keys].T], axis=1)
     weights = {0: strips.weights} if group else {}
