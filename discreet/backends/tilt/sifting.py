@@ -419,16 +419,12 @@ def _solver(program: _Restricted, counts: NDArray[np.intp], row: NDArray[np.intp
     options |= dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE)
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    starts = np.cumsum(counts, dtype=np.int32) - counts.astype(np.int32)
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = rows, columns
-    model.col_cost_, model.col_lower_ = program.cost, program.least
-    model.col_upper_ = program.most
-    model.row_lower_ = model.row_upper_ = program.right
-    entries = model.a_matrix_
-    entries.format_, entries.num_row_, entries.num_col_ = highspy.MatrixFormat.kColwise, rows, columns
-    entries.start_, entries.index_, entries.value_ = np.append(starts, values.size), row, values
-    solver.passModel(model)
+    starts = np.cumsum(counts) - counts
+    solver.passModel(
+        columns, rows, values.size, int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize), 0.0,
+        program.cost, program.least, program.most, program.right, program.right,
+        starts.astype(np.int32), row.astype(np.int32), values, np.zeros(columns, dtype=np.int32),
+    )  # fmt: skip
     return solver
 
 
