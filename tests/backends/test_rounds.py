@@ -291,6 +291,13 @@ def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
     np.testing.assert_allclose(few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12)
 
 
+def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes() -> None:
+    every = np.random.default_rng(3).uniform(0.5, 1.5, (3, 4_000)) * np.array([[1.0], [1e-6], [1.0]])
+    found = rounds._calibrated(every[:, :1_000], every.sum(axis=1), 2)
+    assert found[:2].sum() == pytest.approx(every[:2].sum(), rel=1e-14)
+    np.testing.assert_allclose(found[0].sum(), every[0].sum(), rtol=1e-7)
+
+
 @pytest.mark.parametrize("guesses", [2, 3])
 def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses: int) -> None:
     """Equalized odds with the group seen: the group that is easier to tell apart ties."""

@@ -438,10 +438,14 @@ def _calibrated(drawn: Array, sums: Array, n: int) -> Array:
     Weights are linear in what is calibrated, the generalised regression estimator of J.-C. Deville and C.-E. Särndal, J. Am.
     Stat. Assoc. 87 (1992). Where a weight would change by more than half the sample is only scaled.
     """
-    drawn = drawn * (sums[:n].sum() / drawn[:n].sum())
+    total = sums[:n].sum()
+    drawn = drawn * (total / drawn[:n].sum())
     each = drawn / drawn[:n].sum(axis=0)
     weights = 1.0 + np.linalg.lstsq(drawn @ each.T, sums - drawn.sum(axis=1), rcond=1e-10)[0] @ each
-    return np.asarray(drawn * weights if np.abs(weights - 1.0).max() <= 0.5 else drawn)
+    if np.abs(weights - 1.0).max() > 0.5:
+        return np.asarray(drawn)
+    drawn *= weights
+    return np.asarray(drawn * (total / drawn[:n].sum()))  # of which a rare row may lack some
 
 
 def _distance(tilt: Array, other: Array) -> float:

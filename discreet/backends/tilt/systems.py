@@ -31,6 +31,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
@@ -74,19 +75,21 @@ class System(ABC):
         """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀ μ [q], aimed at."""
 
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
-        """Invert a matrix whose rows and columns are scaled meanwhile, so that pivots do not depend on units or masses."""
-        self._matrix = matrix
-        try:
-            self._inverse = np.linalg.inv(matrix * rows[:, None] * columns) * columns[:, None] * rows
-        except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
-            self._inverse = np.full_like(matrix, np.nan)
+        """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on units or masses."""
+        self._matrix, self._rows, self._columns = matrix, rows, columns
+        self._factors, self._pivots, self._singular = dgetrf(matrix * rows[:, None] * columns)
+
+    def _solved(self, right: Array) -> Array:
+        if self._singular:  # to working precision: the caller sees a step that is not finite
+            return np.full_like(right, np.nan)
+        return np.asarray(self._columns * dgetrs(self._factors, self._pivots, self._rows * right)[0])
 
     def _refined(self, right: Array, times: int = 1) -> Array:
         """The solution of the last system, refined so many times."""
-        found = self._inverse @ right
+        found = self._solved(right)
         for _ in range(times):
-            found += self._inverse @ (right - self._matrix @ found)
-        return np.asarray(found)
+            found += self._solved(right - self._matrix @ found)
+        return found
 
 
 @final
