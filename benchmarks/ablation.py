@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/ablation.py
 
-It prints counts, and times of linear measures and of the last part only:
+It prints counts, and times of linear measures, of tilts of many entries and of the last part:
 
 - the interior point alone, without crossover: iterations, and instances that do not reach 1e-9 within a hundred of them;
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
@@ -12,6 +12,7 @@ It prints counts, and times of linear measures and of the last part only:
 - both together: crossovers called, and iterations;
 - the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
+- tilts of many entries: iterations and seconds of three problems, by how the matrix of a Newton step is summed;
 - 52 problems of 20,000 to 131,072 outcomes: how many are certified, and stated as a tilt with a few ties, with tie classes,
   or with a column for every outcome that does not follow the tilt;
 - the edge of double precision: 500 problems with masses of any size, and 46 of some 100,000 that are hard: how many
@@ -37,7 +38,7 @@ if __name__ == "__main__":
     sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # a checkout without installation
     from ablations.curve import curve_rows
     from ablations.edge import edge_rows
-    from ablations.large import inside_rows, rounds_rows, statement_rows, work_rows
+    from ablations.large import inside_rows, rounds_rows, statement_rows, wide_rows, work_rows
     from ablations.small import crossover_rows, interior_rows, linear_rows, tries_rows
 
     interior_rows()
@@ -46,6 +47,7 @@ if __name__ == "__main__":
     tries_rows()
     rounds_rows()
     work_rows()
+    wide_rows()
     statement_rows()
     edge_rows()
     inside_rows()

@@ -194,12 +194,12 @@ def test_model_coordinates_agree_with_the_problem() -> None:
 
 
 def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """1,001 outcomes in four blocks, of which the last is not full."""
-    problem = catalog.build("mixture", n=3, m=4, N=1001, seed=1, fraction=0.3)
+    """4,001 outcomes in four blocks, of which the last is not full."""
+    problem = catalog.build("mixture", n=3, m=4, N=4001, seed=1, fraction=0.3)
     whole, ended = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=50)
     monkeypatch.setattr("discreet.backends.tilt.model._BLOCK_ENTRIES", 1)
     model = model_of(problem, Precision.of(problem, 1e-9))
-    assert model.losses.shape == (4, 4, 251)
+    assert model.losses.shape == (4, 4, 1001)
     np.testing.assert_array_equal(model.joined(model.losses), problem.loss / problem.p_z)
     found, ending = solve_interior(model, gap=1e-9, max_iterations=50)
     assert ending.iterations == ended.iterations

@@ -26,6 +26,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack
 from discreet.backends.tilt.families import chart_of
 from discreet.problems.constraint import Term, asks_privacy, is_plain
+from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -62,6 +63,12 @@ class Model:
     perfect: bool
     undercut: float
     constant_error: float
+
+    @cached_property
+    def outcomes_first(self) -> tuple[Array, Array]:
+        """The features one outcome after the other, also beyond the N outcomes [K W, k], and |F_l|² [K W]."""
+        rows = np.ascontiguousarray(self.features.transpose(0, 2, 1)).reshape(-1, self.features.shape[1])
+        return rows, np.einsum("lk,lk->l", rows, rows)
 
     def total(self, rows: Array) -> float:
         """Σ_l w_l r_l of rows [K, W]."""
@@ -102,7 +109,7 @@ def model_of(problem: Problem, precision: Precision) -> Model:
             rows.append(features)
     features = np.concatenate(rows)
     chart: Chart = charts[0] if plain or perfect else Stack(charts, numbers, len(problem.terms), places, problem.n)
-    width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
+    width = max(1024, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
         _in_blocks(mass[None], width)[:, 0],
