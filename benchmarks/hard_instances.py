@@ -1,6 +1,6 @@
 """Which solver of today gets which hard instance right: the files of the study `hard`, read and solved by other programs.
 
-    python benchmarks/hard_instances.py --files FOLDER [--seconds 60] [--only TEXT] [--solvers A,B] [--out reports/instances]
+    python benchmarks/hard_instances.py --files FOLDER [--seconds 30] [--only TEXT] [--solvers A,B] [--out reports/instances]
 
 `discreet export` writes every instance into FOLDER in every format that holds it. HiGHS reads MPS, Clarabel its JSON, and
 SCS and ECOS get what a reader of CBF of its own finds (`hard/cbf.py`). Each file is solved in a process of its own with a

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,9 +22,10 @@ from discreet.reports.study.cells import Instance, instances_of
 from discreet.reports.study.exported import InstanceFile, export_study
 from discreet.reports.study.plan import read_study
 
-__all__ = ["Row", "main"]
+__all__ = ["WITHIN", "Row", "judged", "main", "units"]
 
 _SCRIPT = Path(__file__).resolve().parents[1] / "hard_instances.py"
+_MEMORY = 6 << 30  # bytes of a process
 WITHIN = 1e-6
 """An answer is right if its objective and its error probability are within this share of the optimum, and it leaks at most
 this share more than its budget; at budget 0 no guess may change a probability of a private value by a larger share of it."""
@@ -33,7 +35,7 @@ this share more than its budget; at budget 0 no guess may change a probability o
 class Row:
     """What one solver makes of one instance. Numbers that are not there are null.
 
-    status     its own word, or "time limit", "crashed"; claims: whether the word means an optimum
+    status     its own word, or "time limit", "killed", "crashed"; claims: whether the word means an optimum
     seconds    of the processor, with reading the file
     objective  as an error probability; error: that of the lifted estimator; excess: leakage ÷ budget − 1, at budget 0 by
                what share a guess may change the probability of a private value; right: see WITHIN
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Which solver of today gets which hard instance right.")
     parser.add_argument("--files", required=True, help="folder of the exported files and of the results so far")
     parser.add_argument("--out", default="reports/instances", help="path of the report without its ending")
-    parser.add_argument("--seconds", type=int, default=60, help="processor time for each")
+    parser.add_argument("--seconds", type=int, default=30, help="processor time for each")
     parser.add_argument("--only", default="", help="only instances whose name has this text")
     parser.add_argument("--solvers", default=",".join(SOLVERS), help="only these, separated by commas")
     parser.add_argument("--child", nargs=3, metavar=("SOLVER", "FILE", "ANSWER"), help=argparse.SUPPRESS)
@@ -65,10 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(asked.files)
     files, _ = export_study(read_study("hard"), folder, overwrite=False)
     instances, _ = instances_of(read_study("hard"))
-    for instance in sorted(instances, key=lambda each: each.problem.N * each.problem.m * each.problem.n):
-        if asked.only in instance.slug:
-            for solver in asked.solvers.split(","):
-                _row(instance, solver, files, folder, asked.seconds)
+    ordered = sorted(instances, key=lambda each: each.problem.N * each.problem.m * each.problem.n)
+    for solver in asked.solvers.split(","):
+        for instance in (each for each in ordered if asked.only in each.slug):
+            _row(instance, solver, files, folder, asked.seconds)
     from hard.report import write
 
     write(Path(asked.out), files, [_known(path) for path in sorted((folder / "results").glob("*.json"))], asked.seconds)
@@ -107,25 +109,27 @@ def _solved(instance: Instance, solver: str, path: Path, folder: Path, seconds: 
     command = [sys.executable, str(_SCRIPT), "--files", str(folder), "--child", solver, str(path), str(answer)]
 
     def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # a signal at the first, the end at the second
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     if done.returncode != 0 or not answer.exists():
-        return Row(instance.slug, solver, "time limit" if spent >= 0.95 * seconds else "crashed", False, round(spent, 2))
+        ends = {-signal.SIGXCPU: "time limit", -signal.SIGKILL: "killed"}
+        return Row(instance.slug, solver, ends.get(done.returncode, "crashed"), False, round(spent, 2))
     said = json.loads(done.stdout.splitlines()[-1])
     row = Row(instance.slug, solver, said["status"], said["claims"], round(spent, 2))
     with np.load(answer) as stored:
         variables = stored["variables"]
     if said["objective"] is None or not np.isfinite(variables).all():
         return row
-    return _judged(row, instance.problem, float(said["objective"]), variables, SOLVERS[solver].ending == ".mps")
+    return judged(row, instance.problem, float(said["objective"]), variables, SOLVERS[solver].ending == ".mps")
 
 
-def _judged(row: Row, problem: ds.Problem, objective: float, variables: Any, linear: bool) -> Row:
+def judged(row: Row, problem: ds.Problem, objective: float, variables: Any, linear: bool) -> Row:
     """The row with what the judge finds, compared with the certified bracket of the best own answer."""
-    offset, unit = _units(problem, linear)
+    offset, unit = units(problem, linear)
     best = ds.solve(problem).certificate
     found = ds.certify(problem, ds.lift(problem, variables)).certificate
     assert best is not None
@@ -138,7 +142,7 @@ def _judged(row: Row, problem: ds.Problem, objective: float, variables: Any, lin
     return Row(**{**asdict(row), **plain, "right": bool(near and excess <= WITHIN)})
 
 
-def _units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
+def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
     """The error probability at objective 0 and that of a unit, as the comment of the file states them."""
     from discreet.backends.exchange.files import exported
 

@@ -1,5 +1,201 @@
-"""draft"""
+"""The report: instances with their brackets and digests, and which solver gets which right, as Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hard.main import WITHIN, Row
+from hard.solvers import SOLVERS
+
+import discreet as ds
+from discreet.reports.study.exported import COLUMNS, InstanceFile
+
+__all__ = ["MARKS", "Instance", "arithmetic", "kind_of", "mark", "write"]
+
+MARKS = {
+    "right": "✓",
+    "wrong": "✗",
+    "none": "·",
+    "limit": "t",
+    "missing": "",
+}
+"""What stands for each outcome in the table."""
+
+KINDS = {"EXP": "exponential", "Q": "second-order", "POW": "power", "": "linear"}
+"""Words in a CBF file, and what the tables call a program with such cones."""
 
 
-def write(*a):
-    pass
+@dataclass(frozen=True)
+class Instance:
+    """A line of the table: the columns of its first file, its kind of cones, and its certified bracket."""
+
+    columns: Mapping[str, Any]
+    kind: str
+    lower: float
+    upper: float
+
+
+def write(stem: Path, files: Sequence[InstanceFile], rows: Sequence[Row], seconds: int) -> None:
+    """Write STEM.md, STEM.csv with a line for every file, and STEM-solvers.csv with one for every solver and instance."""
+    found = _instances(files)
+    lines = [{**file.record(), **_bracket(found[file.instance.slug])} for file in files]
+    _csv(stem.with_suffix(".csv"), COLUMNS, lines)
+    ordered = sorted(rows, key=lambda row: (list(found).index(row.name), list(SOLVERS).index(row.solver)))
+    _csv(stem.with_name(f"{stem.name}-solvers.csv"), [each.name for each in fields(Row)], map(asdict, ordered))
+    stem.with_suffix(".md").write_text(_page(found, ordered, files, seconds), encoding="utf-8")
+
+
+def mark(row: Row | None) -> str:
+    """The mark of a row: right, claimed to be an optimum and wrong, no claim, time limit, or not there."""
+    if row is None:
+        return MARKS["missing"]
+    if row.right:
+        return MARKS["right"]
+    if row.status == "time limit":
+        return MARKS["limit"]
+    return MARKS["wrong"] if row.claims else MARKS["none"]
+
+
+def kind_of(path: Path) -> str:
+    """The kind of cones of a CBF file."""
+    with path.open(encoding="ascii") as stream:
+        words = {line.split()[0].partition(":")[2] or line.split()[0] for line in stream if line[:1] in "EQ@"}
+    return KINDS[next((word for word in KINDS if word in words), "")]
+
+
+def arithmetic() -> str:
+    """16 hex digits of how elementary functions and decompositions round here: where they agree, so do the files."""
+    grid = np.linspace(0.01, 30.0, 3001)
+    square = np.cos(np.add.outer(np.arange(12.0), np.arange(12.0) ** 2))
+    parts = (np.exp(-grid), np.log(grid), grid**0.3, np.sin(grid), *np.linalg.svd(square), square @ square)
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
+
+
+def _instances(files: Sequence[InstanceFile]) -> dict[str, Instance]:
+    found = dict[str, Instance]()
+    for file in files:
+        if file.path.suffix == ".cbf":
+            judged = ds.solve(file.instance.problem).certificate
+            assert judged is not None
+            found[file.instance.slug] = Instance(file.record(), kind_of(file.path), judged.lower, judged.upper)
+    return found
+
+
+def _bracket(instance: Instance) -> dict[str, float]:
+    return {"lower_bound": instance.lower, "upper_bound": instance.upper}
+
+
+def _csv(path: Path, names: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    path.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[InstanceFile], seconds: int) -> str:
+    by_pair = {(row.name, row.solver): row for row in rows}
+    return _TEXT.format(
+        count=len(found),
+        files=len(files),
+        megabytes=round(sum(file.size for file in files) / 1e6),
+        seconds=seconds,
+        within=f"{WITHIN:g}",
+        settings="\n".join(f"| {name} | `{each.ending}` | {each.settings} |" for name, each in SOLVERS.items()),
+        summary=_summary(found, rows),
+        table=_table(found, by_pair),
+        versions=", ".join(f"{name} {version(name)}" for name in ("highspy", "clarabel", "scs", "ecos", "cvxpy", "numpy")),
+        python=platform.python_version(),
+        arithmetic=arithmetic(),
+        right=MARKS["right"],
+        wrong=MARKS["wrong"],
+        none=MARKS["none"],
+        limit=MARKS["limit"],
+    )
+
+
+def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> str:
+    """For every kind of cones and solver: how many right of those tried, and how many claims were wrong."""
+    lines = ["| cones | instances | " + " | ".join(SOLVERS) + " |", "|---|---" + "|---" * len(SOLVERS) + "|"]
+    for kind in KINDS.values():
+        names = {name for name, instance in found.items() if instance.kind == kind}
+        cells = []
+        for solver in SOLVERS:
+            marks = Counter(mark(row) for row in rows if row.solver == solver and row.name in names)
+            total = sum(marks.values())
+            wrong = f", {marks[MARKS['wrong']]} wrong claims" if marks[MARKS["wrong"]] else ""
+            cells.append(f"{marks[MARKS['right']]} of {total}{wrong}" if total else "")
+        lines.append(f"| {kind} | {len(names)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -> str:
+    heads = ("instance", "cones", "n", "m", "N", "least error probability", "digest", *SOLVERS, "what it breaks")
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for name, each in found.items():
+        told = each.columns
+        sizes = (told["private_values"], told["guesses"], told["outcomes"])
+        marks = (mark(rows.get((name, solver))) for solver in SOLVERS)
+        cells = (f"`{name}`", each.kind, *sizes, _common(each.lower, each.upper), told["digest"], *marks, told["note"])
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _common(lower: float, upper: float) -> str:
+    """The digits that both bounds share once rounded, at most ten."""
+    return next((f"{upper:.{k}g}" for k in range(10, 1, -1) if f"{upper:.{k}g}" == f"{lower:.{k}g}"), f"{upper:.1g}")
+
+
+_TEXT = """# Hard instances: which solver gets which right
+
+{count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses a solver: exponential,
+second-order and power cones (CBF, and Clarabel's JSON) and linear programs (also MPS). They are made by one command,
+`discreet export hard --study --out FOLDER` ([Test a solver](../docs/how-to/test-a-solver.md)).
+[instances.csv](instances.csv) lists every file with its SHA-256 and its certified bracket.
+[instances-solvers.csv](instances-solvers.csv) holds what each solver said, its seconds, and what the judge found.
+
+This page comes from `python benchmarks/hard_instances.py --files FOLDER`.
+
+## What counts as right
+
+A solver reads the file and solves it with the settings below, in {seconds} seconds of one processor, reading included.
+The answer is right if three things hold: its objective and the error probability of the lifted estimator lie within a
+share {within} of the certified bracket, and the judge finds that the estimator leaks at most a share {within} more than
+the budget. At budget 0 no guess, however rare, may change the probability of a private value by a larger share.
+
+| solver | reads | settings |
+|---|---|---|
+{settings}
+
+SCS and ECOS get the program through cvxpy, from a reader of CBF that shares nothing with the writer. ECOS has no power
+cones.
+
+## How many
+
+Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is not right.
+
+{summary}
+
+## Which
+
+{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit; empty where a solver reads
+no such file, or was not run. n private values, m guesses, N outcomes. The certified bracket agrees in the digits shown.
+
+{table}
+
+## Measured with
+
+Python {python}, {versions}; processor time on shared cores. Digests and hashes are those of files made where elementary
+functions and decompositions round as here (fingerprint `{arithmetic}`); elsewhere last digits of numbers may differ,
+and with them the files.
+"""

@@ -2,8 +2,8 @@
 
 Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess and group of rows,
 
-- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/c, z = π s/c and x of its own, so that
-  z − y − x bounds (u log(u/(π s)) − u + π s)/c from above; no such term is negative. By default c = sqrt(B);
+- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π s/root and x of its own, so
+  that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no such term is negative;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
 - `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j = norm, written in what
   q is over independence, q_j = π_j s + root e_j.
@@ -62,12 +62,12 @@ class ConeProgram:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, program: Program, power: float = 0.5) -> ConeProgram:
-        """The cones of a program; of a total divergence, c = B^power."""
+    def of(cls, program: Program) -> ConeProgram:
+        """The cones of a program."""
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size, power)
+        found = _Cones(arrays.cost.size)
         for part in program.parts:
             if not part.linear:
                 found.add_part(program, part)
@@ -107,8 +107,8 @@ _Sum: TypeAlias = "tuple[list[int], list[float]]"
 class _Cones:
     """Cones of sums of variables, and sums that are bounded; `variables` counts those of the program and new ones."""
 
-    def __init__(self, variables: int, power: float) -> None:
-        self.variables, self.power = variables, power
+    def __init__(self, variables: int) -> None:
+        self.variables = variables
         self.blocks, self.rows = list[Block](), list[_Sum]()
         self.budgets, self.limits = list[_Sum](), list[float]()
 
@@ -137,20 +137,18 @@ class _Cones:
             self.limits += [0.0] * len(leaks)
 
     def _exponential(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
-        """Σ_j (z_j − y_j − x_j) c/B, where z − y = −D root/c."""
-        unit = part.unit**self.power if part.measure.scope is Scope.TOTAL else part.root
-        extra, share = list[int](), part.root / unit
+        """Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
+        extra = list[int]()
         for place, prior in zip(deviation, group.prior.tolist(), strict=True):
             extra.append(self._new())
-            independent = prior / unit
+            independent = prior / part.root
             self._add(
                 Block(Cone.ENTROPY),
                 ([extra[-1]], [1.0]),
-                ([guess, place], [independent, share]),
+                ([guess, place], [independent, 1.0]),
                 ([guess], [independent]),
             )
-        count = len(deviation)
-        return [*deviation, *extra], [-part.root / part.unit] * count + [-unit / part.unit] * count
+        return [*deviation, *extra], [-1.0 / part.root] * (2 * len(deviation))
 
     def _quadratic(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
         h = self._new()

@@ -1,19 +1,18 @@
-"""Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a reader of CBF here finds.
+"""Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a reader of CBF finds.
 
-The reader of CBF is written from the format's reference alone and shares nothing with the writer.
+The reader of CBF, `benchmarks/hard/cbf.py`, is written from the format's reference alone and shares nothing with the writer.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import sparse
 
 import discreet as ds
@@ -53,6 +52,13 @@ PROBLEMS = {
 }
 BRACKETS = {name: ds.solve(problem).certificate for name, problem in PROBLEMS.items()}
 LINEAR = [name for name, problem in PROBLEMS.items() if is_linear(problem)]
+
+
+@pytest.fixture
+def cbf(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The reader of CBF, which does not belong to the package."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    return importlib.import_module("hard.cbf")
 
 
 def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
@@ -106,9 +112,9 @@ def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name: str, tmp_
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path) -> None:
+def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path, cbf: Any) -> None:
     path = ds.export(PROBLEMS[name], tmp_path / "program.cbf")
-    variables, model = read_cbf(path.read_text(encoding="ascii"))
+    variables, model = cbf.modelled(cbf.read(path))
     model.solve(solver=cp.CLARABEL)
     check(name, model.value, variables.value, False, 1e-5)
 
@@ -123,93 +129,6 @@ def test_json_holds_the_very_doubles_of_the_program(name: str, tmp_path: Path) -
     assert np.array_equal(stored["b"], right)
     assert np.array_equal(stored["q"], form.cost)
     assert stored["about"][1].startswith(f"problem {PROBLEMS[name].digest}")
-
-
-# -- a reader of CBF, from the format's reference --------------------------------------------------------------------------
-
-
-def blocks(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The keywords of a file with their lines."""
-    kept = (line.strip() for line in text.splitlines())
-    own: list[str] = []
-    for line in (each for each in kept if not each.startswith("#")):
-        if line:
-            own.append(line)
-        elif own:
-            yield own[0], own[1:]
-            own = []
-    if own:
-        yield own[0], own[1:]
-
-
-def sections(lines: list[str], powers: list[list[float]]) -> tuple[int, list[tuple[str, int, float]]]:
-    size, count = map(int, lines[0].split())
-    found = []
-    for line in lines[1 : 1 + count]:
-        cone, width = line.split()
-        power = 0.0
-        if cone.startswith("@"):
-            number, cone = cone[1:].split(":")
-            power = powers[int(number)][0] / sum(powers[int(number)])
-        found.append((cone, int(width), power))
-    assert sum(width for _, width, _ in found) == size
-    return size, found
-
-
-def entries(lines: list[str], count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    assert len(lines) == 1 + int(lines[0])
-    table = [line.split() for line in lines[1:]]
-    places = np.array([[int(word) for word in line[:count]] for line in table], dtype=np.intp).reshape(-1, count)
-    return places, np.array([float(line[count]) for line in table])
-
-
-def in_cone(cone: str, rows: Any, power: float) -> list[Any]:
-    """The constraints that members of a cone, in the order of CBF, belong to it."""
-    if cone == "F":
-        return []
-    if cone == "L=":
-        return [rows == 0]
-    if cone == "L+":
-        return [rows >= 0]
-    if cone == "Q":
-        return [cp.SOC(rows[0], rows[1:])]
-    if cone == "EXP":  # x >= y exp(z/y); cvxpy wants (z, y, x)
-        return [cp.ExpCone(rows[2], rows[1], rows[0])]
-    assert cone == "POW"
-    return [cp.PowCone3D(rows[0], rows[1], rows[2], power)]
-
-
-def read_cbf(text: str) -> tuple[Any, Any]:
-    """The variables and the cvxpy problem of a CBF file of scalar variables."""
-    stated = dict(blocks(text))
-    assert stated["VER"] == ["3"]
-    assert stated["OBJSENSE"] == ["MIN"]
-    powers = list[list[float]]()
-    if "POWCONES" in stated:
-        numbers = [float(word) for line in stated["POWCONES"][1:] for word in line.split()]
-        while numbers:
-            size = int(numbers.pop(0))
-            powers.append([numbers.pop(0) for _ in range(size)])
-        assert [len(powers), sum(map(len, powers))] == [int(word) for word in stated["POWCONES"][0].split()]
-    count, signs = sections(stated["VAR"], powers)
-    rows, cones = sections(stated["CON"], powers)
-    x = cp.Variable(count)
-    cost, matrix, right = np.zeros(count), sparse.lil_array((rows, count)), np.zeros(rows)
-    places, values = entries(stated.get("OBJACOORD", ["0"]), 1)
-    cost[places[:, 0]] = values
-    places, values = entries(stated["ACOORD"], 2)
-    matrix[places[:, 0], places[:, 1]] = values
-    places, values = entries(stated["BCOORD"], 1)
-    right[places[:, 0]] = values
-    affine, constraints, first = sparse.csr_array(matrix) @ x + right, [], 0
-    for cone, width, power in cones:
-        constraints += in_cone(cone, affine[first : first + width], power)
-        first += width
-    first = 0
-    for cone, width, power in signs:
-        constraints += in_cone(cone, x[first : first + width], power)
-        first += width
-    return x, cp.Problem(cp.Minimize(cost @ x), constraints)
 
 
 # -- what is said and refused ----------------------------------------------------------------------------------------------
