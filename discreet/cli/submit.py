@@ -58,7 +58,7 @@ def submit(
     screen.show(lambda: record, lambda tables: [tables.submission_table(program, rows)], as_json=as_json)
     _complain(rows)
     if not as_json:
-        screen.say(f"{len(rows)} answers are in {place}; discreet report {place} shows them beside others")
+        screen.say(f"wrote {len(rows)} rows to {place}; discreet report {place} shows them beside others")
     if any(row.contradictions for row in rows) or not any(row.certified for row in rows):
         raise typer.Exit(1)
 

@@ -235,15 +235,15 @@ def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Listing:
 
 
 def submission_table(program: str, rows: Iterable[Measurement]) -> Listing:
-    """What the judge says of every answer of a program, and the seconds that its author states."""
-    numbers = ("gap", "true leakage ÷ budget", "stated seconds")
+    """What the judge says of every answer of a program, and the time that its author states."""
+    numbers = ("gap", "true leakage ÷ budget", "stated time")
     heads = ("problem and budget", "status", *numbers)
     return listed(f"Answers of {program}, judged", heads, map(_submission_line, rows), right=numbers)
 
 
 def _submission_line(row: Measurement) -> Sequence[Cell]:
     gap, leaks = wording.scientific(row.relative_gap), wording.excess(row)
-    return row.instance, row.status.value, gap, leaks, wording.seconds(row.seconds)
+    return row.instance, row.status.value, gap, leaks, wording.span(row.seconds)
 
 
 def _bracket_words(judged: Certificate) -> str:

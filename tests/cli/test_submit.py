@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,11 +133,36 @@ def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
         (f"{HALF}.txt", written([1.0] * 16).replace("# seconds", "# hours"), "does not say how long it took"),
         (f"{HALF}.txt", written([1.0] * 16, "-1"), "does not say how long it took"),
         (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is no number"),
+        (f"{HALF}.txt", written([1.0] * 15 + [float("nan")]), "variable 15 is nan; give finite numbers"),
         (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
     ],
 )
 def test_an_answer_of_no_use_is_refused_before_anything_is_kept(name: str, content: str, said: str, place: Path) -> None:
     (place / "answers" / name).write_text(content, encoding="ascii")
+    assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
+    assert not (place / "study").exists()
+
+
+COIN = np.full((2, 8), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"seconds": 1.0}, "needs one of variables and estimator"),
+        ({"estimator": COIN, "variables": COIN, "seconds": 1.0}, "needs one of variables and estimator"),
+        ({"estimator": COIN.T, "seconds": 1.0}, "the estimator has shape [8, 2] but the problem needs [2, 8]"),
+        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "has one of tilt and multiplier"),
+        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN}, "the tilt has shape [2, 8]"),
+        ({"estimator": COIN, "seconds": 1.0, "multiplier": COIN, "tilt": COIN[:, :2]}, "the multiplier has shape [2, 8]"),
+        ({"estimator": COIN}, "does not say how long it took"),
+        ({"estimator": COIN, "seconds": np.zeros(0)}, "seconds"),
+        ({"variables": np.full(16, np.nan), "seconds": 1.0}, "variable 0 is nan"),
+        ({"variables": COIN, "seconds": 1.0, "quality": 1.0}, "quality"),
+    ],
+)
+def test_arrays_of_no_use_are_refused_before_anything_is_kept(members: dict[str, Any], said: str, place: Path) -> None:
+    np.savez(place / "answers" / f"{HALF}.npz", **members)
     assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert not (place / "study").exists()
 

@@ -116,7 +116,8 @@ def exported(problem: Problem, name: str, certificate: Certificate | None = None
 def lift(problem: Problem, variables: Any) -> Array:
     """The estimator [m, N] of the variables of an exported program, of which those of the estimator come first.
 
-    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers.
+    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers, and for ones
+    that are not finite.
     """
     reduced = reduce(problem)
     m, outcomes = reduced.problem.m, reduced.problem.N
@@ -126,4 +127,8 @@ def lift(problem: Problem, variables: Any) -> Array:
             f"there are {numbers.size:,} variables and the estimator of this problem has {m * outcomes:,}; give all of the "
             "exported program, in its order"
         )
-    return reduced.restore(normalise(numbers[: m * outcomes].reshape(m, outcomes)))
+    own = numbers[: m * outcomes]
+    wrong = np.flatnonzero(~np.isfinite(own))
+    if wrong.size:
+        raise InputError(f"variable {wrong[0]} is {float(own[wrong[0]])!r}; give finite numbers")
+    return reduced.restore(normalise(own.reshape(m, outcomes)))

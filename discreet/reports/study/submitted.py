@@ -20,7 +20,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from discreet.backends.exchange.files import lift
 from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.problems.checks import brief, nearest
+from discreet.problems.checks import brief, nearest, real_numbers
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, read_archive
 from discreet.problems.files.texts import read_text
@@ -126,16 +125,26 @@ def _read_words(instance: Instance, path: Path) -> tuple[Answer, float, str]:
 
 
 def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
-    stored = read_archive(path, arrays=_ARRAYS, texts=_TEXTS, max_bytes=DEFAULT_MAX_BYTES)
+    stored, problem = read_archive(path, arrays=_ARRAYS, texts=_TEXTS, max_bytes=DEFAULT_MAX_BYTES), instance.problem
     arrays = stored.arrays
     if ("variables" in arrays) == ("estimator" in arrays):
         raise FileError(f"{path} needs one of variables and estimator; give the variables of the program or an estimator")
-    estimator = arrays["estimator"] if "estimator" in arrays else lift(instance.problem, np.ravel(arrays["variables"]))
-    duals: tuple[Any, Any] = (arrays.get("tilt"), arrays.get("multiplier"))
-    if duals[1] is not None:
-        duals = duals[0], (duals[1] if len(instance.problem.terms) > 1 else float(np.ravel(duals[1])[0]))
-    seconds = float(np.ravel(arrays["seconds"])[0]) if "seconds" in arrays else math.nan
-    return Answer(estimator, *duals), seconds, stored.texts.get("claimed", "")
+    if ("tilt" in arrays) != ("multiplier" in arrays):
+        raise FileError(f"{path} has one of tilt and multiplier; give both or none")
+    if "estimator" in arrays:
+        estimator = real_numbers("estimator", arrays["estimator"], (problem.m, problem.N))
+    else:
+        estimator = lift(problem, arrays["variables"].ravel())
+    tilt, multiplier = None, None
+    if "tilt" in arrays:
+        tilt, count = real_numbers("tilt", arrays["tilt"], (problem.m, problem.n)), len(problem.terms)
+        multiplier = real_numbers("multiplier", arrays["multiplier"], (count,) if count > 1 else ())
+    seconds = float(real_numbers("seconds", arrays.get("seconds", math.nan), ()))
+    return (
+        Answer(estimator, tilt, multiplier if multiplier is None or multiplier.ndim else float(multiplier)),
+        seconds,
+        (stored.texts.get("claimed", "")),
+    )
 
 
 def judge_submissions(
