@@ -116,8 +116,8 @@ def exported(problem: Problem, name: str, certificate: Certificate | None = None
 def lift(problem: Problem, variables: Any) -> Array:
     """The estimator [m, N] of the variables of an exported program, of which those of the estimator come first.
 
-    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers, and for ones
-    that are not finite.
+    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers, and
+    for ones that are not finite.
     """
     reduced = reduce(problem)
     m, outcomes = reduced.problem.m, reduced.problem.N
