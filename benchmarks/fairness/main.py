@@ -1,15 +1,16 @@
-"""The command line: one split after the other, each written when it is done."""
+"""The command line: one split after the other; each row is written when it is known."""
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from fairness.methods import METHODS
 from fairness.report import write
-from fairness.split import Row, rows_of
+from fairness.split import PROMISED, Row, places, rows_of
 from fairness.tables import LOADERS
 
 from discreet.reports.outputs import records_csv, replace_file
@@ -25,22 +26,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = asked.only or [name for name in LOADERS if name != "census" or asked.census]
     file = asked.out.with_name(f"{asked.out.name}.csv")
     file.parent.mkdir(parents=True, exist_ok=True)
-    rows = read(file)
-    done = {(row.table, row.split) for row in rows}
+    rows = {(row.table, row.split, row.place): row for row in read(file)}
+    every = [place for place in places() if asked.method is None or place[2] in asked.method]
     for name in names:
-        missing = [split for split in range(asked.splits) if (name, split) not in done]
-        table = LOADERS[name](asked.census) if missing else None
-        for split in missing:
+        wanted = {
+            split: [place for place in every if asked.again or (name, split, place) not in rows]
+            for split in range(asked.splits)
+        }
+        table = LOADERS[name](asked.census) if any(wanted.values()) else None
+        for split, missing in wanted.items():
+            if not missing:
+                continue
             assert table is not None
-            found = []
-            for row in rows_of(table, split, fitted=min(table.fitted, 2_000) if asked.quick else None):
-                found.append(row)
+            for row in rows_of(table, split, missing, fitted=min(table.fitted, 2_000) if asked.quick else None):
+                rows[name, split, row.place] = row
+                replace_file(file, records_csv(Row, _in_order(rows.values())))
                 print(f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}", flush=True)
-            rows += found
-            replace_file(file, records_csv(Row, rows))
-            print(f"{name}, split {split + 1} of {asked.splits}: {len(found)} rows", flush=True)
-    write(asked.out, rows)
+            print(f"{name}, split {split + 1} of {asked.splits}: {len(missing)} rows", flush=True)
+    write(asked.out, _in_order(rows.values()))
     return 0
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    tables, order = list(LOADERS), places()
+    return sorted(rows, key=lambda row: (tables.index(row.table), row.split, order.index(row.place)))
 
 
 def read(file: Path) -> list[Row]:
@@ -64,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--splits", type=int, default=10, help="of each table; 10 by default")
     parser.add_argument("--only", action="append", choices=list(LOADERS), help="one table; repeatable")
+    names = [*(method.name for method in METHODS), PROMISED]
+    parser.add_argument("--method", action="append", choices=names, help="rows of one method; repeatable")
+    parser.add_argument("--again", action="store_true", help="also those that are there: to time them anew")
     parser.add_argument("--quick", action="store_true", help="2,000 fitted people at most: to see that everything runs")
     parser.add_argument("--out", type=Path, default=_ROOT / "reports" / "people", help="the page, without its ending")
     return parser

@@ -1,8 +1,9 @@
 """The methods that are compared. Each takes what is known of the fitted people and says how it treats any others.
 
 plain                  the guess of least expected loss, without a constraint
-discreet               the convex program of `ds.design_rule`, solved by `tilt` and judged
+discreet               `ds.design_rule`: its convex program, solved by `tilt` and judged as the rule that is saved
 program                the linear program of LinearPost, written out with one variable for each person and guess, by HiGHS
+published              the same as its authors publish it: perturbed, stated in cvxpy, with HiGHS in the place of Gurobi
 thresholds             fairlearn's ThresholdOptimizer: two groups' thresholds on one score; X is needed to predict
 reduction              fairlearn's ExponentiatedGradient: a mixture of classifiers fitted to reweighted people
 
@@ -17,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,13 @@ from scipy.sparse import csr_array, hstack, identity, kron, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import discreet as ds
-from discreet.people.design import designed
 
 __all__ = ["METHODS", "Method", "Seen", "conditional", "model"]
 
 _LIMIT_SECONDS = 300.0
+_CVXPY_SECONDS = 60.0
 _REPEATS = 3
+_PERTURBATION = 1e-4  # LinearPost's own default
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,19 @@ class Seen:
     group: np.ndarray
     estimator: Any
 
-    @property
+    @cached_property
     def p_y(self) -> np.ndarray:
         """p(y_k given what is seen) [people, truths]."""
         return self.joint.sum(axis=2)
 
+    @cached_property
+    def p_x(self) -> np.ndarray:
+        """p(x_j given what is seen) [people, groups]."""
+        return self.joint.sum(axis=1)
+
     def rows(self, constraint: str) -> np.ndarray:
         """What a constraint is about [people, rows]: groups, or pairs of truth and group."""
-        return self.joint.reshape(len(self.joint), -1) if conditional(constraint) else self.joint.sum(axis=1)
+        return self.joint.reshape(len(self.joint), -1) if conditional(constraint) else self.p_x
 
 
 Treatment = Callable[[Seen], np.ndarray]
@@ -68,14 +76,12 @@ class Method:
 
     aware   whether X is needed to predict; None where both can be
     binary  whether it serves two guesses only
-    splits  of a large table on which it is tried; None for all
     """
 
     name: str
     fit: Callable[[Seen, str, float], tuple[float, Treatment]]
     aware: bool | None = None
     binary: bool = False
-    splits: int | None = None
 
 
 def conditional(constraint: str) -> bool:
@@ -91,7 +97,7 @@ def model(people: Seen, constraint: str, budget: float) -> ds.Problem:
         joint = mass * np.moveaxis(people.joint, 0, 2)
         given = ds.Constraint(joint, budget, "conditional-mutual-information")
         return ds.Problem(loss=loss, constraints=[given])
-    return ds.Problem(mass * people.joint.sum(axis=1).T, loss, budget, measure="parity-difference")
+    return ds.Problem(mass * people.p_x.T, loss, budget, measure="parity-difference")
 
 
 def _timed(work: Callable[[], Any], repeats: int = _REPEATS) -> tuple[float, Any]:
@@ -109,8 +115,12 @@ def _plain(people: Seen, constraint: str, tolerance: float) -> tuple[float, Trea
 
 
 def _discreet(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
+    about, measure = people.p_x, "parity-difference"
+    if conditional(constraint):
+        about, measure = people.joint, "conditional-mutual-information"
+
     def design() -> Any:
-        return designed(model(people, constraint, tolerance), None, None, None, None, key="0" * 32)
+        return ds.design_rule(people.p_y, about, tolerance, measure=measure)
 
     seconds, found = _timed(design)
     return seconds, lambda others: found.rule.predict_proba(others.p_y, others.rows(constraint))
@@ -140,13 +150,53 @@ def _program(people: Seen, constraint: str, tolerance: float) -> tuple[float, Tr
         columns = np.clip(found.x[: number * guesses].reshape(guesses, number).T, 0.0, None)
         return tilt, columns / columns.sum(axis=1, keepdims=True)
 
-    seconds, (tilt, own) = _timed(solve, 1)
+    seconds, (tilt, own) = _timed(solve)
 
     def treat(others: Seen) -> np.ndarray:
         if others is people:
             return own
         scores = 1.0 - others.p_y + others.rows(constraint) @ tilt.T
         return np.eye(len(tilt))[scores.argmin(axis=1)]
+
+    return seconds, treat
+
+
+def _published(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
+    """Each guess and event has a rate that is common to the groups; a dual value for each group tilts the risk."""
+    import cvxpy as cp
+
+    def perturbed(seen: Seen, largest: float) -> np.ndarray:
+        rng = np.random.default_rng(0)
+        return 1.0 - seen.p_y + largest * rng.uniform(-_PERTURBATION, _PERTURBATION, size=seen.p_y.shape)
+
+    def events(seen: Seen) -> list[np.ndarray]:
+        return [seen.joint[:, y] for y in range(seen.joint.shape[1])] if conditional(constraint) else [seen.p_x]
+
+    largest = float((1.0 - people.p_y).max(axis=1).mean())
+    means = [each.mean(axis=0) for each in events(people)]
+
+    def solve() -> Any:
+        risk, (number, guesses) = perturbed(people, largest), people.p_y.shape
+        share = [each / mean for each, mean in zip(events(people), means, strict=True)]
+        chosen, common = cp.Variable((number, guesses), nonneg=True), cp.Variable(guesses * len(share), nonneg=True)
+        limits: list[Any] = [cp.sum(chosen, axis=1) == 1]
+        for place, (guess, each) in enumerate((guess, each) for guess in range(guesses) for each in share):
+            rate = cp.sum(cp.multiply(each, chosen[:, guess][:, None]), axis=0) - number * common[place]
+            limits += [-tolerance * number / 2 <= rate, rate <= tolerance * number / 2]
+        program = cp.Problem(cp.Minimize(cp.sum(cp.multiply(chosen, risk))), limits)
+        program.solve(solver=cp.HIGHS, time_limit=_CVXPY_SECONDS)
+        if program.status != cp.OPTIMAL:
+            raise RuntimeError(f"HiGHS says {program.status} after {_CVXPY_SECONDS:g} s")
+        prices = np.array([low.dual_value - high.dual_value for low, high in zip(limits[1::2], limits[2::2], strict=True)])
+        return prices.reshape(guesses, len(share), -1), chosen.value
+
+    seconds, (prices, own) = _timed(solve, 1)
+
+    def treat(others: Seen) -> np.ndarray:
+        if others is people:
+            return _probabilities(own)
+        share = np.stack([each / mean for each, mean in zip(events(others), means, strict=True)], axis=1)
+        return np.eye(len(prices))[(perturbed(others, largest) - np.einsum("leg,keg->lk", share, prices)).argmin(axis=1)]
 
     return seconds, treat
 
@@ -207,6 +257,7 @@ METHODS = (
     Method("plain", _plain),
     Method("discreet", _discreet),
     Method("program of LinearPost", _program),
+    Method("LinearPost through cvxpy", _published),
     Method("ThresholdOptimizer", _thresholds, aware=True, binary=True),
-    Method("ExponentiatedGradient", _reduction, aware=False, binary=True, splits=1),
+    Method("ExponentiatedGradient", _reduction, aware=False, binary=True),
 )

@@ -9,7 +9,7 @@ leaks as much is found by `tilt` and certified. On the held-out people error and
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,13 +24,16 @@ from sklearn.preprocessing import StandardScaler
 import discreet as ds
 from discreet.people.probabilities import Calibrated, calibrated
 
-__all__ = ["CONSTRAINTS", "Row", "rows_of"]
+__all__ = ["CONSTRAINTS", "PROMISED", "Place", "Row", "places", "rows_of"]
 
 CONSTRAINTS = {"parity": 0.02, "equalized odds": 0.0}
 """The tolerance of each; ThresholdOptimizer has none but 0 for equalized odds."""
 
-_LARGE = 50_000
-"""Fitted people from which on ExponentiatedGradient takes minutes for each split."""
+SETTINGS = ("blind", "aware")
+PROMISED = "discreet, promised"
+
+Place = tuple[str, str, str]
+"""Setting, constraint and method: what a split has one row of."""
 
 _NOTHING = 1e-20
 """A leakage that is rounding."""
@@ -67,21 +70,41 @@ class Row:
     note: str = ""
     unit: str = field(default="")
 
+    @property
+    def place(self) -> Place:
+        """Which row of its split it is."""
+        return self.setting, self.constraint, self.method
 
-def rows_of(table: Table, split: int, *, fitted: int | None = None) -> Iterator[Row]:
-    """All rows of a split, one after the other."""
+
+def places() -> list[Place]:
+    """All rows of a split, in order."""
+    own = [
+        (setting, constraint, method.name)
+        for setting in SETTINGS
+        for constraint in CONSTRAINTS
+        for method in METHODS
+        if method.aware in (None, setting == "aware")
+    ]
+    return own + [(setting, "parity", PROMISED) for setting in SETTINGS]
+
+
+def rows_of(
+    table: Table, split: int, wanted: Collection[Place] | None = None, *, fitted: int | None = None
+) -> Iterator[Row]:
+    """The wanted rows of a split, all of them by default, one after the other."""
     rng = np.random.default_rng([20261123, split])
     order = rng.permutation(len(table.guess))
     inside, outside = np.split(order, [fitted or table.fitted])
-    for setting in ("blind", "aware"):
-        people, others = _seen(table, inside, outside, setting, np.random.default_rng([split, setting == "aware"]))
-        for constraint, tolerance in CONSTRAINTS.items():
-            for method in METHODS:
-                few = method.splits is not None and len(inside) >= _LARGE and split >= method.splits
-                if method.aware in (None, setting == "aware") and not few:
-                    yield _row(table, split, constraint, tolerance, method, setting, people, others)
-    yield _promise(table, split, inside, outside, "blind")
-    yield _promise(table, split, inside, outside, "aware")
+    chosen, methods = [each for each in places() if wanted is None or each in wanted], {each.name: each for each in METHODS}
+    for setting in SETTINGS:
+        own = [(constraint, methods[name]) for s, constraint, name in chosen if s == setting and name != PROMISED]
+        if own:
+            people, others = _seen(table, inside, outside, setting, np.random.default_rng([split, setting == "aware"]))
+        for constraint, method in own:
+            yield _row(table, split, constraint, CONSTRAINTS[constraint], method, setting, people, others)
+    for setting, _, name in chosen:
+        if name == PROMISED:
+            yield _promise(table, split, inside, outside, setting)
 
 
 def _classifier(categories: tuple[bool, ...] | None, aware: bool) -> Any:
@@ -113,6 +136,7 @@ def _seen(table: Table, inside: Any, outside: Any, setting: str, rng: np.random.
         if aware:
             joint = joint * np.eye(groups)[table.hide[people]][:, None, :]
         sides.append(Seen(joint, table.features[people], table.guess[people], table.hide[people], estimator))
+    assert sides[0].p_y.shape[0] == sides[0].p_x.shape[0]  # at hand before anything is timed
     return sides[0], sides[1]
 
 
@@ -169,7 +193,7 @@ def _held_out(row: Row, columns: np.ndarray, truth: np.ndarray, group: np.ndarra
 def _promise(table: Table, split: int, inside: np.ndarray, outside: np.ndarray, setting: str) -> Row:
     """`ds.PrivateClassifier`, which fits everything itself and keeps people apart for its promise."""
     tolerance = CONSTRAINTS["parity"]
-    row = Row(table.name, split, "parity", tolerance, "discreet, promised", setting, len(inside), len(outside))
+    row = Row(table.name, split, "parity", tolerance, PROMISED, setting, len(inside), len(outside))
     classifier = _classifier(table.categories, setting == "aware")
     start = time.process_time()
     private = ds.PrivateClassifier(
