@@ -11,7 +11,9 @@ that the cones do not repeat the N outcomes. Two forms, setting `form`:
   suits SCS best. Default for scs.
 
 Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the others by quadratic, power or
-exponential cones. Several constraints have each their own, and a conditional one those of every group of rows.
+exponential cones. Several constraints have each their own, and a conditional one those of every group of rows. All is stated
+in functions of cvxpy, which makes the same cones as `cones` has, in an order of its own: the last digits of its solvers
+depend on the order, for better on some problems and for worse on others.
 
 At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left.
 Tolerances are a tenth of the gap asked for, relative to an objective in units of the Bayes error.

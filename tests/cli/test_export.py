@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import refused, run
+from command import refused, run, solving_here
 
 import discreet as ds
 
@@ -63,6 +63,18 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
     ]
     assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
     assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0  # its own files are replaced
+
+
+def test_a_study_with_the_certified_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+    study, folder = tmp_path / "small.toml", tmp_path / "files"
+    study.write_text(STUDY, encoding="utf-8")
+    said = run("export", str(study), "--study", "--out", str(folder), "--format", "mps", "--certify", "--json")
+    assert said.exit_code == 0, said.stderr
+    for line in json.loads(said.stdout):
+        assert line["lower_bound"] <= line["upper_bound"] <= line["lower_bound"] * (1.0 + 1e-9)
+        bracket = f"[{line['lower_bound']!r}, {line['upper_bound']!r}]"
+        assert bracket in (folder / line["file"]).read_text(encoding="ascii")
 
 
 def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:

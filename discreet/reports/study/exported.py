@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.backends import isolated
 from discreet.backends.exchange.files import FORMATS, export, is_linear
-from discreet.backends.isolated import solve_isolated
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.problems.files.writing import check_output, marked, refusals
@@ -74,7 +74,7 @@ def export_study(
         if watch is not None:
             watch(done, len(instances), instance.slug)
         chosen = [name for name in formats_of(instance) if format_ in (None, name)]
-        certificate = solve_isolated(instance.problem).certificate if certify and chosen else None
+        certificate = isolated.solve_isolated(instance.problem).certificate if certify and chosen else None
         for name in chosen:
             path = place / f"{instance.slug}{FORMATS[name].ending}"
             export(instance.problem, path, name, certificate=certificate, overwrite=overwrite)
