@@ -30,6 +30,7 @@ from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.causal.tree import Tree
 from discreet.problems.errors import BackendError, Unsupported
+from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 
@@ -373,22 +374,47 @@ class _InteriorPoint:
 
 def _perfect(problem: CausalProblem) -> Raw[Answer]:
     """The linear program at budget 0: no sequence of guesses says anything about X."""
-    from scipy.optimize import linprog
-
     tree, private = problem.tree, _Private.of(problem)
     matrix, sums, place = _equations(_Layout.of(tree), tree, private.rows)
-    cost = np.zeros(matrix.shape[1])
-    unit = problem.constant_error
+    cost, unit = np.zeros(matrix.shape[1]), problem.constant_error
     cost[place] = problem.noncausal.loss / unit
-    tolerances: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    equations: Any = matrix
-    found = linprog(cost, A_eq=equations, b_eq=sums, method="highs", options=tolerances)
-    if found.x is None:
-        raise BackendError(f"HiGHS found no point: {found.message}")
-    rule = CausalRule(tree, tree.kernels(_refined(matrix, sums, found.x)[place]))
-    count = matrix.shape[0] - len(place) * len(private.rows)
-    prices = -unit * found.eqlin.marginals[count:].reshape(len(place), -1)
-    return Raw(str(found.message), Answer(rule, prices @ private.tilts, np.inf), int(found.nit))
+    weights, multipliers, rounds = _linear(cost, matrix, sums)
+    rule = CausalRule(tree, tree.kernels(_refined(matrix, sums, weights)[place]))
+    prices = -unit * multipliers[matrix.shape[0] - len(place) * len(private.rows) :].reshape(len(place), -1)
+    law = problem.noncausal.output_law(rule.dense())
+    if distance_from_private(law) > Precision.private or problem.error_probability(rule) >= problem.constant_error:
+        rule = CausalRule.constant(tree, int(problem.constant_errors.argmin()))
+    claimed = "optimal" if rounds else "HiGHS found no point: a constant guess"
+    return Raw(claimed, Answer(rule, prices @ private.tilts, np.inf), rounds)
+
+
+def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
+    """min cost·x over x ≥ 0 with matrix x = sums: x, the multipliers of the equations, and how many programs were solved.
+
+    HiGHS's tolerances are absolute. So what it leaves of the equations and of the reduced costs is solved for again, scaled
+    up (A. M. Gleixner, D. E. Steffy, K. Wolter, INFORMS J. Comput. 28 (2016)).
+    """
+    from scipy.optimize import linprog
+
+    found, multipliers, scale, solved = np.zeros(cost.size), np.zeros(sums.size), 1.0, 0
+    reduced, missing = cost, sums
+    for _ in range(4):
+        bounds: Any = np.stack([-scale * found, np.full(found.size, np.inf)], axis=1)
+        for tolerance in (1e-10, 1e-7):  # where it cannot meet the first, the next rounds make up for the second
+            limits: Any = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+            limits["presolve"] = False  # it finds redundant equations contradictory, and there are many
+            step = linprog(scale * reduced, A_eq=matrix, b_eq=scale * missing, bounds=bounds, method="highs", options=limits)
+            if step.x is not None and step.status == 0:
+                break
+        if step.x is None or step.status != 0:
+            break
+        found, multipliers, solved = found + step.x / scale, multipliers + step.eqlin.marginals / scale, solved + 1
+        reduced, missing = cost - matrix.T @ multipliers, sums - matrix @ found
+        left = max(float(np.abs(missing).max()), -float(reduced.min()), -float(found.min()))
+        if left <= 1e-15:
+            break
+        scale = min(1.0 / left, 1e8 * scale)
+    return np.maximum(found, 0.0), multipliers, solved
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.rounding import UNIT
 
 
@@ -74,20 +74,25 @@ class Tree:
             costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
         return float(costs[0, 0])
 
-    def least_bound(self, costs: Array, doubt: Array) -> float:
-        """A lower bound of `least` for all costs [M_T, K_T] that differ from these by at most `doubt`, rounding included.
+    def least_bound(self, costs: DoubleDouble, doubt: Array) -> tuple[float, float, float]:
+        """Numbers whose exact sum is at most `least` of all costs that differ by at most `doubt` from these [M_T, K_T].
 
-        Each pass upward keeps a value and how much it may be too large; every sum is charged the rounding of its terms.
+        Beside each value goes how much it may be too large. A sum of two double-doubles errs by under 4 u² of their sizes.
         """
-        most = 8.0 * UNIT
+        high, low = costs
         for step in range(self.steps, 0, -1):
             shape, count = self.kernel_shape(step), self.measurements[step - 1]
-            best, unsure = costs.reshape(shape).min(axis=1), doubt.reshape(shape).max(axis=1)
-            best, unsure = (each.reshape(len(best), -1, count) for each in (best, unsure))
-            rounded = count * UNIT * np.abs(best).sum(axis=2)
-            costs, doubt = best.sum(axis=2), (unsure.sum(axis=2) + rounded) * (1.0 + (count + 2) * most)
-        bound = float(costs[0, 0]) - float(doubt[0, 0])
-        return bound - 2.0 * UNIT * abs(bound)
+            high, low, doubt = (each.reshape(shape) for each in (high, low, doubt))
+            best = high.min(axis=1)
+            low = np.where(high == best[:, None, :], low, np.inf).min(axis=1)
+            high, low, doubt = (each.reshape(len(best), -1, count) for each in (best, low, doubt.max(axis=1)))
+            size = np.abs(high).sum(axis=2) + np.abs(low).sum(axis=2)
+            doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (1.0 + 4.0 * (count + 2) * UNIT)
+            total = high[:, :, 0], low[:, :, 0]
+            for place in range(1, count):
+                total = dd_add(total, (high[:, :, place], low[:, :, place]))
+            high, low = total
+        return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])
 
     def best_labels(self, costs: Array) -> list[NDArray[np.intp]]:
         """For each step the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go to the first guess."""

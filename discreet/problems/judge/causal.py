@@ -23,13 +23,16 @@ from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals, 
 from discreet.problems.judge.privacy import groups_of, privacy
 from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import faint_lift, total_error
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
 from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import sums_over
 
 _FAINTEST = 1e-280
 """Products of kernels below it may have underflowed."""
+
+_VANISHED = 1e-300
+"""More than what a product that is not exact, as it is below 1e-290, loses."""
 
 
 class CausalCase:
@@ -82,17 +85,21 @@ class CausalCase:
 
     def duals(self) -> Iterator[Duals]:
         """Zero duals, which prove the error of the causal Bayes rule, and the given ones."""
-        yield Duals(*usable_duals(self._model, None, None), (self._least(np.zeros_like(self._tilt)),))
+        yield Duals(*usable_duals(self._model, None, None), self._least(np.zeros_like(self._tilt)))
         if self._tilt.any():
-            yield Duals(self._tilt, self._multiplier, (self._least(self._tilt),))
+            yield Duals(self._tilt, self._multiplier, self._least(self._tilt))
 
-    def _least(self, tilt: Array) -> float:
-        """At most Σ of the tilted losses under any causal rule. A product of n terms and a sum err by n + 1 roundings."""
+    def _least(self, tilt: Array) -> tuple[float, ...]:
+        """Numbers whose exact sum is at most that of the tilted losses under any causal rule.
+
+        The tilted losses are added up in double-double, from products without error but for what underflows.
+        """
         model = self._model
-        costs = model.loss + tilt @ model.p_xz
+        costs: DoubleDouble = (model.loss, np.zeros_like(model.loss))
+        for j in np.flatnonzero(tilt.any(axis=0)):
+            costs = dd_add(costs, exact_product(tilt[:, j : j + 1], model.p_xz[j]))
         size = model.loss + np.abs(tilt) @ model.p_xz
-        doubt = (model.n + 4) * UNIT * size * (1.0 + 2.0**-30) + (model.n + 1) * SMALLEST
-        return self._problem.tree.least_bound(costs, doubt)
+        return self._problem.tree.least_bound(costs, 8.0 * (model.n + 1) * UNIT**2 * size + (model.n + 1) * _VANISHED)
 
     def worst_entry(self, answer: CausalRule, tilt: Array) -> float:
         """Unknown (inf): what a guess costs depends on those that follow."""
