@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _LARGEST = 1 << 20
 """Entries of the blocks of a Newton system: some seconds a step."""
 
+_SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
+"""Masses below which sequences of guesses may count as hardly ever made; whichever proves most counts."""
+
 
 class SequenceForm(Unlifted):
     """Guesses over time; see the module's docstring."""
@@ -205,13 +208,18 @@ class _Point:
     def complementarity(self) -> float:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
-    def proofs(self) -> Iterator[tuple[float, Array, float]]:
-        """Lower bounds by backward passes, with their duals: of the tilt, lowered, and of μ log(q/π)."""
+    def proofs(self, before: Array) -> Iterator[tuple[float, Array]]:
+        """Lower bounds by backward passes, and their tilts: the linear one, μ log(q/π), and others.
+
+        before: a tilt that proved something, whose rows may serve for guesses that are hardly ever made.
+        """
         model, price = self.model, self.multiplier
-        largest = self.tilt.max(axis=1, keepdims=True)
-        shift = largest + price * np.log(np.exp((self.tilt - largest) / price) @ model.p_x)[:, None]
-        for tilt in (self.tilt - shift, price * self.ratio):
-            yield model.tree.least(model.loss + tilt @ model.p_xz) - price * model.budget, tilt, price
+        tilts = [self.tilt, price * self.ratio]
+        tilts += [np.where(self.law.sum(axis=1)[:, None] < seldom, before, self.tilt) for seldom in _SELDOM]
+        for tilt in tilts:
+            largest = tilt.max(axis=1, keepdims=True)
+            lowered = tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ model.p_x)[:, None]
+            yield model.tree.least(model.loss + lowered @ model.p_xz) - price * model.budget, lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,9 +311,9 @@ class _InteriorPoint:
 
     def _offer(self, point: _Point) -> None:
         """Keep what the point proves, and its weights if they leak hardly more than the budget: that is blended away."""
-        for lower, tilt, price in point.proofs():
+        for lower, tilt in point.proofs(point.tilt if self._proof is None else self._proof[0]):
             if lower > self._lower:
-                self._lower, self._proof = lower, (tilt, price)
+                self._lower, self._proof = lower, (tilt, point.multiplier)
         excess = max(0.0, point.leakage / self._model.budget - 1.0)
         upper = point.error + excess * (self._problem.constant_error - point.error)
         if excess <= 1e-6 and upper < self._upper:
@@ -380,7 +388,8 @@ def _perfect(problem: CausalProblem) -> Raw[Answer]:
     cost[place] = problem.noncausal.loss / unit
     weights, multipliers, rounds = _linear(cost, matrix, sums)
     rule = CausalRule(tree, tree.kernels(_refined(matrix, sums, weights)[place]))
-    prices = -unit * multipliers[matrix.shape[0] - len(place) * len(private.rows) :].reshape(len(place), -1)
+    prices = np.zeros((len(place), len(private.rows)))
+    prices[:-1] = -unit * multipliers[matrix.shape[0] - prices[:-1].size :].reshape(prices[:-1].shape)
     law = problem.noncausal.output_law(rule.dense())
     if distance_from_private(law) > Precision.private or problem.error_probability(rule) >= problem.constant_error:
         rule = CausalRule.constant(tree, int(problem.constant_errors.argmin()))
@@ -400,9 +409,10 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
     reduced, missing = cost, sums
     for _ in range(4):
         bounds: Any = np.stack([-scale * found, np.full(found.size, np.inf)], axis=1)
-        for tolerance in (1e-10, 1e-7):  # where it cannot meet the first, the next rounds make up for the second
+        # Dependent equations can look contradictory to the presolve, and to the tighter tolerance.
+        for tolerance, presolve in ((1e-10, True), (1e-10, False), (1e-7, False)):
             limits: Any = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
-            limits["presolve"] = False  # it finds redundant equations contradictory, and there are many
+            limits["presolve"] = presolve
             step = linprog(scale * reduced, A_eq=matrix, b_eq=scale * missing, bounds=bounds, method="highs", options=limits)
             if step.x is not None and step.status == 0:
                 break
@@ -441,15 +451,18 @@ class _Private:
 
 
 def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[csr_array, Array, NDArray[np.intp]]:
-    """Causality, and private·r_i = 0: the matrix, the right side, and the columns [M_T, K_T] of the last weights."""
+    """Causality, and private·r_i = 0: the matrix, the right side, and the columns [M_T, K_T] of the last weights.
+
+    Privacy of the last sequence of guesses follows from that of all others.
+    """
     from scipy.sparse import csr_array, vstack
 
     prices, rows = np.unique(layout.rows, return_inverse=True)
     unknowns, columns = np.unique(layout.columns, return_inverse=True)
     causal = csr_array((layout.signs, (rows, columns)), shape=(prices.size, unknowns.size))
     place = np.searchsorted(unknowns, layout.last)
-    count, rank = len(place), len(private)
-    across = np.broadcast_to(place[:, None, :], (count, rank, place.shape[1]))
+    count, rank = len(place) - 1, len(private)
+    across = np.broadcast_to(place[:-1, None, :], (count, rank, place.shape[1]))
     down = np.broadcast_to(np.arange(count * rank).reshape(count, rank, 1), across.shape)
     values = np.broadcast_to(private, across.shape)
     secret = csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
