@@ -444,10 +444,10 @@ class _Private:
         model = problem.noncausal
         root_x, root_z = np.sqrt(model.p_x)[:, None], np.sqrt(model.p_z)
         scaled = np.divide(model.deviations, root_x * root_z, out=np.zeros_like(model.p_xz), where=root_x * root_z > 0.0)
-        left, values, right = np.linalg.svd(scaled, full_matrices=False)
+        left, values, _ = np.linalg.svd(scaled, full_matrices=False)
         rank = model.phi_rank.rank
-        tilts = np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0)
-        return cls(right[:rank] * root_z, (tilts / values[:rank]).T)
+        tilts = np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0) / values[:rank]
+        return cls(tilts.T @ model.deviations, tilts.T)
 
 
 def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[csr_array, Array, NDArray[np.intp]]:
