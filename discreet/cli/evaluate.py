@@ -52,7 +52,7 @@ def evaluate(
     """
     from discreet.people.evaluation import evaluate as evaluated
     from discreet.problems.errors import InputError
-    from discreet.problems.files.tables import TableStream, read_table
+    from discreet.problems.files.tables import TableStream
 
     if len(paths) > 2:
         raise InputError(
@@ -71,16 +71,14 @@ def evaluate(
     own, promised = _about(hide, asked.get("measure") or "mutual-information"), _about(hide, asked.get("budget"))
     chosen = (own or "mutual-information") if measures is None else measures
     same = measures is None or _measures(measures) == _measures(own)
-    needed = [*hide, truth]
-    if deployed is None:
-        columns = read_table(table, [*needed, str(guesses)])
-        made = columns[str(guesses)]
-    else:
-        read = {*needed, *([person] if person else []), *(each.name for each in deployed.columns)}
-        stream = TableStream(table, read if deployed.columns else None, texts=deployed.texts)
-        for name in [*needed, *([person] if person else [])]:
-            check_column(table, stream.header, name)
-        made, columns = _guessed(deployed, stream, person, needed)
+    needed = [*hide, truth, *([] if guesses is None else [guesses])]
+    beside = [person] if person and deployed else []
+    seen, texts = (deployed.columns, deployed.texts) if deployed else ((), ())
+    stream = TableStream(table, [*needed, *beside, *(each.name for each in seen)], texts=texts)
+    for name in [*needed, *beside]:
+        check_column(table, stream.header, name)
+    made, columns = _guessed(deployed, stream, person, needed)
+    made = columns[guesses] if guesses is not None else made
     labels: dict[str, Any] = {}
     if deployed is not None:
         labels = {"labels": deployed.possible_guesses}
@@ -100,20 +98,25 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _guessed(deployed: DeployedRule, stream: TableStream, person: str | None, needed: list[str]) -> tuple[Any, Any]:
-    """What the rule guesses for everybody, and the columns needed beside it; others are held for some at a time."""
+def _guessed(
+    deployed: DeployedRule | None, stream: TableStream, person: str | None, needed: list[str]
+) -> tuple[Any, dict[str, Any]]:
+    """What a rule guesses for everybody, if there is one, and the columns needed; others are held for some at a time."""
     import numpy as np
 
     made, kept = list[Any](), dict[str, list[Any]]()
-    for each in deployed.columns:
+    for each in deployed.columns if deployed else ():
         each.check(stream.header)
     with screen.progress() as tell:
+        done = 0
         for part in stream.parts():
-            tell(sum(map(len, made)), stream.people, "guessing")
-            made.append(deployed.predict(part, part[person] if person else None))
+            tell(done, stream.people, "guessing" if deployed else "reading")
+            done += len(part[needed[0]])
+            if deployed:
+                made.append(deployed.predict(part, part[person] if person else None))
             for name in needed:
                 kept.setdefault(name, []).append(part[name])
-    return np.concatenate(made), {name: np.concatenate(parts) for name, parts in kept.items()}
+    return np.concatenate(made) if made else None, {name: np.concatenate(parts) for name, parts in kept.items()}
 
 
 def _about(hide: list[str], told: Any) -> Any:

@@ -112,6 +112,8 @@ def feeds(table: Any, columns: tuple[Column, ...], width: int | None = None) -> 
         if len({len(each) for each in found.values()}) > 1:
             raise InputError("the columns are not equally long; give a cell for each person")
         return found
+    if isinstance(table, Mapping):
+        raise InputError(f"the rule reads an array of numbers [people, {width}]; give that, or fit it on columns with names")
     numbers = np.ascontiguousarray(table, dtype=np.float64)
     if numbers.ndim != 2 or width not in (None, numbers.shape[1]):
         raise InputError(f"X has shape {list(numbers.shape)}; give numbers [people, {width}]")

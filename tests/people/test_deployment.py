@@ -237,6 +237,8 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
             assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
         else:
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
+            with pytest.raises(ds.InputError, match=r"reads an array of numbers \[people, 3\]; give that"):
+                deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
         private.rule_ = kept
 
