@@ -80,20 +80,18 @@ class System(ABC):
 
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
         """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on units or masses."""
-        self._matrix, self._rows, self._columns = matrix, rows, columns
-        self._factors, self._pivots, self._singular = dgetrf(matrix * rows[:, None] * columns)
-
-    def _solved(self, right: Array) -> Array:
-        if self._singular:  # to working precision: the caller sees a step that is not finite
-            return np.full_like(right, np.nan)
-        return np.asarray(self._columns * dgetrs(self._factors, self._pivots, self._rows * right)[0])
+        self._matrix, self._rows, self._columns = matrix * rows[:, None] * columns, rows, columns
+        self._factors, self._pivots, self._singular = dgetrf(self._matrix)
 
     def _refined(self, right: Array, times: int = 1) -> Array:
         """The solution of the last system, refined so many times."""
-        found = self._solved(right)
+        if self._singular:  # to working precision: the caller sees a step that is not finite
+            return np.full_like(right, np.nan)
+        right = self._rows * right
+        found = dgetrs(self._factors, self._pivots, right)[0]
         for _ in range(times):
-            found += self._solved(right - self._matrix @ found)
-        return found
+            found += dgetrs(self._factors, self._pivots, right - self._matrix @ found)[0]
+        return np.asarray(self._columns * found)
 
 
 @final
