@@ -232,7 +232,7 @@ def client() -> Iterator[Any]:
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as found,
     ):

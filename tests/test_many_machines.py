@@ -1,0 +1,54 @@
+"""The measurements of problems in Dask: blocks that add up, a model of its own runs, a page that hides no difference."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script, which does not belong to the package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("many_machines")
+
+
+def test_blocks_are_slices_of_the_same_sensor(machines: Any) -> None:
+    whole = machines.sensor(0, 5000, 5000)
+    parts = [machines.sensor(lo, hi, 5000) for lo, hi in ((0, 1234), (1234, 5000))]
+    for k in (0, 1):
+        np.testing.assert_array_equal(np.concatenate([part[k] for part in parts], axis=1), whole[k])
+        assert whole[k].min() >= 0.0
+    assert whole[0].sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_model_states_the_runs_that_it_is_made_of(machines: Any) -> None:
+    empty = {parts: machines.Empty(0.1, 0.003 + 0.001 * parts, 0.004 + 0.002 * parts) for parts in (1, 4, 16)}
+    single = machines.Run(10**8, 1, [1.0], [(0.02, 0.001, 0.5)], passes=5)
+    model = machines.Model.of(empty, single)
+    assert model.seconds(10**8, 1, 2) == pytest.approx(0.003 + 0.001 + 0.5 / 5, rel=1e-9)
+    assert model.overhead(4, 2) == pytest.approx(0.003 + 0.004 + 2 * 0.002, rel=1e-9)
+    assert model.seconds(10**8, 2, 2) < model.seconds(10**8, 1, 2)
+    figure = machines.figure(model, 6)
+    assert len(figure.series) == 3
+    assert all(np.diff(series.y)[0] < 0.0 for series in figure.series)
+
+
+def test_the_page_says_where_answers_differ(machines: Any) -> None:
+    empty = {parts: machines.Empty(0.1, 0.01 * parts, 0.01 * parts) for parts in (1, 4)}
+
+    def run(parts: int, answer: str) -> Any:
+        return machines.Run(1000, parts, [2.0], [(0.1, 0.5, 0.4)], [0.01], 5, 9000.0, (answer,), 1e-13)
+
+    local = machines.Run(1000, 0, [1.0], [(1.5,)], [], 5, 0.0, ("0x1p-1",), 1e-13)
+    model = machines.Model.of(empty, run(1, "0x1p-1"))
+    same = machines.page(local, [run(1, "0x1p-1"), run(2, "0x1p-1")], [run(1, "")], empty, model)
+    assert "All answers are equal," in same
+    assert "At best 2.00 × the wall time of arrays, and 0.67 × their processor time" in same
+    assert "are NOT equal" in machines.page(local, [run(1, "0x1p-1"), run(2, "0x1p-2")], [run(1, "")], empty, model)
