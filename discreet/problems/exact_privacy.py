@@ -15,12 +15,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import Blocks
+from discreet.problems.blocks import Blocks, Chunk
+from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.rule import OutcomeRule
@@ -28,6 +31,7 @@ from discreet.problems.rule import OutcomeRule
 _PRIME = 2**127 - 1
 
 _Fractions = Any  # numpy arrays of Python fractions
+_Parts = tuple[_Fractions, dict[int, _Fractions], dict[int, _Fractions]]
 
 
 def exact_columns(
@@ -41,23 +45,7 @@ def exact_columns(
     """
     if not moved.size:
         return {}
-    law = np.full((blocks.m, blocks.n), Fraction(0))  # of all probabilities but those moved
-    columns: dict[int, _Fractions] = {}
-    masses: dict[int, _Fractions] = {}
-    for chunk in blocks.chunks():
-        p_xz, loss = chunk.read()
-        here = np.arange(chunk.start, chunk.start + chunk.count)
-        made = answer.decisions(here, p_xz, loss) if isinstance(answer, OutcomeRule) else Decisions.of(answer[:, here])
-        for guess, certain in enumerate(made.certain > 0.0):
-            law[guess] += _exact_sums(p_xz[:, certain])
-        tied, drawn = _fractions(p_xz[:, made.places]), _completed(made.columns)
-        for place, outcome in enumerate((chunk.start + made.places).tolist()):
-            guesses = moved[1, moved[0] == outcome]
-            if guesses.size:
-                drawn[made.columns[:, place].argmax(), place] += drawn[guesses, place].sum()
-                drawn[guesses, place] = Fraction(0)
-                columns[outcome], masses[outcome] = drawn[:, place], tied[:, place]
-        law += drawn @ tied.T
+    law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _together)
     bases = {outcome: int(column.argmax()) for outcome, column in columns.items()}
     moves = [(outcome, guess, bases[outcome]) for outcome, guess in moved.T.tolist()]
     effects = [(guess, base, masses[outcome]) for outcome, guess, base in moves]
@@ -66,6 +54,29 @@ def exact_columns(
         columns[outcome][guess] += value
         columns[outcome][base] -= value
     return {outcome: _integers(columns[outcome]) for outcome in sorted(columns)}
+
+
+def _in_chunk(answer: Array | OutcomeRule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
+    """Of a chunk: the law of all probabilities but those moved, and columns and masses of outcomes with these."""
+    p_xz, loss = chunk.read()
+    here = np.arange(chunk.start, chunk.start + chunk.count)
+    made = answer.decisions(here, p_xz, loss) if isinstance(answer, OutcomeRule) else Decisions.of(answer[:, here])
+    law = np.array([_exact_sums(p_xz[:, certain]) for certain in made.certain > 0.0])
+    tied, drawn = _fractions(p_xz[:, made.places]), _completed(made.columns)
+    columns, masses = dict[int, _Fractions](), dict[int, _Fractions]()
+    for place, outcome in enumerate((chunk.start + made.places).tolist()):
+        guesses = moved[1, moved[0] == outcome]
+        if guesses.size:
+            drawn[made.columns[:, place].argmax(), place] += drawn[guesses, place].sum()
+            drawn[guesses, place] = Fraction(0)
+            columns[outcome], masses[outcome] = drawn[:, place], tied[:, place]
+    return law + drawn @ tied.T, columns, masses
+
+
+def _together(parts: list[_Parts]) -> _Parts:
+    """Exact sums, in any order."""
+    columns, masses = (dict(chain.from_iterable(part[k].items() for part in parts)) for k in (1, 2))
+    return sum(part[0] for part in parts), columns, masses
 
 
 def _equations(law: _Fractions, moves: list[tuple[int, int, _Fractions]], group: slice) -> list[list[Fraction]]:
