@@ -58,7 +58,7 @@ def main() -> None:
         at_ties = ds.design_rule(p_y[:20_000], p_x[:20_000], fraction=0.3).rule
         everybody = with_ignore(at_ties, m)
         rows = [("drawn at rare ties", at_ties, p_y, p_x, {}), ("200 listed ties", *listing(rng, m), {})]
-        rows += [("second tilt", *equalizing(rng, m), {})] if m == 2 else []
+        rows.append(("second tilt", *equalizing(rng, m), {}))
         for what, how in (
             ("record", {}),
             ("integer ids", {"ids": numbers}),
