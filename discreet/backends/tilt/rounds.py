@@ -2,10 +2,11 @@
 
 Only outcomes near a decision boundary matter individually. Each round has a pass over the outcomes under the best tilt so
 far: those with the smallest margins are retained, all others are summed into cells (`passes`). The small problem of both is
-solved by the interior point and the crossover. Treating the members of a cell alike is a restriction, so its optimum is
-feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower bound by the next pass. Where the
-tilt has moved by less than the margins of all that is in cells, none of their decisions can have changed, and the small
-problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
+solved by sifting if it is linear, else by the interior point and the crossover. Treating the members of a cell alike is a
+restriction, so its optimum is feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower
+bound by the next pass. Where the tilt has moved by less than the margins of all that is in cells, none of their decisions
+can have changed, and the small problem knows the lower bound without a pass. When the two bounds meet, the restriction was
+no restriction.
 
 The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the
 outcomes. The sample is weighted so that it adds up to what all outcomes do, but it errs about each of them. So the pass
@@ -374,7 +375,7 @@ class _Rounds:
         return None if vertex is None else self._found(small, proof, vertex)
 
     def _iterated(self, proof: Proof) -> Found:
-        """The small problem by the interior point, and its vertex."""
+        """The small problem solved whole, and its vertex."""
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
