@@ -18,6 +18,7 @@ from hard.main import WITHIN, Row
 from hard.solvers import SOLVERS
 
 import discreet as ds
+from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.exported import COLUMNS, InstanceFile
 
 __all__ = ["MARKS", "Instance", "arithmetic", "kind_of", "mark", "write"]
@@ -27,7 +28,7 @@ MARKS = {
     "wrong": "✗",
     "none": "·",
     "limit": "t",
-    "missing": "",
+    "missing": "?",
 }
 """What stands for each outcome in the table."""
 
@@ -37,12 +38,16 @@ KINDS = {"EXP": "exponential", "Q": "second-order", "POW": "power", "": "linear"
 
 @dataclass(frozen=True)
 class Instance:
-    """A line of the table: the columns of its first file, its kind of cones, and its certified bracket."""
+    """A line of the table: the columns of its first file, its kind of cones, its certified bracket, and what `verify` says.
+
+    faults   statements of the certificate that exact arithmetic contradicts
+    """
 
     columns: Mapping[str, Any]
     kind: str
     lower: float
     upper: float
+    faults: Sequence[str]
 
 
 def write(stem: Path, files: Sequence[InstanceFile], rows: Sequence[Row], seconds: int) -> None:
@@ -56,7 +61,7 @@ def write(stem: Path, files: Sequence[InstanceFile], rows: Sequence[Row], second
 
 
 def mark(row: Row | None) -> str:
-    """The mark of a row: right, claimed to be an optimum and wrong, no claim, time limit, or not there."""
+    """The mark of a row: right, claimed to be an optimum and wrong, no claim, time limit, or not there yet."""
     if row is None:
         return MARKS["missing"]
     if row.right:
@@ -85,9 +90,11 @@ def _instances(files: Sequence[InstanceFile]) -> dict[str, Instance]:
     found = dict[str, Instance]()
     for file in files:
         if file.path.suffix == ".cbf":
-            judged = ds.solve(file.instance.problem).certificate
+            solution = ds.solve(file.instance.problem)
+            judged, (asked, faults) = solution.certificate, second_opinion(solution, 1e-9)
             assert judged is not None
-            found[file.instance.slug] = Instance(file.record(), kind_of(file.path), judged.lower, judged.upper)
+            assert asked is not None, "the extra verify is missing"
+            found[file.instance.slug] = Instance(file.record(), kind_of(file.path), judged.lower, judged.upper, faults)
     return found
 
 
@@ -117,10 +124,13 @@ def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[In
         versions=", ".join(f"{name} {version(name)}" for name in ("highspy", "clarabel", "scs", "ecos", "cvxpy", "numpy")),
         python=platform.python_version(),
         arithmetic=arithmetic(),
+        contradicted=sum(bool(each.faults) for each in found.values()),
+        widest=f"{max(1.0 - each.lower / each.upper for each in found.values()):.0e}",
         right=MARKS["right"],
         wrong=MARKS["wrong"],
         none=MARKS["none"],
         limit=MARKS["limit"],
+        missing=MARKS["missing"],
     )
 
 
@@ -133,7 +143,8 @@ def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> str:
         for solver in SOLVERS:
             marks = Counter(mark(row) for row in rows if row.solver == solver and row.name in names)
             total = sum(marks.values())
-            wrong = f", {marks[MARKS['wrong']]} wrong claims" if marks[MARKS["wrong"]] else ""
+            count = marks[MARKS["wrong"]]
+            wrong = f", {count} wrong claim{'s' * (count > 1)}" if count else ""
             cells.append(f"{marks[MARKS['right']]} of {total}{wrong}" if total else "")
         lines.append(f"| {kind} | {len(names)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -145,10 +156,16 @@ def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -
     for name, each in found.items():
         told = each.columns
         sizes = (told["private_values"], told["guesses"], told["outcomes"])
-        marks = (mark(rows.get((name, solver))) for solver in SOLVERS)
+        marks = (mark(rows.get((name, solver))) if _reads(solver, each.kind) else "" for solver in SOLVERS)
         cells = (f"`{name}`", each.kind, *sizes, _common(each.lower, each.upper), told["digest"], *marks, told["note"])
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
+
+
+def _reads(solver: str, kind: str) -> bool:
+    """Whether a solver reads a file of programs with such cones."""
+    lacks = {KINDS[word] for word in SOLVERS[solver].lacks}
+    return kind not in lacks and (kind == "linear" or SOLVERS[solver].ending != ".mps")
 
 
 def _common(lower: float, upper: float) -> str:
@@ -161,7 +178,8 @@ _TEXT = """# Hard instances: which solver gets which right
 {count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses a solver: exponential,
 second-order and power cones (CBF, and Clarabel's JSON) and linear programs (also MPS). They are made by one command,
 `discreet export hard --study --out FOLDER` ([Test a solver](../docs/how-to/test-a-solver.md)).
-[instances.csv](instances.csv) lists every file with its SHA-256 and its certified bracket.
+[instances.csv](instances.csv) lists every file with its SHA-256 and its certified bracket, whose relative width is at
+most {widest}. `discreet verify` was asked about all {count} and contradicts {contradicted}.
 [instances-solvers.csv](instances-solvers.csv) holds what each solver said, its seconds, and what the judge found.
 
 This page comes from `python benchmarks/hard_instances.py --files FOLDER`.
@@ -188,8 +206,9 @@ Right of those tried; a wrong claim is an answer called optimal, or nearly so, t
 
 ## Which
 
-{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit; empty where a solver reads
-no such file, or was not run. n private values, m guesses, N outcomes. The certified bracket agrees in the digits shown.
+{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit, {missing} not run yet;
+empty where a solver reads no such file. n private values, m guesses, N outcomes. The certified bracket agrees in the
+digits shown.
 
 {table}
 
