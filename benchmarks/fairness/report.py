@@ -237,4 +237,7 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure | None:
         "largest difference of rates between groups",
         f"Held-out error against difference of rates. {told}.",
     )
-    return Figure(name, f"Error and {constraint}", subtitle, x_label, "error", tuple(series), description)
+    far = not tolerance and all(value > 0.0 for each in series for value in each.x)
+    return Figure(
+        name, f"Error and {constraint}", subtitle, x_label, "error", tuple(series), description, log_x=far, log_y=far
+    )
