@@ -1,16 +1,20 @@
-"""Check that a wheel holds every module and data file of the package, its marker of types and its licence, and nothing else.
+"""Check what users download: the wheel and the source archive.
 
-`python check_wheel.py WHEEL PACKAGE_FOLDER` compares the archive's names with the folder they were built from.
+`python check_wheel.py WHEEL SOURCES PACKAGE_FOLDER` compares the names in both with the folder they were built from. The wheel
+holds every module and data file of the package, its marker of types and its licence, and nothing else. The source archive holds
+all of these, what a reader needs beside them, and no link.
 """
 
 from __future__ import annotations
 
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
-__all__ = ["complaints"]
+__all__ = ["complaints", "source_complaints"]
 
+_BESIDE = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "constraints.txt", "pyproject.toml")
 _DATA = ("*.toml", "*.csv.gz", "*.js", "*.css", "*.html")
 
 
@@ -19,9 +23,7 @@ def complaints(wheel: Path, package: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
-    modules = {f"{package.name}/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
-    data = {f"{package.name}/{path.relative_to(package).as_posix()}" for end in _DATA for path in package.rglob(end)}
-    wanted = modules | data | {f"{package.name}/py.typed"}
+    wanted = _wanted(package)
     found = names - metadata
     stray = sorted(name for name in found if not name.startswith(f"{package.name}/") or name.endswith((".pyc", ".so")))
     report = [f"the wheel lacks {name}" for name in sorted(wanted - found)]
@@ -34,7 +36,26 @@ def complaints(wheel: Path, package: Path) -> list[str]:
     return report
 
 
+def source_complaints(sources: Path, package: Path) -> list[str]:
+    """One sentence for each thing that is wrong with the source archive; empty when all is well."""
+    with tarfile.open(sources) as archive:
+        members = {member.name.partition("/")[2]: member for member in archive.getmembers()}
+    links = sorted(name for name, member in members.items() if member.issym() or member.islnk())
+    report = [f"the source archive lacks {name}" for name in sorted((_wanted(package) | set(_BESIDE)) - set(members))]
+    report += [f"the source archive holds the link {name}" for name in links]
+    report += [f"the source archive holds {name}, a part of the tests" for name in sorted(members) if name.startswith("tests/")]
+    return report
+
+
+def _wanted(package: Path) -> set[str]:
+    """The modules and data files of the package, as they are named in an archive."""
+    modules = {f"{package.name}/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
+    data = {f"{package.name}/{path.relative_to(package).as_posix()}" for end in _DATA for path in package.rglob(end)}
+    return modules | data | {f"{package.name}/py.typed"}
+
+
 if __name__ == "__main__":
-    wrong = complaints(Path(sys.argv[1]), Path(sys.argv[2]))
-    print("\n".join(wrong) or f"{Path(sys.argv[1]).name}: every module of {sys.argv[2]}, and nothing else")
+    wheel, sources, package = map(Path, sys.argv[1:])
+    wrong = complaints(wheel, package) + source_complaints(sources, package)
+    print("\n".join(wrong) or f"{wheel.name} and {sources.name}: every module of {package}, and nothing else")
     sys.exit(1 if wrong else 0)

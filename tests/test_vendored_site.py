@@ -48,6 +48,10 @@ def test_every_address_of_asvs_page_is_known(command: Any) -> None:
     assert len(names) == len(urls), "two files would lie on top of each other"
 
 
+def test_every_vendored_package_has_its_licence(command: Any) -> None:
+    assert {each.package for each in command.LICENCES} == {each.package for each in command.PACKAGED.values()}
+
+
 def test_without_a_site_the_command_says_what_to_do(
     command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +157,12 @@ def test_the_site_holds_no_path_and_no_name_of_the_machine(site: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_the_licences_lie_beside_the_scripts(command: Any, site: Path) -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (site / command.FOLDER).glob("LICENCE-*.txt")}
+    assert sorted(texts) == sorted(f"LICENCE-{each.package}.txt" for each in command.LICENCES)
+    assert all("MIT" in text or "Permission is hereby granted" in text for text in texts.values())
+
+
 def test_the_vendored_site_shows_grid_and_plot_without_a_network(command: Any, site: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     before = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("*") if path.is_file()}

@@ -5,7 +5,8 @@
 asv's page loads ten scripts and styles from content delivery networks. Each is also part of an npm package, listed in
 `PACKAGED` with the checksum of the file. Five are byte for byte what the page asks for, and are checked against the page's
 own integrity attribute as well. Four of flot's and one sorter of tables exist minified only on those networks: the
-unminified source of the same release of flot, and the next published release of the sorter, take their place.
+unminified source of the same release of flot, and the next published release of the sorter, take their place. The licence
+of each package is put beside its scripts.
 
 Packages are fetched by `npm pack`, under whatever registry npm is configured for, and files are kept in a cache beside the
 site, so that publishing again needs no network. `--packages` takes tarballs (.tgz) that are there already. asv makes the
@@ -97,6 +98,40 @@ PACKAGED = {
 }
 """End of the address in asv's page -> the file that takes its place."""
 
+LICENCES = (
+    Packaged(
+        "jquery@3.3.1",
+        "package/LICENSE.txt",
+        "128uK7Eugl7ACHyopiV7ZZsQ8g6hs6FHXXcgLWhinKlpS8lH5HI/4XK/zeSgmsOrMoBX0C0amWWp1GZAqRB46A==",
+    ),
+    Packaged(
+        "flot@0.8.3",
+        "package/LICENSE.txt",
+        "pUKFhbzN+qrTNl5OOuiAfeeV6v1vHB06GFU7GUoQdjJANmbWywIPtebNrLPs25Bmo8OT4mIaVFFdZUSF3oOVfg==",
+    ),
+    Packaged(
+        "flot-orderbars@1.0.0",
+        "package/package.json",
+        "flDKpiQr4bjYwtQI0COfqivJ7o7QnyGYjdvlQyzHtXKJ7fXK3Tc/rIZ3CEkpA7jjvky1d4mjY1lcUxl0dzLvMQ==",
+    ),
+    Packaged(
+        "stupid-table-plugin@1.1.3",
+        "package/LICENSE",
+        "84As1UNU5ZhE6b9yyn9wLfp4JhOj54wB3UBh/C7Cs4zw17b9UJgbElQUoFM6ILQBOgpwkm+SMtDlJaPAqAlprA==",
+    ),
+    Packaged(
+        "blueimp-md5@2.19.0",
+        "package/LICENSE.txt",
+        "qh753qosHyW5uu7pZxNqk+7PEPIAZ5c0ULkhGzW91/LN9gxAdFb5AEORp8c5qTnXv6NPvtytJm5KcAqFhBMD3w==",
+    ),
+    Packaged(
+        "bootstrap@3.1.1",
+        "package/LICENSE",
+        "Shn1eFTLZ+4qxrHkJM9EI0mJZ6qN/Ay84VUl7/FL62LUr++OD46elJ98n6AgYWcOrq20tgdcslh2N+q1ul5skg==",
+    ),
+)
+"""The licence of each package, which lies beside its scripts; flot-orderbars states it in its description only."""
+
 _TAG = re.compile(r'<(?:script|link)\b[^>]*?\b(?:src|href)="(?P<url>(?:https?:)?//[^"]+)"[^>]*>')
 _INTEGRITY = re.compile(r'\bintegrity="([^"]+)"')
 
@@ -114,6 +149,9 @@ def vendor(site: Path, cache: Path, packages: Path | None = None) -> int:
         target = site / FOLDER / _local_name(url)
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(content)
+    for each in LICENCES:
+        if any(_packaged(url).package == each.package for url in contents):
+            (site / FOLDER / f"LICENCE-{each.package}.txt").write_bytes(_kept(each, cache, packages))
     page.write_text(_TAG.sub(_local_tag, text), encoding="utf-8")
     return len(tags)
 
@@ -141,13 +179,19 @@ def _packaged(url: str) -> Packaged:
 
 def _content(url: str, tag: str, cache: Path, packages: Path | None) -> bytes:
     packaged = _packaged(url)
-    kept = cache / packaged.package.replace("/", "+") / _local_name(url)
+    content = _kept(packaged, cache, packages)
+    _check_integrity(url, tag, content, packaged)
+    return content
+
+
+def _kept(packaged: Packaged, cache: Path, packages: Path | None) -> bytes:
+    """The content of a packaged file, from the cache if it is there, and kept in it otherwise."""
+    kept = cache / packaged.package.replace("/", "+") / packaged.path.rsplit("/", 1)[-1]
     content = kept.read_bytes() if kept.is_file() and _sha512(kept.read_bytes()) == packaged.sha512 else None
     if content is None:
         content = _extract(_tarball(packaged.package, cache, packages), packaged)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(content)
-    _check_integrity(url, tag, content, packaged)
     return content
 
 

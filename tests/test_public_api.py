@@ -1,0 +1,73 @@
+"""The public names of discreet, with what each takes: no change of them goes unnoticed.
+
+`public_api.txt` holds a line for each public name and each public member of a public class, with its signature. A change of a
+line is a change for users: write the file again with `python tests/test_public_api.py`, say in CHANGELOG.md what users have
+to do, and raise the version as SECURITY.md says.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+PACKAGES = ("discreet", "discreet.problems", "discreet.backends", "discreet.reports", "discreet.problems.measures")
+FILE = Path(__file__).with_name("public_api.txt")
+
+
+def signature(value: object) -> str:
+    """What a callable takes and returns, without addresses in memory; empty for what has no signature."""
+    try:
+        return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ""
+
+
+def members(name: str, kind: type) -> list[str]:
+    """A line for each public method and property that the class or a base of it in discreet defines."""
+    lines = []
+    for member, value in sorted(inspect.getmembers_static(kind)):
+        owner = next((base for base in kind.__mro__ if member in vars(base)), object)
+        if member.startswith("_") or not owner.__module__.startswith("discreet"):
+            continue
+        if isinstance(value, classmethod | staticmethod):
+            value = value.__func__
+        if inspect.isfunction(value):
+            lines.append(f"{name}.{member}{signature(value)}")
+        elif isinstance(value, property) or not callable(value):
+            lines.append(f"{name}.{member}")
+    return lines
+
+
+def public_api() -> list[str]:
+    """A line for each public name of each package, and for the members of its classes where it is listed first."""
+    lines: list[str] = []
+    told: set[object] = set()
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            if inspect.ismodule(value):
+                continue
+            kind = "class " if inspect.isclass(value) else ""
+            lines.append(f"{kind}{package}.{name}{signature(value)}")
+            if inspect.isclass(value) and value not in told:
+                told.add(value)
+                lines += members(f"    {name}", value)
+    return lines
+
+
+def test_the_public_names_are_those_written_down() -> None:
+    written = FILE.read_text(encoding="utf-8").splitlines()
+    today = public_api()
+    gone = [line for line in written if line not in today]
+    new = [line for line in today if line not in written]
+    assert today == written, (
+        f"gone or changed: {gone}; new: {new}. If that is meant, run `python {Path(__file__).name}` in tests/ "
+        "and tell users in CHANGELOG.md"
+    )
+
+
+if __name__ == "__main__":
+    FILE.write_text("\n".join(public_api()) + "\n", encoding="utf-8")
