@@ -1,7 +1,7 @@
 """Check what users download: the wheel and the source archive.
 
 `python check_wheel.py WHEEL SOURCES PACKAGE_FOLDER` compares the names in both with the folder they were built from. The wheel
-holds every module and data file of the package, its marker of types and its licence, and nothing else. The source archive holds
+holds every module and data file of the package, its marker of types, its licence and valid metadata, and nothing else. The source archive holds
 all of these, what a reader needs beside them, and no link.
 """
 
@@ -11,6 +11,8 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+
+from packaging.metadata import Metadata
 
 __all__ = ["complaints", "source_complaints"]
 
@@ -22,6 +24,7 @@ def complaints(wheel: Path, package: Path) -> list[str]:
     """One sentence for each thing that is wrong with the wheel; empty when all is well."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
+        described = [archive.read(name) for name in sorted(names) if name.endswith(".dist-info/METADATA")]
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     wanted = _wanted(package)
     found = names - metadata
@@ -31,6 +34,7 @@ def complaints(wheel: Path, package: Path) -> list[str]:
     report += [
         f"the wheel holds {name}, a module that no longer exists" for name in sorted(found - wanted) if name.endswith(".py")
     ]
+    report += [f"the wheel's metadata are not valid: {error}" for text in described for error in _invalid(text)]
     if not any(name.endswith("/licenses/LICENSE") for name in metadata):
         report.append("the wheel lacks its LICENSE")
     return report
@@ -45,6 +49,15 @@ def source_complaints(sources: Path, package: Path) -> list[str]:
     report += [f"the source archive holds the link {name}" for name in links]
     report += [f"the source archive holds {name}, a part of the tests" for name in sorted(members) if name.startswith("tests/")]
     return report
+
+
+def _invalid(text: bytes) -> list[str]:
+    """What the standard of metadata does not allow, by the library that indexes check uploads with."""
+    try:
+        Metadata.from_email(text, validate=True)
+    except ExceptionGroup as group:
+        return [str(error) for error in group.exceptions]
+    return []
 
 
 def _wanted(package: Path) -> set[str]:

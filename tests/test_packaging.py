@@ -11,12 +11,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
@@ -76,12 +78,47 @@ def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tm
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in ("discreet/__init__.py", "discreet/kept.py", "discreet/stale.py", "problems/kept.py"):
             archive.writestr(name, "")
+        archive.writestr("discreet-1.dist-info/METADATA", "Metadata-Version: 2.4\nName: discreet\n")
     report = "\n".join(check_wheel().complaints(wheel, package))
     assert "lacks discreet/lost.py" in report
     assert "lacks discreet/py.typed" in report
     assert "holds discreet/stale.py" in report
     assert "holds problems/kept.py" in report
     assert "lacks its LICENSE" in report
+    assert "metadata are not valid: 'version' is a required field" in report
+
+
+def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_path: Path) -> None:
+    package = tmp_path / "discreet"
+    package.mkdir()
+    (package / "lost.py").write_text("", encoding="utf-8")
+    sources = tmp_path / "discreet-1.tar.gz"
+    with tarfile.open(sources, "w:gz") as archive:
+        link = tarfile.TarInfo("discreet-1/problems")
+        link.type, link.linkname = tarfile.SYMTYPE, "discreet/problems"
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("discreet-1/tests/test_one.py"))
+    report = check_wheel().source_complaints(sources, package)
+    assert "the source archive lacks discreet/lost.py" in report
+    assert "the source archive lacks SECURITY.md" in report
+    assert "the source archive holds the link problems" in report
+    assert "the source archive holds tests/test_one.py, a part of the tests" in report
+
+
+def test_every_python_that_is_declared_is_tested_by_the_workflow() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each]
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["gate"]["strategy"]["matrix"]["python"] == declared
+    assert project["requires-python"] == f">={declared[0]}"
+    assert {each["which"] for each in jobs["versions"]["strategy"]["matrix"]["include"]} == {"oldest", "newest"}
+
+
+def test_the_citation_names_the_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 
 def test_the_top_level_links_lead_into_the_package() -> None:
