@@ -63,7 +63,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
         ("bins = [4]", f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}", "a whole number from 1 to 1,000,000,000"),
         ('"paper-single"', f'"{"x" * 10_000}"', "the catalog has no problem"),
-        ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null byte"),
+        ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null"),
     ],
 )
 def test_a_study_that_cannot_be_is_refused(old: str, new: str, said: str) -> None:

@@ -242,7 +242,7 @@ def _filled(values: Any, missing: bool) -> NDArray[Any]:
 
     missing: whether any entry of the column is, perhaps in another part.
     """
-    lost = {"f": np.nan, "m": np.timedelta64("NaT"), "M": np.datetime64("NaT")}.get(values.dtype.kind)
+    lost = {"f": np.nan, "m": np.timedelta64("NaT", "ns"), "M": np.datetime64("NaT", "ns")}.get(values.dtype.kind)
     if not missing:
         return np.asarray(values)
     found = np.array(np.ma.getdata(values), dtype=object if lost is None else values.dtype)
