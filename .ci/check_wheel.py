@@ -1,8 +1,8 @@
 """Check what users download: the wheel and the source archive.
 
-`python check_wheel.py WHEEL SOURCES PACKAGE_FOLDER` compares the names in both with the folder they were built from. The wheel
-holds every module and data file of the package, its marker of types, its licence and valid metadata, and nothing else. The source archive holds
-all of these, what a reader needs beside them, and no link.
+`python check_wheel.py WHEEL SOURCES PACKAGE_FOLDER` compares the names in both with the folder they were built from. The
+wheel holds every module and data file of the package, its marker of types, its licence and valid metadata, and nothing else.
+The source archive holds all of these, what a reader needs beside them, and no link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from packaging.metadata import Metadata
 
 __all__ = ["complaints", "source_complaints"]
 
-_BESIDE = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "constraints.txt", "pyproject.toml")
+_DOCUMENTS = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "SECURITY.md")
+_BESIDE = (*_DOCUMENTS, "PKG-INFO", "constraints.txt", "pyproject.toml")
 _DATA = ("*.toml", "*.csv.gz", "*.js", "*.css", "*.html")
 
 
@@ -47,7 +48,8 @@ def source_complaints(sources: Path, package: Path) -> list[str]:
     links = sorted(name for name, member in members.items() if member.issym() or member.islnk())
     report = [f"the source archive lacks {name}" for name in sorted((_wanted(package) | set(_BESIDE)) - set(members))]
     report += [f"the source archive holds the link {name}" for name in links]
-    report += [f"the source archive holds {name}, a part of the tests" for name in sorted(members) if name.startswith("tests/")]
+    tests = sorted(name for name in members if name.startswith("tests/"))
+    report += [f"the source archive holds {name}, a part of the tests" for name in tests]
     return report
 
 

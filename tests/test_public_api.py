@@ -1,8 +1,8 @@
 """The public names of discreet, with what each takes: no change of them goes unnoticed.
 
-`public_api.txt` holds a line for each public name and each public member of a public class, with its signature. A change of a
-line is a change for users: write the file again with `python tests/test_public_api.py`, say in CHANGELOG.md what users have
-to do, and raise the version as SECURITY.md says.
+`public_api.txt` holds a line for each public name and each public member of a public class, with its signature. A change
+of a line is a change for users: write the file again with `python tests/test_public_api.py`, say in CHANGELOG.md what users
+have to do, and raise the version as SECURITY.md says.
 """
 
 from __future__ import annotations
