@@ -169,8 +169,11 @@ class Cluster:
     """Two processes with a thread each."""
 
     def __init__(self) -> None:
+        from dask import config
         from distributed import Client, LocalCluster
 
+        for name in ("TRIM", "MMAP"):  # Dask's own setting has workers give memory back at every step, and take it again
+            config.set({f"distributed.nanny.pre-spawn-environ.MALLOC_{name}_THRESHOLD_": 1 << 28})
         self._cluster = LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
         )
