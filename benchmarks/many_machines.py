@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
     sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # a checkout without installation
@@ -42,9 +42,9 @@ import numpy as np
 
 import discreet as ds
 from discreet.problems.sensors import PAPER_SIGMA, paper_p_xy
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import replace_file
+
+if TYPE_CHECKING:
+    from discreet.reports.figures import Figure
 
 _EMPTY_PARTS = (1, 4, 16, 64)
 _EMPTY = 10  # passes
@@ -304,6 +304,8 @@ class Model:
 
 def figure(model: Model, passes: int) -> Figure:
     """Seconds of a solve against the number of workers."""
+    from discreet.reports.figures import Figure, Series
+
     lines = []
     for tone, outcomes in enumerate(_LARGE):
         seconds = tuple(passes * model.seconds(outcomes, workers, workers) for workers in _WORKERS)
@@ -397,6 +399,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--outcomes", type=int, default=200_000_000)
     parser.add_argument("--parts", default="1,2,4,8")
     parser.add_argument("--repeats", type=int, default=3)
+    from discreet.reports.figure_svg import standalone
+    from discreet.reports.outputs import replace_file
+
     parser.add_argument("--out", type=Path, default=Path("reports/many-machines"))
     asked = parser.parse_args(arguments)
     cluster = Cluster()

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairness.tables import census
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -129,6 +128,8 @@ def of_columns(trials: int) -> Iterator[str]:
 
 def real(path: Path) -> Iterator[str]:
     """Two rows for each budget, then what a promise takes."""
+    from fairness.tables import census
+
     table = census(path)
     found: dict[tuple[float, str], list[Outcome]] = {}
     for split in range(SPLITS):

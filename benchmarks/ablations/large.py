@@ -17,7 +17,7 @@ from ablations.pieces import Ablated, instance, lattice, replaced
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
-from discreet.backends.tilt import backend, cells, newton, passes, rounds, statement
+from discreet.backends.tilt import backend, cells, newton, rounds, statement
 from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model
@@ -34,7 +34,7 @@ __all__ = ["inside_rows", "rounds_rows", "statement_rows", "wide_rows", "work_ro
 def shells(bits: int) -> Iterator[None]:
     """Have 2^bits shells to an octave, in the NumPy passes."""
     with ExitStack() as stack:
-        for owner in (cells, passes, rounds, statement):
+        for owner in (cells, rounds):
             stack.enter_context(replaced(owner, "SHELLS", cells.TIES + (44 << bits)))
         stack.enter_context(replaced(cells, "_BOTTOM", (1023 - 42) << bits))
         stack.enter_context(replaced(cells, "_SHIFT", 52 - bits))

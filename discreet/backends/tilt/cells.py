@@ -140,7 +140,6 @@ def numpy_pass(
     if retained.size > most:
         lowest = np.partition(margin[retained], most)[most]
         threshold = min(threshold, math.nextafter(float(lowest), -math.inf))
-        threshold = threshold if threshold >= shell_top(-1) else -1.0  # ties are equal as far as a tilt can tell
         retained = retained[margin[retained] <= threshold]
     columns, rest = np.concatenate([p_xz.take(retained, axis=1), loss.take(retained, axis=1)]), len(loss) ** 2 * SHELLS
     if massless.any():
