@@ -27,8 +27,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browser import CHROMIUM
 from hypothesis import settings
 
 for _library in ("OMP", "OPENBLAS", "MKL"):
@@ -49,7 +51,7 @@ if "TMPDIR" not in os.environ and os.path.isdir(_IN_MEMORY) and os.access(_IN_ME
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SHARING = ("test_docs.py", "test_html_report.py", "test_vendored_site.py")
+SHARING = ("test_docs.py", "test_first_page.py", "test_html_report.py", "test_vendored_site.py")
 """Their tests share a process that is slow to start. An idle worker takes over another's last tests, so these come first."""
 
 settings.register_profile("repeatable", deadline=None, max_examples=30, derandomize=True, database=None)
@@ -70,6 +72,18 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that advances one second with every reading: times are then counts, which a test can assert."""
     readings = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; skips where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as engine:
+        found = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

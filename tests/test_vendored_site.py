@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import CHROMIUM
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "hollow": {"fill": "paper", "stroke": "tone", "stroke-width": 1.4},
     "words": {"fill": "ink", "font-size": 12.0},
     "title": {"fill": "ink", "font-size": 14.0, "font-weight": "bold"},
+    "inside": {"fill": "paper", "font-size": 11.5, "font-weight": "bold"},
     "soft": {"fill": "soft", "font-size": 11.5},
     "tick": {"fill": "soft", "font-size": 11.0},
 }

@@ -27,9 +27,10 @@ def _css(key: str, value: str | float) -> str:
     return f"var(--{value})" if key in ("fill", "stroke") else f"{value}px" if key == "font-size" else f"{value}"
 
 
-def _colours(ground: int, tones: Sequence[str]) -> str:
+def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
     names = "".join(f"--{name}:{pair[ground]};" for name, pair in COLOURS.items())
-    return f".fig{{{names}}}" + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(tones))
+    toned = "".join(f"{within}.fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(tones))
+    return f"{within}.fig{{{names}}}{toned}"
 
 
 LOOK_STYLE = _looks()
@@ -37,6 +38,13 @@ LOOK_STYLE = _looks()
 
 FIGURE_STYLE = f"\n{LOOK_STYLE}{_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{{_colours(1, DARK)}}}\n"
 """The same with colours that follow the system's scheme."""
+
+
+SITE_STYLE = (
+    f"{LOOK_STYLE}{_colours(0, LIGHT)}\n{_colours(1, DARK, '[data-md-color-scheme=slate] ')}\n"
+    f"@media (prefers-color-scheme:dark){{{_colours(1, DARK, 'body:not([data-md-color-scheme]) ')}}}\n"
+)
+"""The same with colours that follow the scheme of a page made by mkdocs-material, and elsewhere that of the system."""
 
 
 IS_FIGURE = marked('<svg class="fig" xmlns=')
@@ -50,12 +58,18 @@ def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str 
     live    a script shows, hides and explains the marks; otherwise their hints are titles
     """
     height, pieces = drawn(figure, titled=titled, legend=legend)
+    words = f"{figure.title}. {figure.description}{' Arrow keys go from mark to mark.' if live else ''}"
+    return picture(pieces, height, words, style=style, live=live)
+
+
+def picture(pieces: Iterable[Shape | Words], height: float, words: str, *, style: str = "", live: bool = False) -> str:
+    """Pieces in a box of `WIDTH` × `height` as one <svg> element; `words` say what it shows to those who cannot see it."""
     inside = f'<style>{style}</style><rect fill="var(--paper)" width="100%" height="100%"/>' if style else ""
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
-    role, keys = ('role="img"', "") if not live else ('role="group" tabindex="0"', " Arrow keys go from mark to mark.")
+    role = 'role="group" tabindex="0"' if live else 'role="img"'
     return (
         f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}"{size} {role} '
-        f'aria-label="{escape(figure.title)}. {escape(figure.description)}{keys}">{inside}\n{_written(pieces, live)}\n</svg>'
+        f'aria-label="{escape(words)}">{inside}\n{_written(pieces, live)}\n</svg>'
     )
 
 

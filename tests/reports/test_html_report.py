@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Tab
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
@@ -26,7 +26,6 @@ from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.trials import trials
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOME = "/" + "/".join(("home", "someone"))
 SECTIONS = ("claims", "problems", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
 
@@ -163,21 +162,6 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
 # -- in a browser ----------------------------------------------------------------------------------------------------------
 
 
-class Tab:
-    """A tab of the browser; its complaints and its requests for anything but a file are kept."""
-
-    def __init__(self, browser: Any, **settings: Any) -> None:
-        self.page = browser.new_page(**settings)
-        self.complaints: list[str] = []
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
-        )
-        self.page.on(
-            "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
-        )
-
-
 class Screen:
     """One page in a tab, so many pixels wide."""
 
@@ -200,18 +184,6 @@ class Screen:
         """The words of a table's body."""
         found = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
         return list(self.tab.eval_on_selector_all(f"{table} tbody tr", found))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium; skips where there is none."""
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium here")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,23 @@
+"""A real browser for tests: where it is, and tabs that keep its complaints. The fixture `browser` starts it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Tab:
+    """A tab of the browser; its complaints and its requests for anything but a file are kept."""
+
+    def __init__(self, browser: Any, **settings: Any) -> None:
+        self.page = browser.new_page(**settings)
+        self.complaints: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        self.page.on(
+            "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
+        )

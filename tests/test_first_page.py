@@ -1,0 +1,210 @@
+"""The figure of the first page: its data are certified optima of today, and a real browser shows them by the slider."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Tab
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
+AGAIN = "run `python docs/figures/budget.py`, which writes this file"
+
+
+@pytest.fixture(scope="module")
+def budget() -> Iterator[ModuleType]:
+    """The program that writes the figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FIGURES))
+        yield importlib.import_module("budget")
+
+
+@pytest.fixture(scope="module")
+def states() -> Any:
+    """The committed data."""
+    text = (FIGURES / "budgets.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("{") : text.rindex(";")])["states"]
+
+
+# -- the data ------------------------------------------------------------------------------------------------------------
+
+
+def test_some_budgets_solved_again_give_the_committed_numbers(budget: ModuleType, states: Any) -> None:
+    assert len(states) == budget.STEPS + 1
+    for step in (0, 13, 40, 67, budget.STEPS):
+        solved, committed = budget.state(step), states[step]
+        for name in ("budget", "error", "lower", "leakage", "posteriors"):
+            assert solved[name] == pytest.approx(committed[name], rel=1e-9), (step, name)
+        assert solved["guess"] == pytest.approx(committed["guess"], abs=1e-6)
+        assert solved["words"] == committed["words"]
+
+
+def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(budget: ModuleType, states: Any) -> None:
+    most = budget.sensor().bayes_leakage
+    for step, state in enumerate(states):
+        problem = budget.sensor().with_budget(state["budget"])
+        estimator = np.stack([1.0 - np.array(state["guess"]), state["guess"]])
+        joint = problem.p_xz @ estimator.T  # p(x, guess)
+        assert state["step"] == step
+        assert state["budget"] == pytest.approx(most * (step / budget.STEPS) ** 2, rel=1e-12)
+        assert problem.error_probability(estimator) == pytest.approx(state["error"], rel=1e-12)
+        assert state["lower"] <= state["error"] <= state["lower"] * (1.0 + 1e-9)
+        assert problem.leakage(estimator) == pytest.approx(state["leakage"], rel=1e-9, abs=1e-30)
+        assert state["leakage"] <= state["budget"] * (1.0 + 1e-9)
+        assert state["posteriors"] == pytest.approx(joint[1] / joint.sum(axis=0), rel=1e-12)
+
+
+def test_the_words_and_drawings_are_those_of_the_numbers(budget: ModuleType, states: Any) -> None:
+    for state in states:
+        assert budget.words(state) == state["words"]
+        assert budget.labels(state["guess"]) == state["labels"]
+    assert budget.script(states) == (FIGURES / "budgets.js").read_text(encoding="utf-8"), AGAIN
+    assert budget.still(states) == (FIGURES / "budget.svg").read_text(encoding="utf-8"), AGAIN
+
+
+def test_a_larger_budget_errs_less_and_moves_beliefs_more(states: Any) -> None:
+    errors = [state["error"] for state in states]
+    apart = [state["posteriors"][1] - state["posteriors"][0] for state in states]
+    assert errors == sorted(errors, reverse=True)
+    assert apart == sorted(apart)
+    assert max(-np.diff(errors)) < 1.5 * min(-np.diff(errors)), "steps of the slider move the figure unevenly"
+
+
+def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
+    texts = [(FIGURES / name).read_text(encoding="utf-8") for name in ("budgets.js", "slider.js", "budget.svg")]
+    assert sum(len(text.encode()) for text in texts[:2]) < 150_000
+    assert set(re.findall(r"https?://[^\s\"'`<)\\]+", "".join(texts))) == {"http://www.w3.org/2000/svg"}
+    assert not re.findall(r"toFixed|toPrecision|toExponential|toLocaleString|Intl\.|fetch\(|import\(", texts[1])
+
+
+# -- in a browser --------------------------------------------------------------------------------------------------------
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>page</title>
+<meta name="viewport" content="width=device-width"></head><body style="margin:0 .8rem"><p>
+<img src="figures/budget.svg" alt="still"></p><p>after</p>
+<script src="figures/budgets.js"></script><script src="figures/slider.js"></script></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with the still picture and the two scripts, as a file."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "figures").mkdir()
+    for name in ("budgets.js", "slider.js", "budget.svg"):
+        shutil.copy(FIGURES / name, folder / "figures" / name)
+    (folder / "index.html").write_text(PAGE, encoding="utf-8")
+    return folder / "index.html"
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Iterator[Callable[..., Any]]:
+    """Opens the page; at the end nobody may have complained or asked for anything but files."""
+    tabs: list[Tab] = []
+
+    def opening(width: int = 1280, height: int = 800, **settings: Any) -> Any:
+        tabs.append(Tab(browser, viewport={"width": width, "height": height}, **settings))
+        tabs[-1].page.goto(page.as_uri())
+        return tabs[-1].page
+
+    yield opening
+    assert [said for tab in tabs for said in tab.complaints] == []
+    for tab in tabs:
+        tab.page.close()
+
+
+SHOWN = """() => {
+  const share = (bar, way) => Number(bar.style.transform.match(/scale[XY]\\((.*)\\)/)[1]);
+  const all = (selector) => [...document.querySelectorAll(`.budget ${selector}`)];
+  return {
+    words: Object.fromEntries(all("[data-word]").map((place) => [place.dataset.word, place.textContent])),
+    beliefs: all(".beliefs .words").map((text) => text.textContent),
+    valuetext: document.querySelector(".budget input").getAttribute("aria-valuetext"),
+    guess: all(".plot .band.t1").map((bar) => share(bar)),
+    strip: all(".plot .mark.t1").map((bar) => share(bar)),
+    other: all(".plot .band.t0").map((bar) => share(bar)),
+    posteriors: all(".beliefs .mark").map((bar) => share(bar)),
+    labels: all(".plot .moving").map((text) => text.textContent),
+    at: all(".curve circle").findIndex((mark) => getComputedStyle(mark).visibility === "visible"),
+  };
+}"""
+
+
+def assert_shows(tab: Any, state: Any) -> None:
+    """The page shows this state and no other."""
+    shown, words = tab.evaluate(SHOWN), state["words"]
+    assert shown["words"] == {name: words[name] for name in ("budget", "error", "bracket", "leakage", "summary")}
+    assert (shown["beliefs"], shown["valuetext"], shown["at"]) == (words["beliefs"], words["budget"], state["step"])
+    inner = state["guess"][1:-1]
+    assert shown["guess"] == shown["strip"] == pytest.approx(inner, abs=1e-5)
+    assert shown["other"] == pytest.approx([1.0 - each for each in inner], abs=1e-5)
+    assert shown["posteriors"] == pytest.approx(state["posteriors"], abs=1e-5)
+    assert shown["labels"] == [label[-1] for label in state["labels"]]
+
+
+def test_keys_move_the_slider_to_the_certified_numbers(opened: Callable[..., Any], states: Any) -> None:
+    tab, last = opened(), len(states) - 1
+    assert tab.query_selector("img") is None
+    assert_shows(tab, states[40])
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.type") == "range"
+    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", "the focus is not seen"
+    at = 40
+    for key, to in {"Home": 0, "ArrowRight": 1, "PageUp": None, "End": last, "ArrowLeft": last - 1}.items():
+        tab.keyboard.press(key)
+        at = int(tab.input_value("input")) if to is None else to
+        assert_shows(tab, states[at])
+    assert tab.evaluate("document.querySelector('.budget [aria-live=polite]').textContent") == states[at]["words"]["summary"]
+    assert tab.evaluate("document.querySelector('.budget input').labels[0].textContent").startswith("Leakage budget")
+
+
+LUMINANCE = """(selector) => {
+  const style = getComputedStyle(document.querySelector(selector));
+  const [r, g, b] = style[selector.endsWith("frame") ? "backgroundColor" : "color"].match(/[\\d.]+/g).map(Number);
+  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+}"""
+
+
+def test_it_is_dark_where_the_site_or_without_one_the_system_is(opened: Callable[..., Any]) -> None:
+    def ground_and_ink(tab: Any) -> list[float]:
+        return [tab.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")]
+
+    tab = opened(color_scheme="light")
+    ground, ink = ground_and_ink(tab)
+    assert ground > 0.9
+    assert ink < 0.4
+    tab.evaluate("document.body.dataset.mdColorScheme = 'slate'")
+    ground, ink = ground_and_ink(tab)
+    assert ground < 0.15
+    assert ink > 0.5
+    tab = opened(color_scheme="dark")
+    assert ground_and_ink(tab) == [ground, ink]
+    tab.evaluate("document.body.dataset.mdColorScheme = 'default'")
+    assert ground_and_ink(tab)[0] > 0.9
+
+
+def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(opened: Callable[..., Any]) -> None:
+    bottom = "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
+    tab = opened(1280, 800)
+    assert tab.evaluate(bottom, ".budget") <= 640, "with the heading of the page it has to fit into 800"
+    moving = "getComputedStyle(document.querySelector('.budget .band')).transitionDuration"
+    assert tab.evaluate(moving) != "0s"
+    tab = opened(390, 844, reduced_motion="reduce")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    assert tab.evaluate(bottom, ".budget .numbers") <= 560, "slider and numbers are seen together with the densities"
+    sizes = tab.evaluate("[...document.querySelectorAll('.budget text')].map((text) => text.getBoundingClientRect().height)")
+    assert min(size for size in sizes if size) >= 11.0, "words in the drawings are too small to be read"
+    assert tab.evaluate(moving) == "0s"
+
+
+def test_without_scripts_the_still_picture_stays(opened: Callable[..., Any]) -> None:
+    tab = opened(java_script_enabled=False)
+    assert tab.get_attribute("img", "alt") == "still"
+    assert tab.is_visible("img")
