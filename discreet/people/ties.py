@@ -217,27 +217,47 @@ class _Treatment:
     def with_sums(self, tilt: Array, wanted: Array) -> tuple[Array, float]:
         """The tilt whose sums are the wanted ones [m, r], by damped Newton steps, and what one of them misses at most.
 
-        What no treatment changes, such as the sum of a guess that ties with no other, is not missed.
+        What no treatment changes, such as the sum of a guess that ties with no other, is not missed. A step that halves what
+        is missed is taken as it is: near the end the function changes by less than its rounding.
         """
-        missed, moved = np.inf, None
+        sums, curve = self.sums(tilt)
+        values, vectors = np.linalg.eigh(curve)
+        moved = vectors[:, values > _RANK * values[-1]]  # by treatments, the same directions at every tilt
+        missing, missed = self._missing(sums, wanted, moved)
         for _ in range(_STEPS):
-            sums, curve = self.sums(tilt)
-            if moved is None:  # by treatments, the same directions at every tilt
-                values, vectors = np.linalg.eigh(curve)
-                moved = vectors[:, values > _RANK * values[-1]]
-            slope = moved @ (moved.T @ (wanted - sums).reshape(-1))
-            move = np.linalg.lstsq(curve, -slope, rcond=_RANK)[0]
-            last, missed = missed, float(np.abs(slope).max())
-            if missed <= 1e-3 * _MISSED or (missed <= _MISSED and missed >= 0.5 * last):
+            if missed <= 1e-3 * _MISSED:
                 break
-            step, length, now = move.reshape(tilt.shape), 1.0, self.value(tilt, wanted)
-            expected = -float(move @ curve @ move)
-            while self.value(tilt + length * step, wanted) > now + 1e-4 * length * expected + 1e-15 and length > 1e-6:
-                length *= 0.5
-            if length <= 1e-6:
-                break
-            tilt = tilt + length * step
+            move = np.linalg.lstsq(curve, -missing, rcond=_RANK)[0]
+            step, last = np.asarray(move, dtype=np.float64).reshape(tilt.shape), missed
+            following = self.sums(tilt + step)
+            missing, missed = self._missing(following[0], wanted, moved)
+            if not missed < 0.5 * last:
+                if last <= _MISSED:
+                    return tilt, last
+                length = self._length(tilt, step, wanted, float(move @ curve @ move))
+                if length == 0.0:
+                    return tilt, last
+                if length < 1.0:
+                    step = length * step
+                    following = self.sums(tilt + step)
+                    missing, missed = self._missing(following[0], wanted, moved)
+            tilt, curve = tilt + step, following[1]
         return tilt, missed
+
+    @staticmethod
+    def _missing(sums: Array, wanted: Array, moved: Array) -> tuple[Array, float]:
+        """wanted − sums in the directions in which treatments move them [m r], and its largest entry."""
+        missing = moved @ (moved.T @ (wanted - sums).reshape(-1))
+        return missing, float(np.abs(missing).max())
+
+    def _length(self, tilt: Array, step: Array, wanted: Array, expected: float) -> float:
+        """By what share of a step the function falls as far as its slope lets expect; 0 where it does not."""
+        now, length = self.value(tilt, wanted), 1.0
+        while self.value(tilt + length * step, wanted) > now - 1e-4 * length * expected + 1e-15:
+            length *= 0.5
+            if length <= 1e-6:
+                return 0.0
+        return length
 
 
 def _private_tilt(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:
