@@ -31,6 +31,17 @@ def test_sum_is_exact_to_twice_the_precision(vector: Array) -> None:
     assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
 
 
+@given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.0, 20.0))
+def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(seed: int, count: int, decades: float) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(100, count)) * 10.0 ** rng.uniform(-decades, 0.0, (100, count))
+    high, low = dd_sum(values)
+    for row, found in zip(values, zip(high, low, strict=True), strict=True):
+        terms = _fractions(row)
+        size = sum(map(abs, terms))
+        assert abs(_exact(found) - sum(terms)) <= ((count - 1) * (count - 2) + 1) * size / 2**106
+
+
 @given(vectors(2))
 def test_dot_is_exact_to_twice_the_precision(both: Array) -> None:
     a, b = both

@@ -226,7 +226,8 @@ class _Visit:
                 return decided
 
             parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
-        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, found)
+        moves = [Moves.joined(found)] if found else found
+        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:
         """The same outcomes with the mass of ties set to 0, so that no tie is clear."""

@@ -74,27 +74,31 @@ class Moves:
         p_x: Array,
         groups: tuple[slice, ...] = (slice(None),),
     ) -> Moves:
-        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones."""
+        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones.
+
+        Where they are many, those of most effect.
+        """
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
         columns = columns * (p_xz if len(groups) > 1 else p_xz[groups[0]]).any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
-        if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
-            weight = room * np.sqrt(np.square(_effect(p_xz, p_x, groups)).sum(axis=0))
-            room[weight < np.partition(weight, -most, axis=1)[:, -most, None]] = 0.0
         towards, place = np.nonzero(room)
+        if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
+            weight = room[towards, place] * np.sqrt(np.square(_effect(p_xz, p_x, groups)).sum(axis=0)).take(place)
+            kept = _heaviest(towards, weight, most)
+            towards, place = towards[kept], place[kept]
         cost = np.abs(loss[towards, place] - loss[base[place], place])
         if len(groups) == 1:
             made = np.asarray(columns.any(axis=1))[None, :]
         else:
             made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
-        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made, groups)._spanning()
+        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made, groups)
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
-        """All of some moves, at least one."""
+        """Of some moves, at least one, those that will do; what is left of such takes less room."""
         made = np.logical_or.reduce([moves.made for moves in found])
         each: dict[str, Any] = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
         return replace(found[0], made=made, **each)._spanning()
@@ -114,6 +118,16 @@ class Moves:
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
                 kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
         return self if kept.all() else self.chosen(kept)
+
+
+def _heaviest(towards: NDArray[np.intp], weight: Array, most: int) -> NDArray[np.bool_]:
+    """The moves of most weight towards each guess, at least `most` where there are so many; guesses in order."""
+    kept, ends = np.ones(weight.size, dtype=np.bool_), np.cumsum(np.bincount(towards)).tolist()
+    for start, end in zip([0, *ends], ends, strict=False):
+        if end - start > most:
+            own = weight[start:end]
+            kept[start:end] = own >= np.partition(own, -most)[-most]
+    return kept
 
 
 def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
@@ -226,7 +240,7 @@ def _exactly_private(
         return Privacy(0.0)
     if not found:
         return None
-    moves = Moves.joined(found) if len(found) > 1 else found[0]
+    moves = Moves.joined(found)
     systems = [each for group in private if (each := _equations(group, moves, marginal, doubt)) is not None]
     if len(systems) < len(private):
         return None

@@ -64,7 +64,14 @@ class Decisions:
     def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
         if not self.places.size:
             return certain
-        return dd_add(certain, dd_dot(self.columns[:, None, :], values.take(self.places, axis=1)))
+        drawn = values.take(self.places, axis=1)
+        some = np.flatnonzero(drawn.any(axis=1))  # what is drawn may all be of one group
+        if some.size == len(values):
+            return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
+        high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
+        for whole, part in zip(certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True):
+            whole[:, some] = part
+        return certain
 
     def expected(self, values: Array) -> DoubleDouble:
         """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""

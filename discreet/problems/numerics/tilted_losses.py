@@ -69,9 +69,9 @@ def dd_label_doubt(p_xz: Array, loss: Array, tilt: Array) -> Array:
     in any order, and its low part is at most (n + 2)u σ. So the differences of two, and of these, err by at most 64(n + 1)u²
     σ and 8u of themselves. A product that underflows errs by two of the smallest numbers.
     """
-    product, error = exact_product(tilt[:, None, :], p_xz.T)
-    high, low = dd_sum(np.concatenate([loss[:, :, None], product], axis=2))
-    low = low + error.sum(axis=2)
+    product, error = exact_product(tilt.T[:, :, None], p_xz[:, None, :])
+    high, low = dd_sum(np.moveaxis(np.concatenate([loss[None], product]), 0, -1))
+    low = low + error.sum(axis=0)
     best, every = first_least(high), np.arange(high.shape[1])
     lead = (high - high[best, every]) + (low - low[best, every])
     lead -= lead.min(axis=0)
