@@ -93,10 +93,10 @@ WORDS = "(?i:let|put|write|take|with|some|another|off by|numbers?|constant|param
 def test_a_letter_is_introduced_only_where_the_page_says() -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
     sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
-    letters = re.findall(r"^\| (\S) \| .* \| ([\d, ]+) \|$", sections[1], flags=re.MULTILINE)
+    letters = re.findall(r"^\| \$(\\?\w+)\$ \| .* \| ([\d, ]+) \|$", sections[1], flags=re.MULTILINE)
     assert len(letters) == 10
     for letter, listed in letters:
-        introduced = re.compile(rf"\b{WORDS}\s+{re.escape(letter)}(?:_\w+|\([^)]*\))?(?![\w'’])")
+        introduced = re.compile(rf"\b{WORDS}\s+\$+\n?{re.escape(letter)}(?:_\\?\w+|_\{{[^}}]*\}}|\([^)]*\))?(?![\w'])")
         found = {number for number, text in sections.items() if introduced.search(text)}
         assert found <= {int(number) for number in listed.split(",")}, f"{letter} is introduced again"
 
