@@ -1,0 +1,138 @@
+"""Markdown as GitHub reads it, with formulas as MathML.
+
+The pages of docs/ are read on GitHub too, so the site must read them alike: CommonMark with tables, anchors of headings as
+GitHub makes them, formulas between dollars. markdown-it-py parses that; Pygments colours code; latex2mathml turns formulas
+into MathML, which browsers draw without a script or a network.
+
+`{#name}` at the end of a heading gives it that anchor; generated pages alone use it.
+
+Source: CommonMark 0.31, https://spec.commonmark.org; MathML Core, https://www.w3.org/TR/mathml-core.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import latex2mathml.converter
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import TextLexer, get_lexer_by_name
+from pygments.util import ClassNotFound
+
+_ANCHOR = re.compile(r"\s*\{#([\w.-]+)\}$")
+_LEFT_RAW = re.compile(r"\\[A-Za-z]+")
+_PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
+
+
+class FormulaError(ValueError):
+    """A formula that cannot become MathML: which, and what is wrong with it."""
+
+
+def formula(tex: str, *, displayed: bool) -> str:
+    """A formula in TeX as a `<math>` element. Raises FormulaError for what latex2mathml does not know."""
+    try:
+        found: str = latex2mathml.converter.convert(tex, display="block" if displayed else "inline")
+    except Exception as error:  # it has no class of its own for what it cannot read
+        raise FormulaError(f"cannot read the formula {tex!r}: {type(error).__name__} {error}") from error
+    raw = _LEFT_RAW.search(re.sub(r"<[^>]*>", "", found))
+    if raw:
+        raise FormulaError(f"does not know {raw[0]} in the formula {tex!r}")
+    return found
+
+
+def slug(heading: str, taken: set[str]) -> str:
+    """The anchor that GitHub gives a heading; of equal ones the later are numbered. Adds it to `taken`."""
+    base = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+    name, count = base, 0
+    while name in taken:
+        count += 1
+        name = f"{base}-{count}"
+    taken.add(name)
+    return name
+
+
+def coloured(code: str, language: str, _attributes: str = "") -> str:
+    """Lines of code, with their tokens in spans."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False) if language else TextLexer(stripnl=False)
+    except ClassNotFound:
+        lexer = TextLexer(stripnl=False)
+    inner = highlight(code, lexer, HtmlFormatter(nowrap=True))
+    name = html.escape(language or "text")
+    return f'<pre class="language-{name} highlight"><code>{inner}</code></pre>\n'
+
+
+def _words(token: Token) -> str:
+    """The text of a heading without marks."""
+    return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline", "math_inline"))
+
+
+def _headings(tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Give each heading its anchor, and the headings as the tree that Python-Markdown calls `toc_tokens`."""
+    taken: set[str] = set()
+    top: list[dict[str, Any]] = []
+    open_: list[dict[str, Any]] = []
+    for opening, inline in itertools.pairwise(tokens):
+        if opening.type != "heading_open":
+            continue
+        last = inline.children[-1] if inline.children else None
+        stated = _ANCHOR.search(last.content) if last is not None and last.type == "text" else None
+        if stated and last is not None:
+            last.content = last.content[: stated.start()]
+        text = _words(inline)
+        name = stated[1] if stated else slug(text, taken)
+        opening.attrSet("id", name)
+        link = Token(
+            "html_inline", "", 0, content=f'<a class="headerlink" href="#{name}" title="Link to this section">¶</a>'
+        )
+        inline.children = [*(inline.children or ()), link]
+        level = int(opening.tag[1])
+        item = {"level": level, "id": name, "name": text, "html": html.escape(text), "data-toc-label": "", "children": []}
+        while open_ and open_[-1]["level"] >= level:
+            open_.pop()
+        (open_[-1]["children"] if open_ else top).append(item)
+        open_.append(item)
+    return top
+
+
+def _linked(target: str) -> str:
+    """Links to pages are links to what they become."""
+    return _PAGE.sub(lambda found: re.sub(r"(^|/)README$", r"\1index", found[1]) + ".html", target)
+
+
+def parser() -> MarkdownIt:
+    """The parser with all that GitHub's pages use here."""
+    found = MarkdownIt("commonmark", {"highlight": coloured}).enable(["table", "strikethrough"])
+    dollarmath_plugin(found, allow_space=False, allow_digits=False, double_inline=True)
+
+    def inline(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        return formula(tokens[index].content, displayed=tokens[index].type == "math_inline_double")
+
+    def block(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        return f'<div class="formula" tabindex="0">{formula(tokens[index].content, displayed=True)}</div>\n'
+
+    for kind in ("math_inline", "math_inline_double"):
+        found.add_render_rule(kind, inline)
+    found.add_render_rule("math_block", block)
+    return found
+
+
+def rendered(source: str) -> tuple[str, list[dict[str, Any]]]:
+    """A page as HTML, and its headings as a tree."""
+    reader = parser()
+    environment: dict[str, Any] = {}
+    tokens = reader.parse(source, environment)
+    headings = _headings(tokens)
+    for token in (child for outer in tokens for child in (outer.children or ())):
+        for name in ("href", "src"):
+            if name in token.attrs:
+                token.attrSet(name, _linked(str(token.attrs[name])))
+    return reader.renderer.render(tokens, reader.options, environment), headings

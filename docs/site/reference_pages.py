@@ -1,0 +1,277 @@
+"""The reference of public names, made from signatures and docstrings without importing anything.
+
+A page for each public package has the names of its stub in alphabetical order: the signature, the docstring, a link to the
+lines of the source, and the public members of classes, those of bases in the project too. In a docstring, aligned columns
+are a table, lines that begin with names of parameters and a colon are a list, and indented lines are code.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("discreet", "discreet.problems", "discreet.backends", "discreet.reports", "discreet.problems.measures")
+FOLDER = "reference/python"
+PROPERTIES = {"property", "cached_property", "functools.cached_property"}
+_COLUMNS = re.compile(r"^(\S(?:.*?\S)?) {2,}(\S.*)$")
+_NAMED = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)$")
+_CODE = re.compile(r"(`+[^`]+`+)")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, a class or an assignment: its name, its file, its syntax, and its docstring."""
+
+    name: str
+    path: Path
+    node: ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+    text: str
+
+
+def definitions(path: Path, body: list[ast.stmt]) -> Iterator[Definition]:
+    """What the statements of a file or a class define; a string after an assignment is its docstring."""
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield Definition(node.name, path, node, ast.get_docstring(node) or "")
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            stated = after.value if isinstance(after, ast.Expr) else None
+            text = stated.value if isinstance(stated, ast.Constant) and isinstance(stated.value, str) else ""
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield Definition(target.id, path, node, inspect.cleandoc(text))
+
+
+class Source:
+    """The files of the project, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.tree = cache(lambda path: ast.parse(path.read_text(encoding="utf-8")))
+
+    def file(self, module: str) -> Path | None:
+        """The file of a module, None of what is no module of the project."""
+        base = self._root.joinpath(*module.split("."))
+        return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
+
+    def opening(self, module: str) -> str:
+        """The docstring of a module."""
+        path = self.file(module)
+        return "" if path is None else ast.get_docstring(self.tree(path)) or ""
+
+    def exported(self, package: str) -> dict[str, str]:
+        """The names of a package's stub, with the full name of what each is; empty of a package without one."""
+        stub = self._root.joinpath(*package.split("."), "__init__.pyi")
+        found: dict[str, str] = {}
+        for node in self.tree(stub).body if stub.exists() else []:
+            if isinstance(node, ast.ImportFrom):
+                module = ".".join([package, *filter(None, [node.module])]) if node.level else node.module
+                found.update({alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names})
+        return found
+
+    def find(self, name: str) -> Definition | None:
+        """Where a full name is defined, through imports; None of a module, and of what other projects define."""
+        module, _, last = name.rpartition(".")
+        path = self.file(module)
+        if path is None or self.file(name) is not None:
+            return None
+        body = self.tree(path).body
+        for each in definitions(path, body):
+            if each.name == last:
+                return each
+        for node in body:
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == last:
+                        return self.find(f"{node.module}.{alias.name}")
+        elsewhere = self.exported(module).get(last)
+        return self.find(elsewhere) if elsewhere else None
+
+    def family(self, kind: Definition) -> Iterator[Definition]:
+        """A class and its bases in the project, nearest first."""
+        yield kind
+        module = kind.path.relative_to(self._root).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+        for base in kind.node.bases if isinstance(kind.node, ast.ClassDef) else []:
+            found = self.find(f"{module}.{ast.unparse(base).split('[')[0]}")
+            if found is not None:
+                yield from self.family(found)
+
+
+class Reference:
+    """The pages. listed: the link from such a page to the listing of a file."""
+
+    def __init__(self, root: Path, listed: Callable[[Path], str]) -> None:
+        self._source = Source(root)
+        self._listed = listed
+
+    def pages(self) -> dict[str, str]:
+        """The pages by their place on the site."""
+        return {f"{FOLDER}/{package}.md": self._page(package) for package in PACKAGES}
+
+    def _page(self, package: str) -> str:
+        parts = [f"# {package} {{#{package}}}", markdown_of(self._source.opening(package), ())]
+        names = self._source.exported(package)
+        for name in sorted(names, key=lambda each: (each.lower(), each)):
+            anchor = f"{package}.{name}"
+            parts += [f"## {name} {{#{anchor}}}", *self._entry(package, anchor, name, names[name])]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _entry(self, package: str, anchor: str, name: str, full: str) -> list[str]:
+        for other in PACKAGES[: PACKAGES.index(package)]:
+            if self._source.exported(other).get(name) == full:
+                return [f"The same as [{other}.{name}]({other}.md#{other}.{name})."]
+        found = self._source.find(full)
+        if found is None:
+            more = f" Its names have [a page of their own]({full}.md)." if full in PACKAGES else ""
+            return [f"A module. {markdown_of(self._source.opening(full).split(chr(10) * 2)[0], ())}{more}"]
+        if isinstance(found.node, ast.ClassDef):
+            return self._class(anchor, name, found, found.node)
+        return [*self._told(found, name), self._link(found)]
+
+    def _class(self, anchor: str, name: str, kind: Definition, node: ast.ClassDef) -> list[str]:
+        members: dict[str, Definition] = {}
+        for owner in self._source.family(kind):
+            assert isinstance(owner.node, ast.ClassDef)
+            for each in definitions(owner.path, owner.node.body):
+                members.setdefault(each.name, each)
+        public = {key: each for key, each in members.items() if not key.startswith("_")}
+        fields = {key: each for key, each in public.items() if not isinstance(each.node, ast.FunctionDef)}
+        made = members.get("__init__")
+        if made is not None and isinstance(made.node, ast.FunctionDef):
+            head, taken = signature(made.node, name, bound=True), parameters(made.node)
+            text = f"{kind.text}\n\n{made.text}"
+        else:
+            stated = [f"    {ast.unparse(each.node)}" for each in fields.values()]
+            head, taken, text = "\n".join([f"class {name}" + ":" * bool(stated), *stated]), tuple(fields), kind.text
+        bases = ", ".join(f"`{ast.unparse(base)}`" for base in node.bases)
+        parts = [_fence(head), markdown_of(text, taken), f"{f'Bases: {bases}. ' if bases else ''}{self._link(kind)}"]
+        for key in sorted(public, key=lambda each: (each.lower(), each)):
+            if key not in taken:
+                each = public[key]
+                parts += [f"### {name}.{key} {{#{anchor}.{key}}}", *self._told(each, key, member=True), self._link(each)]
+        return parts
+
+    def _told(self, what: Definition, name: str, *, member: bool = False) -> list[str]:
+        """The signature of a function or the value of a name, and its docstring."""
+        node = what.node
+        if not isinstance(node, ast.FunctionDef):
+            value = ast.unparse(node)
+            return [_fence(value if len(value) < 200 else name), markdown_of(what.text, ())]
+        marks = {ast.unparse(mark).split("(")[0] for mark in node.decorator_list}
+        if marks & PROPERTIES:
+            kind = f"`{ast.unparse(node.returns)}`. " if node.returns else ""
+            return [f"Property. {kind}{markdown_of(what.text, ())}"]
+        head = signature(node, name, bound=member and "staticmethod" not in marks)
+        return [_fence(head), markdown_of(what.text, parameters(node))]
+
+    def _link(self, what: Definition) -> str:
+        marks = what.node.decorator_list if isinstance(what.node, ast.FunctionDef | ast.ClassDef) else []
+        first = min([what.node.lineno, *(mark.lineno for mark in marks)])
+        return f"[Source]({self._listed(what.path)}#L{first})"
+
+
+# -- signatures ----------------------------------------------------------------------------------------------------------
+
+
+def parameters(node: ast.FunctionDef) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    given = node.args
+    each = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, [given.vararg, given.kwarg])]
+    return tuple(one.arg for one in each)
+
+
+def signature(node: ast.FunctionDef, name: str, *, bound: bool = False) -> str:
+    """`name(parameters) -> result`, one parameter a line where it is long; bound: without the first parameter."""
+    given = node.args
+    plain = [*given.posonlyargs, *given.args]
+    defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(given.defaults)), *given.defaults]
+    parts = [_parameter(one, default) for one, default in zip(plain, defaults, strict=True)]
+    if given.posonlyargs:
+        parts.insert(len(given.posonlyargs), "/")
+    parts = parts[1:] if bound else parts
+    if given.vararg:
+        parts.append("*" + _parameter(given.vararg, None))
+    elif given.kwonlyargs:
+        parts.append("*")
+    parts += [_parameter(one, default) for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg:
+        parts.append("**" + _parameter(given.kwarg, None))
+    result = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__init__" else ""
+    line = f"{name}({', '.join(parts)}){result}"
+    return line if len(line) <= 80 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+
+
+def _parameter(one: ast.arg, default: ast.expr | None) -> str:
+    kind = f": {ast.unparse(one.annotation)}" if one.annotation is not None else ""
+    equal = " = " if kind else "="
+    return f"{one.arg}{kind}" + (f"{equal}{ast.unparse(default)}" if default is not None else "")
+
+
+def _fence(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+# -- docstrings ----------------------------------------------------------------------------------------------------------
+
+
+def markdown_of(text: str, named: tuple[str, ...]) -> str:
+    """A docstring of ours as Markdown. named: the parameters, whose explanations become a list."""
+    parts: list[str] = []
+    code: list[str] = []
+    for block in [*re.split(r"\n\s*\n", text.strip("\n")), ""]:
+        lines = block.rstrip().split("\n")
+        if block.strip() and all(line.startswith("    ") for line in lines):
+            code.append("\n".join(line[4:] for line in lines))
+            continue
+        if code:
+            parts.append("```text\n" + "\n\n".join(code) + "\n```")
+            code = []
+        if block.strip():
+            parts.append(_table(lines) if _COLUMNS.match(lines[0]) else _list(lines, named))
+    return "\n\n".join(parts)
+
+
+def _list(lines: list[str], named: tuple[str, ...]) -> str:
+    """A paragraph, and from the first explanation of a parameter on a list of them."""
+    lead: list[str] = []
+    items: list[str] = []
+    for line in lines:
+        found = _NAMED.match(line)
+        if found and {each.strip("* ") for each in found[1].split(",")} <= set(named):
+            items.append(f"- `{found[1]}`: {_plain(found[2])}")
+        elif items:
+            items[-1] += " " + _plain(line.strip())
+        else:
+            lead.append(_plain(line.strip()))
+    return "\n\n".join(filter(None, ["\n".join(lead), "\n".join(items)]))
+
+
+def _table(lines: list[str]) -> str:
+    """Aligned columns as a table; an indented line goes on with the last cell; what follows them is a paragraph."""
+    rows: list[list[str]] = []
+    rest: list[str] = []
+    for line in lines:
+        if rest or not (line[0] == " " or _COLUMNS.match(line)):
+            rest.append(_plain(line))
+        elif line[0] == " ":
+            rows[-1][-1] += " " + line.strip()
+        else:
+            rows.append(re.split(r" {2,}", line))
+    width = max(len(row) for row in rows)
+    drawn = ["|" + " |" * width, "|" + "---|" * width]
+    for row in rows:
+        first = row[0] if "`" in row[0] else f"`{row[0]}`"
+        cells = [first, *map(_plain, row[1:]), *[""] * (width - len(row))]
+        drawn.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(drawn) + "\n\n" * bool(rest) + "\n".join(rest)
+
+
+def _plain(text: str) -> str:
+    """Words of a docstring so that Markdown changes nothing but code between backquotes."""
+    parts = _CODE.split(text)
+    return "".join(part if k % 2 else re.sub(r"([\\*_<$\[\]])", r"\\\1", part) for k, part in enumerate(parts))
