@@ -20,11 +20,17 @@ AGAIN = "run `python docs/figures/budget.py`, which writes this file"
 
 
 @pytest.fixture(scope="module")
-def budget() -> Iterator[ModuleType]:
-    """The program that writes the figure."""
+def programs() -> Iterator[Callable[[str], ModuleType]]:
+    """The programs that write the drawings, by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FIGURES))
-        yield importlib.import_module("budget")
+        yield importlib.import_module
+
+
+@pytest.fixture(scope="module")
+def budget(programs: Callable[[str], ModuleType]) -> ModuleType:
+    """The program that writes the figure with the slider."""
+    return programs("budget")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +76,13 @@ def test_the_words_and_drawings_are_those_of_the_numbers(budget: ModuleType, sta
     assert budget.still(states) == (FIGURES / "budget.svg").read_text(encoding="utf-8"), AGAIN
 
 
+def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs: Callable[[str], ModuleType]) -> None:
+    shown = "".join(page.read_text(encoding="utf-8") for page in FIGURES.parent.rglob("*.md"))
+    for name, text in programs("setups").files():
+        assert text == (FIGURES / name).read_text(encoding="utf-8"), "run `python docs/figures/setups.py`"
+        assert f"figures/{name})" in shown
+
+
 def test_a_larger_budget_errs_less_and_moves_beliefs_more(states: Any) -> None:
     errors = [state["error"] for state in states]
     apart = [state["posteriors"][1] - state["posteriors"][0] for state in states]
@@ -90,7 +103,7 @@ def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>page</title>
 <meta name="viewport" content="width=device-width"></head><body style="margin:0 .8rem"><p>
 <img src="figures/budget.svg" alt="still"></p><p>after</p>
-<script src="figures/budgets.js"></script><script src="figures/slider.js"></script></body></html>"""
+<script src="figures/slider.js"></script></body></html>"""
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +125,8 @@ def opened(browser: Any, page: Path) -> Iterator[Callable[..., Any]]:
     def opening(width: int = 1280, height: int = 800, **settings: Any) -> Any:
         tabs.append(Tab(browser, viewport={"width": width, "height": height}, **settings))
         tabs[-1].page.goto(page.as_uri())
+        if settings.get("java_script_enabled", True):
+            tabs[-1].page.wait_for_selector(".budget")
         return tabs[-1].page
 
     yield opening

@@ -1,6 +1,7 @@
 /* The figure of the first page: a slider that shows the certified optimum at each of the budgets of budgets.js.
    It replaces the still picture budget.svg, which stays where no script runs. All numbers and their words are written by
-   budget.py; this script only moves drawings. Nothing is loaded, and the keys of the slider are those of the browser. */
+   budget.py; this script only moves drawings. It loads budgets.js, which lies beside the picture, where there is one, and
+   nothing else; the keys of the slider are those of the browser. */
 (() => {
   "use strict";
 
@@ -32,7 +33,7 @@
 @media (prefers-reduced-motion:no-preference){.budget .band,.budget .plot .mark,.budget .beliefs .mark{transition:transform .12s}}
 @media (forced-colors:active){.budget svg{forced-color-adjust:none}}`;
 
-  const BODY = `
+  const body = () => `
 <style>${BUDGETS.style}${STYLE}</style><div class="frame">
 <div class="left"><h3>Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</h3>
 <div class="plot">${BUDGETS.drawings.plot}</div>
@@ -50,7 +51,7 @@
   function build(still) {
     const figure = document.createElement("figure");
     figure.className = "fig budget";
-    figure.innerHTML = BODY;
+    figure.innerHTML = body();
     (still.closest("p") ?? still).replaceWith(figure);
     const input = figure.querySelector("input");
     input.addEventListener("input", () => show(figure, Number(input.value)));
@@ -81,7 +82,15 @@
     return node;
   }
 
-  const begin = () => document.querySelectorAll('img[src$="figures/budget.svg"]').forEach(build);
+  function begin() {
+    const still = document.querySelector('img[src$="figures/budget.svg"]');
+    if (!still) return;
+    const data = document.createElement("script"); // a script can be read from a folder, without a server
+    data.src = still.src.replace(/budget\.svg$/, "budgets.js");
+    data.addEventListener("load", () => build(still));
+    document.head.append(data);
+  }
+
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
 })();
