@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
+from discreet.backends.tilt import sifting
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
@@ -125,8 +127,9 @@ def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(see
     assert is_linear(problem)
     found = sifted(problem, np.zeros((3, 5)), Precision.of(free[0].with_budget(budgets[0]), 1e-12))
     assert found is not None
-    assert found.multiplier.shape == (2,)
-    solution = ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12)
+    point, _ = found
+    assert point.multiplier.shape == (2,)
+    solution = ds.certify(problem, point.columns, point.tilt, point.multiplier, gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED
 
 
@@ -147,10 +150,13 @@ def test_many_outcomes_from_no_tilt(name: str, values: int, model: Callable[...,
         return
     precision = Precision.of(problem, 1e-12)
     exact = sifted(problem, np.zeros((values, values)), precision, gap=precision.bracket, far=True)
-    optimum = judged(problem, exact)
+    assert exact is not None
+    optimum = judged(problem, exact[0])
     assert optimum.relative_gap <= 1e-12
-    rough = sifted(problem, np.zeros((values, values)), precision, gap=1e-5, far=True)
-    assert rough is not None
+    found = sifted(problem, np.zeros((values, values)), precision, gap=1e-5, far=True)
+    assert found is not None
+    rough, ending = found
+    assert ending.optimal
     assert problem.error_probability(rough.columns) == pytest.approx(optimum.upper, rel=1e-5)
     lower = certify(problem, rough.columns, rough.tilt, rough.multiplier).certificate.lower
     assert lower == pytest.approx(optimum.lower, rel=1e-5)
@@ -162,6 +168,57 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
     solution = ds.solve(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED
     assert solution.iterations == 0
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many outcomes each program has that is solved."""
+    sizes, plain = list[int](), sifting._refined
+
+    def counted(program: Any, times: int) -> Any:
+        sizes.append(program.shares)
+        return plain(program, times)
+
+    monkeypatch.setattr(sifting, "_refined", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
+def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[int]) -> None:
+    free = ds.problems.mixture(n=3, m=3, N=1_000, budget=math.inf, measure=name)
+    problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
+    optimum = ds.solve(problem, "tilt", gap=1e-12)
+    assert len(programs) > 2
+    programs.clear()
+    stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
+    assert len(programs) <= 4  # of a few outcomes and of all; each once more, with sums, where it has no solution
+    assert_stopped(stopped, optimum)
+
+
+@pytest.mark.parametrize("name", ["maximal-leakage", "min-entropy-leakage"])
+def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
+    free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure=name)
+    problem = free.with_budget(0.3 * free.bayes_leakage)
+    optimum = ds.solve(problem, "tilt", gap=1e-12)
+    assert len(programs) > 20
+    programs.clear()
+    stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
+    assert len(programs) <= 10  # up to four of a sample, one next to its tilt, one of the round, two each for two rules
+    assert_stopped(stopped, optimum)
+
+
+def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
+    """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the optimum."""
+    assert stopped.claimed == "time limit"
+    found, best = stopped.certificate, optimum.certificate
+    assert found is not None
+    assert best is not None
+    assert best.relative_gap <= 1e-12
+    assert found.blend == 0.0
+    assert found.own_leakage_ceiling <= stopped.problem.budget
+    assert found.lower <= best.upper
+    assert best.lower <= found.upper
+    assert found.relative_gap <= 0.5
 
 
 def test_a_program_that_is_too_large_is_not_written() -> None:

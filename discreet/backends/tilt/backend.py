@@ -87,7 +87,8 @@ class Tilt(Unlifted):
             return Raw(SLACK, slack, 0)
         entropic, many = is_entropic(problem), _has_many(problem)
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
-            found = (crossover(problem, *start, precision) for start in starts)
+            deadline = options.deadline()
+            found = (crossover(problem, *start, precision, deadline=deadline) for start in starts)
             answers = (Answer(at.columns, at.tilt, at.multiplier) for at in found if at is not None)
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)

@@ -42,16 +42,24 @@ _PIVOTS = 8  # and ties that a tilt leads to, one after another; more find hardl
 
 
 def crossover(
-    problem: Problem, tilt: Array, multiplier: float, precision: Precision, columns: Array | None = None, gap: float = np.inf
+    problem: Problem,
+    tilt: Array,
+    multiplier: float,
+    precision: Precision,
+    columns: Array | None = None,
+    gap: float = math.inf,
+    deadline: float = math.inf,
 ) -> Point | None:
     """The vertex next to duals that are nearly known, if it proves a bracket within the relative gap, up to rounding.
 
     tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one is known: it tells which
     outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes and private values
-    need positive probability; the budget must be 0 or positive, finite and binding.
+    need positive probability; the budget must be 0 or positive, finite and binding. The deadline, on the clock of
+    time.perf_counter, is that of sifting.
     """
     if is_linear(problem):
-        return sifted(problem, tilt, precision, columns, gap)
+        sift = sifted(problem, tilt, precision, columns, gap, deadline=deadline)
+        return sift[0] if sift is not None and sift[1].optimal else None
     if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
         return None  # a linear measure beside one that is not
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
@@ -79,7 +87,7 @@ def crossover(
             if solved.columns.min() >= 0.0 and not wrong:
                 active.certain[:, sorted(active.ties)] = solved.columns
                 found = Point(active.certain, solved.tilt, solved.multiplier)
-                return found if gap == np.inf or proven_width(problem, found, precision) <= gap else None
+                return found if gap == math.inf or proven_width(problem, found, precision) <= gap else None
             multiplier, deviation = solved.multiplier, vertex.deviation(solved.columns)
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)

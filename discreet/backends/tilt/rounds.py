@@ -157,17 +157,19 @@ def solve_whole(
     coarse, place = problem, np.arange(problem.n)
     if is_plain(problem.terms):
         coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
+    found: tuple[Point, Ending] | None = None
     if is_linear(coarse):
         start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
-        if (vertex := sifted(coarse, start, precision, gap=gap, far=True)) is not None:
-            return Point(vertex.columns, vertex.tilt[:, place], vertex.multiplier), Ending("optimal", 0, gap)
-    point, ending = solve_interior(
-        model_of(coarse, precision),
-        gap=gap,
-        max_iterations=limits.iterations,
-        deadline=limits.deadline,
-        shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns, gap),
-    )
+        found = sifted(coarse, start, precision, gap=gap, far=True, deadline=limits.deadline)
+    if found is None:
+        found = solve_interior(
+            model_of(coarse, precision),
+            gap=gap,
+            max_iterations=limits.iterations,
+            deadline=limits.deadline,
+            shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns, gap, limits.deadline),
+        )
+    point, ending = found
     return Point(point.columns, point.tilt[:, place], point.multiplier), ending
 
 
@@ -371,7 +373,8 @@ class _Rounds:
         small = self._small(proof)
         if not small.p_x.all() or not (is_linear(small) or np.max(proof.multiplier) > 0.0):
             return None
-        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=self._precision.bracket)
+        gap, deadline = self._precision.bracket, self._limits.deadline
+        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=gap, deadline=deadline)
         return None if vertex is None else self._found(small, proof, vertex)
 
     def _iterated(self, proof: Proof) -> Found:

@@ -32,6 +32,7 @@ Gleixner, D. E. Steffy, K. Wolter, "Iterative refinement for linear programming"
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.registry import LINEAR
@@ -74,18 +75,20 @@ def sifted(
     columns: Array | None = None,
     gap: float = math.inf,
     far: bool = False,
-) -> Point | None:
+    deadline: float = math.inf,
+) -> tuple[Point, Ending] | None:
     """The optimal vertex of a linear problem, from a tilt [m, n]; the nearer, the sooner.
 
     columns: an interior estimator [m, N], where one is known: outcomes that hesitate are candidates. far: whether the tilt
     may be far off. None where HiGHS finds no solution, if a program would be too large, or if rounding leaves more than the
-    relative gap. From a gap of 1e-7 on (`Precision.drawn`), if the precision asks for less, a point within it is enough,
-    whose budget is kept to the tolerances of HiGHS only. Outcomes and private values need positive probability.
+    relative gap. From a gap of 1e-7 on (`Precision.drawn`), if the precision asks for less, a point within it is enough.
+    After the deadline, on the clock of time.perf_counter, the answer of the last program is returned; one is always solved.
+    Such points keep their budgets to the tolerances of HiGHS only. Outcomes and private values need positive probability.
     """
     count, part = problem.m * (problem.n + 1), problem.N if far else 0
     if far and not tilt.any() and problem.N > _THINNED * _SHARED * count and (few := _thinned(problem)) is not None:
-        nearer = sifted(few, tilt, precision, gap=precision.sampled, far=True)
-        tilt, part = (tilt, part) if nearer is None else (nearer.tilt, part // _NEARBY)
+        nearer = sifted(few, tilt, precision, gap=precision.sampled, far=True, deadline=deadline)
+        tilt, part = (tilt, part) if nearer is None else (nearer[0].tilt, part // _NEARBY)
     losses, shared = problem.loss + tilt @ problem.p_xz, max(part, _SHARED * count)
     labels, widened = first_least(losses), precision.widened
     rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
@@ -108,7 +111,9 @@ def sifted(
             continue
         of_small, found, prices = program.answer(*solved)
         columns = of_small.take(small.place, axis=1)
-        if last and widened < precision.certain and not _keeps(problem, columns):
+        kept = not last or widened >= precision.certain or _keeps(problem, columns)
+        late = time.perf_counter() > deadline
+        if not kept and not late:
             widened *= 4.0
             continue
         priced = problem.loss + found @ problem.p_xz
@@ -119,8 +124,11 @@ def sifted(
         number = int(np.count_nonzero(wrong & ~candidates))
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
-        if (rough and width <= gap * error) or (last and not number):
-            return Point(columns, found, prices if prices.size > 1 else float(prices[0])) if width <= gap * error else None
+        point = Point(columns, found, prices if prices.size > 1 else float(prices[0]))
+        if (rough and width <= gap * error) or (last and kept and not number):
+            return (point, Ending("optimal", 0, gap)) if width <= gap * error else None
+        if late:
+            return point, Ending("time limit", 0, width / max(error, precision.nonzero))
         if 0 < shared < number:  # the tilt has moved too far for those in the program
             shared = problem.N
             continue

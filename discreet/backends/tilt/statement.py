@@ -72,15 +72,15 @@ def _in_classes(
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)  # either order is one class
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
-        tried = _drawn(problem, passed.columns, np.where(shell <= last, pair, label), precision, limits)
-        if tried is None:
-            continue
-        error, columns = tried
-        if best is not None and error > best[0] * (1.0 + precision.gap):
-            break
-        if best is None or error < best[0]:
-            best = error, OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
-        if best[0] <= reached * (1.0 + precision.bracket) or limits.late:
+        if (tried := _drawn(problem, passed.columns, np.where(shell <= last, pair, label), precision, limits)) is not None:
+            error, columns = tried
+            if best is not None and error > best[0] * (1.0 + precision.gap):
+                break
+            if best is None or error < best[0]:
+                best = error, OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
+            if best[0] <= reached * (1.0 + precision.bracket):
+                break
+        if limits.late:
             break
     return best
 
