@@ -21,6 +21,8 @@ from .people.folder import DeployedRule as DeployedRule
 from .people.frontier import PeopleFrontier as PeopleFrontier
 from .people.table_rule import TableRule as TableRule
 from .problems import measures as measures
+from .problems.adversary.inference import inference as inference
+from .problems.adversary.local_estimates import local_inference as local_inference
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.causal.model import CausalProblem as CausalProblem
 from .problems.causal.rule import CausalRule as CausalRule
@@ -34,8 +36,6 @@ from .problems.files.records import load_problem as load_problem
 from .problems.files.records import load_solution as load_solution
 from .problems.files.records import save_problem as save_problem
 from .problems.files.records import save_solution as save_solution
-from .problems.inference.adversary import inference as inference
-from .problems.inference.local_estimates import local_inference as local_inference
 from .problems.problem import Problem as Problem
 from .problems.rule import OutcomeRule as OutcomeRule
 from .problems.samples import FewRecordsWarning as FewRecordsWarning

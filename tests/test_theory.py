@@ -23,10 +23,10 @@ from scipy.special import logsumexp
 
 from discreet.backends import solve
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
+from discreet.problems.adversary.inference import error_of_best, fano_bound, inference
+from discreet.problems.adversary.local_estimates import local_inference, local_law
 from discreet.problems.binning import Binning
 from discreet.problems.constraint import Constraint
-from discreet.problems.inference.adversary import error_of_best, fano_bound, inference
-from discreet.problems.inference.local_estimates import local_inference, local_law
 from discreet.problems.judge import certify
 from discreet.problems.measures.duals import feasible_duals, feasible_for
 from discreet.problems.measures.mutual_information import phi_divergence

@@ -11,7 +11,7 @@ from discreet.cli.flags import Asked, Gap, Json, Problem, SolutionFile
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Solution
-    from discreet.problems.inference.adversary import Inference
+    from discreet.problems.adversary.inference import Inference
 
 
 def audit(
@@ -37,9 +37,9 @@ def audit(
     """
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
+    from discreet.problems.adversary.inference import inference
     from discreet.problems.constraint import is_plain
     from discreet.problems.files.records import load_solution
-    from discreet.problems.inference.adversary import inference
     from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):

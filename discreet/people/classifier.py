@@ -28,10 +28,10 @@ from discreet.people.frontier import PeopleFrontier, frontier_of
 from discreet.people.labels import Codes, coded, column, columns_of, groups, people_digest
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
 from discreet.people.promise import LADDER, Limit, Promise, named, promised
+from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
-from discreet.problems.inference.adversary import check_confidence
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of

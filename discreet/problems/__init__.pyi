@@ -2,6 +2,12 @@ from . import catalog as catalog
 from . import errors as errors
 from . import measures as measures
 from . import sensors as sensors
+from .adversary.inference import Inference as Inference
+from .adversary.inference import confidence_interval as confidence_interval
+from .adversary.inference import fano_bound as fano_bound
+from .adversary.inference import inference as inference
+from .adversary.local_estimates import local_inference as local_inference
+from .adversary.local_estimates import local_law as local_law
 from .binning import BinnedColumn as BinnedColumn
 from .blocks import ArrayBlocks as ArrayBlocks
 from .blocks import BlockProblem as BlockProblem
@@ -48,12 +54,6 @@ from .files.records import load_problem as load_problem
 from .files.records import load_solution as load_solution
 from .files.records import save_problem as save_problem
 from .files.records import save_solution as save_solution
-from .inference.adversary import Inference as Inference
-from .inference.adversary import confidence_interval as confidence_interval
-from .inference.adversary import fano_bound as fano_bound
-from .inference.adversary import inference as inference
-from .inference.local_estimates import local_inference as local_inference
-from .inference.local_estimates import local_law as local_law
 from .judge import certify as certify
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem

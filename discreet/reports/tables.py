@@ -26,10 +26,10 @@ from discreet.reports.statistics.agreement import summarise
 
 if TYPE_CHECKING:
     from discreet.backends.registry import Availability
+    from discreet.problems.adversary.inference import Inference
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.certificate import Certificate
     from discreet.problems.constraint import Term
-    from discreet.problems.inference.adversary import Inference
     from discreet.problems.problem import Problem
     from discreet.reports.advice.choose import Advice
     from discreet.reports.advice.prediction import Prospect

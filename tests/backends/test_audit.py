@@ -197,7 +197,7 @@ def test_rules_on_blocks_and_on_densities_are_counted_too() -> None:
 
 
 def test_the_table_of_all_measures_fits_eighty_columns() -> None:
-    from discreet.problems.inference.adversary import inference
+    from discreet.problems.adversary.inference import inference
     from discreet.reports.tables import audit_tables
 
     problem = ds.problems.dirichlet(n=3, m=3, N=30).with_budget(

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -234,13 +235,14 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() ->
 
 
 def test_the_checks_of_scikit_learn_pass() -> None:
-    """All of them but the one about another array library, which needs a setting of SciPy."""
+    """All of them but the one about another array library, which needs a setting of SciPy, since scikit-learn 1.9."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = check_estimator(ds.PrivateClassifier(GaussianNB(), GaussianNB()), on_fail=None, on_skip=None)
-    assert [(each["check_name"], each["status"]) for each in found if each["status"] != "passed"] == [
+    assert len(found) > 50
+    assert {(each["check_name"], each["status"]) for each in found if each["status"] != "passed"} <= {
         ("check_array_api_input", "skipped")
-    ]
+    }
 
 
 def test_it_is_cloned_with_its_parameters() -> None:
@@ -341,7 +343,7 @@ KINDS: dict[str, Any] = {
     "mixed": ("object", ["a", 1, None, "a"]),
     "moment": ("datetime64[s]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
     "zone": ("datetime64[s, UTC]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
-    "span": ("timedelta64[s]", [10, 20, None, 10]),
+    "span": ("timedelta64[s]", [timedelta(seconds=10), timedelta(seconds=20), None, timedelta(seconds=10)]),
     "period": ("period[M]", ["2020-01", "2021-06", None, "2020-01"]),
 }
 

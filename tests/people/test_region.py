@@ -14,7 +14,7 @@ from scipy.special import rel_entr
 
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import Fisher, Region, ball_radius, binomial_limits, levels_of, odds_limits, region_of
-from discreet.problems.inference.adversary import confidence_interval
+from discreet.problems.adversary.inference import confidence_interval
 from discreet.problems.measures.g_leakage import GLeakage
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.registry import MEASURES, measure_of

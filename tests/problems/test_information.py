@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
+from discreet.problems.adversary.inference import fano_bound
 from discreet.problems.constraint import entropy
-from discreet.problems.inference.adversary import fano_bound
 from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array

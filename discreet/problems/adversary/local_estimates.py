@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.adversary.inference import Inference, check_confidence, confidence_interval, error_of_best, summarise
 from discreet.problems.checks import checked_prior, whole
 from discreet.problems.constraint import entropy
 from discreet.problems.errors import InputError
-from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import checked_law
