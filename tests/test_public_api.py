@@ -2,7 +2,7 @@
 
 `public_api.txt` holds a line for each public name and each public member of a public class, with its signature. A change
 of a line is a change for users: write the file again with `python tests/test_public_api.py`, say in CHANGELOG.md what users
-have to do, and raise the version as SECURITY.md says.
+have to do, and raise the version as CONTRIBUTING.md says.
 """
 
 from __future__ import annotations
