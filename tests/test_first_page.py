@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -96,6 +97,33 @@ def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
     assert sum(len(text.encode()) for text in texts[:2]) < 150_000
     assert set(re.findall(r"https?://[^\s\"'`<)\\]+", "".join(texts))) == {"http://www.w3.org/2000/svg"}
     assert not re.findall(r"toFixed|toPrecision|toExponential|toLocaleString|Intl\.|fetch\(|import\(", texts[1])
+
+
+# -- the page ------------------------------------------------------------------------------------------------------------
+
+
+def pages_of(menu: Any) -> set[str]:
+    """The pages of a part of the navigation, those of single decisions left out."""
+    if isinstance(menu, str):
+        return set() if re.match(r"decisions/\d", menu) else {menu}
+    entries = menu.values() if isinstance(menu, dict) else menu
+    return set().union(*map(pages_of, entries))
+
+
+def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation() -> None:
+    docs = FIGURES.parent
+    sections = re.split(r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    linked = {
+        section.splitlines()[0]: {
+            link.partition("#")[0].removeprefix("../").replace(".ipynb", ".md")
+            for link in re.findall(r"\]\(([^)\s]+)\)", section)
+        }
+        for section in sections
+    }
+    menu = tomllib.loads((docs / "site" / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    roles = {name: pages_of(part) for entry in menu for name, part in entry.items()}
+    for role in ("Researcher", "Privacy engineer", "Author of a solver", "Maintainer"):
+        assert linked[role] - {"theory.md"} == roles[role], role
 
 
 # -- in a browser --------------------------------------------------------------------------------------------------------

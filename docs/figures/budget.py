@@ -115,7 +115,7 @@ def runs(guess: Sequence[float]) -> list[tuple[float, float, float]]:
 
 LEFT, RIGHT, CEILING, FLOOR, STRIP = 12.0, WIDTH - 12.0, 20.0, 154.0, 20.0
 LOW, HIGH, DENSEST = -0.5, 1.5, 1.5
-NAMED = {(0, 0): (0.0, 1.5), (1, 0): (0.28, 1.1), (0, 1): (0.6, 1.5), (1, 1): (0.88, 0.72)}
+NAMED = {(0, 0): (0.0, 1.5), (1, 0): (0.28, 1.1), (0, 1): (0.6, 1.5), (1, 1): (1.34, 0.3)}
 """Where the words for a pair (x, y) stand: the middle of the line, and its height as a density."""
 
 
@@ -182,7 +182,7 @@ def labels(guess: Sequence[float]) -> list[list[Any]]:
             found.append(["inside", 0.5 * (left + right), FLOOR + 17.0, "middle", f"guess {decision}"])
         elif decision not in (0, 1):
             lines = ("draws guess 1", f"with {decision:.2f}", "↓")
-            found += [["words", 0.5 * (left + right), 14.0 + 15.0 * k, "middle", line] for k, line in enumerate(lines)]
+            found += [["words", 0.5 * (left + right), 50.0 + 16.0 * k, "middle", line] for k, line in enumerate(lines)]
     return [[look, round(x, 1), y, *rest] for look, x, y, *rest in found]
 
 

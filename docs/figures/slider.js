@@ -14,7 +14,7 @@
 .budget .plot .t0{transform-origin:50% 0}.budget .plot .t1{transform-origin:50% 100%}.budget .beliefs .t3{transform-origin:0 50%}
 .budget .plot .mark{stroke:none}
 .budget .curve .t0{--tone:var(--ink)}.budget .curve circle{visibility:hidden}.budget .curve circle.now{visibility:visible;r:6px}
-.budget label{display:flex;justify-content:space-between;gap:.2rem 1rem;flex-wrap:wrap;font-weight:600}
+.budget label{margin-top:.5rem;display:flex;justify-content:space-between;gap:.2rem 1rem;flex-wrap:wrap;font-weight:600}
 .budget output{color:var(--ink);font-variant-numeric:tabular-nums;font-weight:400;font-size:.92em}
 .budget input{width:100%;margin:.5rem 0 .1rem;height:1.5rem;accent-color:var(--tone);cursor:pointer}
 .budget input:focus-visible{outline:3px solid var(--tone);outline-offset:3px;border-radius:.3rem}
@@ -23,19 +23,22 @@
 .budget .numbers div{min-width:0}
 .budget .numbers dt{font-size:.8em;color:var(--soft);margin:0;font-weight:400}
 .budget .numbers dd{margin:0;font-size:1.45em;font-weight:650;line-height:1.25;font-variant-numeric:tabular-nums}
-.budget .numbers small{display:block;font-size:.52em;font-weight:400;color:var(--soft);overflow-wrap:anywhere}
-.budget h3{font-size:.86em;font-weight:600;margin:0 0 .3rem;color:var(--ink);line-height:1.35}
-.budget .right h3{margin-top:.8rem}
+.budget .numbers small{display:block;font-size:.52em;font-weight:400;color:var(--soft);opacity:1;overflow-wrap:anywhere}
+.budget .head{font-size:.86em;font-weight:600;margin:0 0 .3rem;color:var(--ink);line-height:1.35}
+.budget .right .head{margin-top:.8rem}
 .budget .told{margin:0;font-size:.86em;color:var(--soft)}
 @container (min-width:50rem){.budget .frame{grid-template-columns:minmax(0,1.35fr) minmax(0,1fr);align-items:start}
 .budget .right{grid-row:span 2}.budget .told{align-self:end}}
 @container (max-width:30rem){.budget .frame{padding:.7rem}.budget .fig text{font-size:15px}.budget .ends{font-size:.75em}}
 @media (prefers-reduced-motion:no-preference){.budget .band,.budget .plot .mark,.budget .beliefs .mark{transition:transform .12s}}
+@container (max-width:30rem){.budget .numbers dd{font-size:1.25em}}
+.md-content:has(.budget) .md-content__inner{padding-top:0}.md-content:has(.budget) h1{margin-bottom:.6rem}
+@media (min-width:76.25em){.md-main:has(.budget) .md-sidebar{display:none}}
 @media (forced-colors:active){.budget svg{forced-color-adjust:none}}`;
 
   const body = () => `
 <style>${BUDGETS.style}${STYLE}</style><div class="frame">
-<div class="left"><h3>Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</h3>
+<div class="left"><p class="head">Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</p>
 <div class="plot">${BUDGETS.drawings.plot}</div>
 <label for="budget-step">Leakage budget <output for="budget-step" data-word="budget"></output></label>
 <input class="t0" type="range" id="budget-step" min="0" max="${BUDGETS.states.length - 1}" step="1" value="${BUDGETS.start}">
@@ -43,14 +46,16 @@
 <div class="right"><dl class="numbers">
 <div><dt>Wrong guesses of Y</dt><dd><span data-word="error"></span><small>certified <span data-word="bracket"></span></small></dd></div>
 <div><dt>Told about X</dt><dd><span data-word="leakage"></span><small>mutual information</small></dd></div></dl>
-<h3>Probability of X = 1 for a reader of the guess</h3><div class="beliefs">${BUDGETS.drawings.beliefs}</div>
+<p class="head">Probability of X = 1 for a reader of the guess</p><div class="beliefs">${BUDGETS.drawings.beliefs}</div>
 <div class="curve">${BUDGETS.drawings.curve}</div></div>
 <p class="told" aria-live="polite" data-word="summary"></p></div>`;
 
   /** The figure in place of the still picture. */
   function build(still) {
-    const figure = document.createElement("figure");
+    const figure = document.createElement("div");
     figure.className = "fig budget";
+    figure.setAttribute("role", "group");
+    figure.setAttribute("aria-label", "The best rule at each leakage budget");
     figure.innerHTML = body();
     (still.closest("p") ?? still).replaceWith(figure);
     const input = figure.querySelector("input");
