@@ -150,6 +150,17 @@ class Threads(_Fake):
         return Raw(os.environ.get("OMP_NUM_THREADS", "unlimited"), lowered, 1)
 
 
+class KillsWorker(_Fake):
+    """Kills the process that started its own, as the system does when memory runs out."""
+
+    name = "fake-kills-worker"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+        raise AssertionError("unreachable")
+
+
 class DiesAtImport:
     """Cannot even be constructed: it ends the process, as a broken binary would."""
 
@@ -159,4 +170,5 @@ class DiesAtImport:
 
 CLASSES = (Bayes, Constant, Crashes, Segfaults, Hangs, Noisy, Raises, Refuses, WrongShape, NotANumber, Hungry, Threads)
 TRIAL = ",".join(f"{cls.name}=fake_backends:{cls.__name__}" for cls in CLASSES)
+KILLS_WORKER = "fake-kills-worker=fake_backends:KillsWorker"
 LETHAL = "fake-lethal=fake_backends:DiesAtImport"

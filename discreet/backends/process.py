@@ -6,6 +6,8 @@ private copy of file descriptor 1 and points it at standard error, whose end is 
 
 Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process is killed, standard input
 of the child ends and the child exits. On Windows only the child itself is killed, not the processes that it started.
+
+A worker of Dask cannot be interrupted, but another of its threads can end the children of one run: `end_children`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from discreet.problems.errors import FileError
@@ -31,6 +33,9 @@ GRACE_SECONDS = 1.0
 STARTUP_SECONDS = 120.0
 """Seconds a process may take to start and import its libraries; they do not count towards a time limit."""
 
+_alive: dict[int, Child] = {}  # by the number of the process
+_thread = threading.local()  # .run: what the children that it starts belong to
+
 _THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA", "RAYON")
 
 
@@ -41,10 +46,12 @@ class Child:
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
     ended      whether `receive` has raised an exception
+    run        what it belongs to; see `belonging_to`
     """
 
     def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
         self.ended = False
+        self.run: str = getattr(_thread, "run", "")
         self._messages: queue.Queue[Any] = queue.Queue()
         with contextlib.ExitStack() as held:
             try:
@@ -64,6 +71,7 @@ class Child:
             self._held = held.pop_all()
         assert self._process.stdin is not None  # PIPE was asked for
         assert self._process.stdout is not None
+        _alive[self.pid] = self
         self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
         self._listener.start()
         try:
@@ -78,6 +86,7 @@ class Child:
         return self
 
     def __exit__(self, *_: object) -> None:
+        _alive.pop(self.pid, None)
         if self._process.returncode is None:  # otherwise `ending` did it, and the number may have been reused
             self._kill_group()
             self._process.wait()
@@ -103,6 +112,11 @@ class Child:
             self.ended = True
             raise found
         return found
+
+    def end(self) -> None:
+        """End it from another thread; whoever waits for its message learns that it has ended."""
+        if self._process.returncode is None:
+            self._kill_group()
 
     def ending(self, when: str) -> str:
         """How the process ended, after `receive` raised EOFError, and the last lines that it wrote."""
@@ -132,6 +146,23 @@ class Child:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left, or (macOS) only a zombie
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def belonging_to(run: str) -> Iterator[None]:
+    """Processes that this thread starts in the block belong to this run."""
+    _thread.run = run
+    try:
+        yield
+    finally:
+        _thread.run = ""
+
+
+def end_children(run: str) -> None:
+    """End the processes of a run that threads of this process have started."""
+    for child in list(_alive.values()):
+        if child.run == run:
+            child.end()
 
 
 def _exit(code: int) -> str:

@@ -1,4 +1,4 @@
-"""`discreet bench`: the work–precision study, every cell in a process of its own, resumable."""
+"""`discreet bench`: the work–precision study, every cell in a process of its own, here or on other machines, resumable."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ def bench(
             "--only", metavar="TEXT", help="Only cells with TEXT in their title. Repeat it to require several texts."
         ),
     ] = None,
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE", help="What runs the cells: local (one at a time), loky[:N], dask:ADDRESS or submitit:PARTITION."
+        ),
+    ] = "local",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the profiles, the cells and the estimated time; run nothing.")
     ] = False,
@@ -49,7 +55,8 @@ def bench(
     """Run a study: measure time, accuracy, true leakage and memory of backends on problems.
 
     Every cell is an attempt in a process of its own, with limits of time and memory. It is judged, and its row is on the
-    disk before the next starts. After an interruption, the same command again runs only the missing cells.
+    disk at once. After an interruption, the same command again runs only the missing cells, with this executor or another.
+    Times of cells that ran beside others are flagged, and not compared with others unless a control says that they may be.
     Exits with 1 if no cell of the study is certified.
 
     Examples:
@@ -60,15 +67,22 @@ def bench(
 
       discreet bench quick --out quick
 
+      discreet bench quick --out quick --executor loky:4
+
+      discreet bench default --executor dask:tcp://10.0.0.1:8786
+
       discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER BY ALL"
     """
+    from discreet.reports.study.executors import checked
+
+    checked(executor)
     place = place_of(study, out)
     if query is not None:
         _answer(place, query, as_json)
     elif reference is not None:
         _write_reference(place, reference, force, as_json)
     else:
-        _run(study_of(study), place, tuple(only or ()), dry_run, force, as_json)
+        _run(study_of(study), place, tuple(only or ()), executor, dry_run, force, as_json)
 
 
 def place_of(study: str, out: str | None) -> Path:
@@ -96,7 +110,7 @@ def study_of(name: str) -> Study:
     return read_study(str(Path(name) / "study.toml"))
 
 
-def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: bool, as_json: bool) -> None:
+def _run(study: Study, place: Path, only: Sequence[str], where: str, dry_run: bool, force: bool, as_json: bool) -> None:
     from discreet.reports.study.cells import cells_of, choose
     from discreet.reports.study.store import Store, check_study
 
@@ -115,7 +129,7 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: b
         known, notices = store.finished()
         for sentence in notices:
             screen.say(sentence)
-        summary = _measure(study, cells, store, known)
+        summary = _measure(study, cells, store, known, where)
     _report(study, summary, place, notices, as_json)
     contradicted = [row for row in summary.rows if row.contradictions]
     for row in contradicted:
@@ -124,12 +138,13 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: b
         raise typer.Exit(1)
 
 
-def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any]) -> Summary:
+def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any], where: str) -> Summary:
+    from discreet.reports.study.executors import opened
     from discreet.reports.study.runner import run_cells
 
     try:
-        with _progress() as watch:
-            return run_cells(study.name, cells, store, known, watch)
+        with opened(where, store.folder, study.limits) as executor, _progress() as watch:
+            return run_cells(study.name, cells, store, known, watch, executor)
     except KeyboardInterrupt:
         kept, _ = store.finished()
         count = sum(cell.key in kept for cell in cells)
@@ -200,6 +215,8 @@ def _cell_table(cells: Sequence[Cell], finished: set[str], tables: Any) -> Any:
 
 
 def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
+    from discreet.reports.statistics.numbers import shared_words
+
     record = {
         "study": study.name,
         "folder": str(place),
@@ -215,6 +232,8 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
     )
     if not as_json:
         screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
+        if beside := shared_words(summary.rows):
+            screen.say(beside)
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:

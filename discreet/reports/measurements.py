@@ -40,6 +40,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 SUBMITTED = "†"
 """The mark of programs whose times are as their authors state them."""
 
+SHARED = "‡"
+"""The mark of times that are not compared, since other work may have slowed the attempt."""
+
 
 def typed(name: str, values: Mapping[str, Any]) -> str:
     """name:key=value,key=value as on the command line; lists with commas."""
@@ -117,6 +120,11 @@ class Measurement:
     secrets                  how many constraints; of several the leakages are the largest multiples of a budget, which is 1
     submitted                digest of the file in which another program left the answer: `backend` is its name then, and the
                              times are as its author states them; empty for attempts that were run here
+    executor                 what ran it: local, one at a time; or loky, dask, submitit; empty where that was not recorded
+    host                     name of the machine that ran it; "host 1", … in what is published
+    cells_at_once            how many cells of the study were under way, or handed in, at once while it was, on all hosts
+    load                     how many processes wanted to run on the host on average in the minute before; inf: not known
+    control_seconds          of the control before and after it (`study.control`); () where none ran
     """
 
     study: str
@@ -175,6 +183,11 @@ class Measurement:
     measure: str = MutualInformation.name
     secrets: int = 1
     submitted: str = ""
+    executor: str = ""
+    host: str = ""
+    cells_at_once: int = 1
+    load: float = math.inf
+    control_seconds: tuple[float, ...] = ()
 
     @cached_property
     def label(self) -> str:
@@ -213,6 +226,11 @@ class Measurement:
     def seconds(self) -> float:
         """Lowering, solving and lifting: the backend's own time, without the judge."""
         return self.lower_seconds + self.solve_seconds + self.lift_seconds
+
+    @property
+    def shared(self) -> bool:
+        """Whether it ran beside others, or on a machine that may run other things."""
+        return self.executor not in ("", "local")
 
     @property
     def timings(self) -> tuple[float, ...]:
@@ -341,7 +359,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
         raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
-    if not all(0.0 <= each < math.inf for each in (row.seconds, *row.samples)):
+    if not all(0.0 <= each < math.inf for each in (row.seconds, *row.samples, *row.control_seconds)):
         raise FileError(f"{where} has a time that is missing or below 0; these are not results of discreet bench")
     return row
 

@@ -13,6 +13,7 @@ from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
+from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import Profile
 from discreet.reports.statistics.scaling import Sweep
 from discreet.reports.statistics.trials import Trial, labels_of
@@ -205,9 +206,14 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
     )
 
 
-def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against the certified gap achieved, one mark for each answer that kept its budget; None without."""
-    kept = [(number, row) for number, row in enumerate(rows) if row.answered and not row.violated and row.seconds > 0.0]
+def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None) -> Figure | None:
+    """Seconds against the certified gap achieved, one mark for each answer that kept its budget; None without.
+
+    Answers whose times are not comparable are left out; control: its median, of these rows unless it is given.
+    """
+    control = control_of(rows) if control is None else control
+    clocked = [(number, row) for number, row in enumerate(rows) if comparable(row, control)]
+    kept = [(number, row) for number, row in clocked if row.answered and not row.violated and row.seconds > 0.0]
     if not kept:
         return None
     series = []

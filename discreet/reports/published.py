@@ -85,7 +85,7 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
         **{name: plain(getattr(row, name)) for name in answer + privacy},
-        "seconds": trial.seconds,
+        "seconds": trial.seconds if trial.timed else None,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,
     }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 SUBMITTED = "submitted as files; the answers are judged and verified here, the times are as their authors state them"
+SHARED = "other work may have slowed this attempt, so its time is not compared"
 _DIGITS = 12
 
 
@@ -152,6 +153,15 @@ def agreement(pairs: int, against: int) -> str:
 def verified(certified: int, asked: int, contradicted: int) -> str:
     """Of how many certified answers `verify` was asked, and how many certificates it contradicts, in a sentence."""
     return f"discreet verify was asked about {asked} of {certified} certified answers, and contradicts {contradicted}."
+
+
+def shared(count: int, total: int, compared: int, executors: Sequence[str], hosts: int) -> str:
+    """How many attempts ran beside others, and how many of their times are compared, in a sentence."""
+    where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
+    return (
+        f"{count} of {total} attempts may have run beside other work ({where}). Times of {compared} of them are compared: "
+        "those whose control stayed within 5 % of that of attempts which ran alone."
+    )
 
 
 def noise(floor: float | None) -> str:

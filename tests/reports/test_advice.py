@@ -225,6 +225,18 @@ def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> 
     assert ds.advise(sensor(200), reference=shipped, results=crossed).backend == "blahut-arimoto"
 
 
+def test_answers_of_shared_local_rows_count_and_their_times_do_not() -> None:
+    shipped = grid(LAWS)
+    shared = [replace(each, solve_seconds=9.0 * each.solve_seconds, executor="dask") for each in shipped]
+    alone, beside = (ds.advise(sensor(150), reference=shipped, results=own) for own in ([], shared))
+    assert (beside.machine_factor, beside.local_rows) == (1.0, len(shared))
+    assert alone.chosen is not None
+    assert beside.chosen is not None
+    assert beside.chosen.seconds == pytest.approx(alone.chosen.seconds, rel=1e-9)
+    broken = [replace(each, status=Status.FAILED, upper=math.inf) for each in shared if each.backend == alone.backend]
+    assert ds.advise(sensor(150), reference=shipped, results=broken).backend != alone.backend
+
+
 def test_local_results_are_read_from_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv.gz"
     write_csv(grid(LAWS)[:8], path)

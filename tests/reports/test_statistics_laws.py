@@ -23,6 +23,7 @@ from discreet.reports.statistics.claims import (
     failure_groups,
     reason_of,
 )
+from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import WIDEST, Series, crossovers, fit_exponent, series_by_size
@@ -147,6 +148,55 @@ def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without() -> None:
     assert noise_floor(trials([measured(samples=(9.0, 1.0, 1.0))])) == 1.0
     assert noise_floor(trials([measured(samples=(9.0, 1.0, 2.0))])) == 2.0
     assert math.isnan(noise_floor(trials([measured()])))
+
+
+def beside(*control: float, **fields: Any) -> Measurement:
+    """A row that ran on a cluster, with the seconds of its control."""
+    return measured(executor="dask", host="node", cells_at_once=4, control_seconds=control, **fields)
+
+
+def test_a_shared_time_counts_where_its_control_stayed_within_five_percent() -> None:
+    alone = [measured(size=size, executor="local", control_seconds=(0.9, 1.1)) for size in (2, 4)]
+    assert control_of([*alone, beside(9.0, 9.0)]) == 1.0
+    assert comparable(measured(), math.nan)  # it ran alone, before there was a control
+    assert comparable(beside(0.96, 1.04), 1.0)
+    assert not comparable(beside(0.96, 1.06), 1.0)
+    assert not comparable(beside(0.94, 1.0), 1.0)
+    assert not comparable(beside(), 1.0)
+    assert not comparable(beside(1.0, 1.0), control_of([measured(), beside(1.0, 1.0)]))  # nothing tells how fast alone is
+    assert control_of([beside(2.0, 2.0), beside(2.0, 4.0), beside(1.0, 1.0)]) == 2.0  # none ran alone
+    assert math.isnan(control_of([measured(submitted="sha256:0", executor="local", control_seconds=(1.0, 1.0))]))
+
+
+def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time() -> None:
+    control: dict[str, Any] = {"executor": "local", "control_seconds": (1.0, 1.0)}
+    rows = [measured(name, size, 5.0, **control) for name in ("a", "b") for size in (2, 4)]
+    rows += [measured("a", 8, 5.0, **control), beside(1.5, 1.0, backend="b", size=8, seconds=0.1)]
+    numbers = report_numbers(rows)
+    assert numbers["summary"]["certified_tasks"] == 3
+    assert [record["true_claims"] for record in numbers["claims"]] == [3, 3]
+    assert [(each["at"], each["tasks"]) for each in (*numbers["performance"], *numbers["data"])] == [
+        ([1.0], 2), ([1.0], 2), ([5.0], 2), ([5.0], 2),
+    ]  # fmt: skip
+    assert all(mean["tasks"] == 2 and mean["seconds"] == pytest.approx(5.0) for mean in numbers["means"]["rows"])
+    assert [(each["answers"], each["median_seconds"]) for each in numbers["precision"]] == [(3, 5.0), (3, 5.0)]
+    assert sorted(str(each["seconds"]) for each in numbers["work_precision"]) == ["5.0"] * 5 + ["None"]
+    (sentence,) = numbers["origin"]["shared"]
+    assert sentence.startswith(
+        "1 of 6 attempts may have run beside other work (dask, 1 host). Times of 0 of them are compared"
+    )
+    assert report_numbers(rows[:-1])["origin"].get("shared") is None
+
+    steady = [*rows[:-1], beside(0.98, 1.01, backend="b", size=8, seconds=0.1)]
+    assert [each["tasks"] for each in report_numbers(steady)["performance"]] == [3, 3]
+
+
+def test_exclusive_repeats_of_a_trial_tell_its_time() -> None:
+    rows = [measured(seconds=3.0, executor="local"), beside(1.0, 1.0, seconds=9.0, repeat=1, samples=(9.0, 9.0))]
+    (trial,) = trials(rows)
+    assert (len(trial.rows), trial.seconds, trial.timings) == (2, 3.0, (3.0,))
+    (failed,) = trials([rows[0], beside(1.0, 1.0, repeat=1, certified=False)])
+    assert not failed.success
 
 
 @pytest.mark.parametrize(

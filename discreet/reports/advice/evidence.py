@@ -32,6 +32,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped
+from discreet.reports.statistics.comparable import comparable, control_of
 
 FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
 """What the entries of `Features.decades` are."""
@@ -125,7 +126,7 @@ class Cell:
     instance   problem and budget as typed; `identity` is the hash of its arrays and budget
     measure    of leakage, as typed; secrets: the number of constraints
     group      what is held out together in a test of the advice: the catalog entry, or the file
-    seconds    median over the repeats; `samples` holds them all
+    seconds    median over the repeats whose times are comparable, inf without any; `samples` holds them all
     gap        the widest certified relative gap of the repeats; inf where one had no answer or broke the budget
     outcome    what the worst repeat came to
     local      measured by the user, not shipped with the package
@@ -167,25 +168,29 @@ class Cell:
 
 def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
     """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or refused are left out."""
+    rows = list(rows)
+    control = control_of(rows)
     tried = (row for row in rows if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED))
 
     def option(row: Measurement) -> Option:
         return Option(row.backend, json.dumps({**row.profile_settings, **row.settings}, sort_keys=True), row.gap_target)
 
     found = grouped(tried, lambda row: (option(row), row.problem_hash))
-    return [_cell(chosen, repeats, local) for (chosen, _), repeats in found.items()]
+    return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in found.items()]
 
 
 def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> list[Cell]:
     """Shipped cells, their times multiplied by how much slower this machine is, replaced by local ones of the same cell."""
-    own = list(local)
-    measured = {(cell.option, cell.identity) for cell in own}
-    kept = (cell for cell in shipped if (cell.option, cell.identity) not in measured)
-    return [replace(cell, seconds=cell.seconds * factor) for cell in kept] + own
+    known = {(cell.option, cell.identity): replace(cell, seconds=cell.seconds * factor) for cell in shipped}
+    for cell in local:
+        key = cell.option, cell.identity
+        untimed = math.isinf(cell.seconds) and key in known  # it ran beside others: its answer counts, its time does not
+        known[key] = replace(cell, seconds=known[key].seconds) if untimed else cell
+    return list(known.values())
 
 
-def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
-    first = rows[0]
+def _cell(option: Option, rows: list[Measurement], local: bool, control: float) -> Cell:
+    first, timed = rows[0], [row for row in rows if comparable(row, control)]
     worst = max(rows, key=lambda row: (row.violated, not row.answered, row.relative_gap))
     return Cell(
         option=option,
@@ -193,7 +198,7 @@ def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
         identity=first.problem_hash,
         group=first.problem_hash if first.entry == "file" else first.entry,
         features=Features.of_measurement(first),
-        seconds=statistics.median(row.seconds for row in rows),
+        seconds=statistics.median(row.seconds for row in timed) if timed else math.inf,
         samples=tuple(each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,))),
         gap=max(row.relative_gap if row.answered and not row.violated else math.inf for row in rows),
         outcome=worst.status,

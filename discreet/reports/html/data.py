@@ -18,10 +18,11 @@ from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.figure_svg import sample_svg, svg
 from discreet.reports.figures import LIGHT, Figure
-from discreet.reports.measurements import SUBMITTED, Measurement
+from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
 from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
+from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
 from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
@@ -33,7 +34,7 @@ CHOICES = ("family", "profile", "regime")
 
 _ROW = (
     "label", "instance", "private_values", "guesses", "outcomes", "gap_target", "repeat", "status", "message", "claimed",
-    "answered", "relative_gap", "violated", "seconds", *CHOICES,
+    "answered", "relative_gap", "violated", *CHOICES,
 )  # fmt: skip
 
 
@@ -46,15 +47,30 @@ def page_data(
     rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = ""
 ) -> tuple[dict[str, Any], list[str]]:
     """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
-    page = _Page(pictures.tones(trials(rows)))
-    others = {"weighed": weighed, "leaks": wording.excess, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
+    control = control_of(rows)
+    page = _Page(pictures.tones(trials(rows)), control)
+
+    def seconds(row: Measurement) -> Any:
+        told = wording.told(plain(row.seconds))
+        return told if row.seconds == 0.0 or comparable(row, control) else f"{told} {SHARED}"
+
+    others = {
+        "seconds": seconds,
+        "weighed": weighed,
+        "leaks": wording.excess,
+        "bracket": lambda row: wording.bracket(row.lower, row.upper),
+    }
+    marks = {
+        f" {SUBMITTED}: {wording.SUBMITTED}.": any(row.submitted for row in rows),
+        f" {SHARED}: {wording.SHARED}.": not all(comparable(row, control) for row in rows),
+    }
     data = {
         "source": source,
-        "submitted": f" {SUBMITTED}: {wording.SUBMITTED}." if any(row.submitted for row in rows) else "",
+        "marks": "".join(words for words, used in marks.items() if used),
         "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
         "perfect": page.figure(pictures.perfect_figure(rows, counted=False)),
-        "precision": page.figure(pictures.precision_figure(rows, page.tone)),
+        "precision": page.figure(pictures.precision_figure(rows, page.tone, control)),
         "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
         "views": {words: page.view(kept) for words, kept in _choices(rows)},
@@ -73,10 +89,10 @@ def page_data(
 
 
 class _Page:
-    """Tones of backends, and what choices share: lines of figures, and contents as JSON, by their numbers."""
+    """Tones, the median of the control, and what choices share: lines of figures, and contents as JSON, by their numbers."""
 
-    def __init__(self, tone: Mapping[str, int]) -> None:
-        self.tone, self.lines, self.contents = tone, dict[str, int](), dict[str, int]()
+    def __init__(self, tone: Mapping[str, int], control: float) -> None:
+        self.tone, self.control, self.lines, self.contents = tone, control, dict[str, int](), dict[str, int]()
 
     def figure(self, figure: Figure | None) -> dict[str, Any] | None:
         """Title, note, the names of its legend with their words and tones, and its lines of SVG."""
@@ -90,7 +106,7 @@ class _Page:
 
     def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
         """The contents of each section for these rows; the columns hold single attempts."""
-        found = statistics_of(rows)
+        found = statistics_of(rows, self.control)
         told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
         met = found["agreement"]
         told["agreement"]["said"] = " ".join(

@@ -52,7 +52,7 @@ function skeleton() {
   document.getElementById("contents").replaceChildren(...SECTIONS.map(({ id, title }) =>
     make("button", { type: "button", onclick: () => goTo(id) }, title)));
   document.getElementById("lead").textContent =
-    `What every backend claims, what is proven of its answers, and how long they take. From ${DATA.source}.${DATA.submitted}`;
+    `What every backend claims, what is proven of its answers, and how long they take. From ${DATA.source}.${DATA.marks}`;
 }
 
 function goTo(id) {

@@ -39,7 +39,7 @@ function originSection({ origin, rows }) {
   const told = [
     ["source", DATA.source], ["date", days], ["machine", origin.machines.join("; ")], ["threads", origin.threads.join(", ")],
     ["commit", origin.commits.join(", ")], ["versions", origin.versions.join(", ")],
-    ...(origin.submitted ? [["submitted", origin.submitted.join("; ")]] : []),
+    ...["shared", "submitted"].filter((name) => origin[name]).map((name) => [name, origin[name].join("; ")]),
   ];
   return [make("dl", { class: "facts" }, told.map(([name, words]) => make("div", {}, make("dt", {}, name), make("dd", {}, words || "not recorded"))))];
 }

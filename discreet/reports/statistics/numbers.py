@@ -16,15 +16,20 @@ from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
 from discreet.reports.statistics.agreement import agreements, summarise
 from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
+from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import sweeps
-from discreet.reports.statistics.trials import Trial, by_task, labels_of, trials
+from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, timed, trials
 
 
-def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
-    """Name -> statistics of a section, some as records of their own types; times in seconds."""
-    found = trials(rows)
-    ordered = [row for trial in found for row in trial.rows]
+def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:
+    """Name -> statistics of a section, some as records of their own types; times in seconds.
+
+    control   the median seconds of the control, where the rows are a part of those that it is known from
+    """
+    control = control_of(rows) if control is None else control
+    found = trials(rows, control)
+    ordered, clocked = [row for trial in found for row in trial.rows], timed(found)
     floor = noise_floor(found)
     claims, kept = claim_records(ordered), [trial for trial in found if trial.kept]
     return {
@@ -35,19 +40,19 @@ def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
             | {"ratio": row.leakage_over_budget, "violated": row.violated}
             for row in claimed_leaks(ordered)
         ],
-        "sweeps": sweeps(found, floor if math.isfinite(floor) else 1.0),
+        "sweeps": sweeps([trial for trial in found if trial.timed], floor if math.isfinite(floor) else 1.0),
         "work_precision": [
             {"contestant": trial.label, "instance": trial.task.instance, "asked": trial.task.gap}
-            | {"achieved": trial.achieved, "seconds": trial.seconds}
+            | {"achieved": trial.achieved, "seconds": trial.seconds if trial.timed else math.nan}
             for trial in kept
         ],
         "precision": _precision(kept),
-        "performance": performance_profiles(found),
-        "data": data_profiles(found),
-        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": means(found)},
+        "performance": performance_profiles(clocked),
+        "data": data_profiles(clocked),
+        "means": {"shift": fitting_shift(clocked), "noise_floor": floor, "rows": means(clocked)},
         "agreement": _agreement(ordered),
         "failures": failure_groups(ordered),
-        "origin": _origin(ordered),
+        "origin": _origin(ordered, control),
     }
 
 
@@ -78,9 +83,11 @@ def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
     """The gaps that were certified, which may differ from those requested, and the seconds; a line a configuration."""
     lines = []
     for name in labels_of(kept):
-        gaps, seconds = zip(*((trial.achieved, trial.seconds) for trial in kept if trial.label == name), strict=True)
+        own = [trial for trial in kept if trial.label == name]
+        gaps, seconds = [trial.achieved for trial in own], [trial.seconds for trial in own if trial.timed]
         widths = {"median_gap": median(gaps), "largest_gap": max(gaps)}
-        lines.append({"contestant": name, "answers": len(gaps), **widths, "median_seconds": median(seconds)})
+        middle = median(seconds) if seconds else math.nan
+        lines.append({"contestant": name, "answers": len(gaps), **widths, "median_seconds": middle})
     return lines
 
 
@@ -99,9 +106,22 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
     }
 
 
-def _origin(rows: Sequence[Measurement]) -> dict[str, Any]:
+def shared_words(rows: Sequence[Measurement], control: float | None = None) -> str:
+    """A sentence on the attempts that did not run alone, and whose times are compared all the same; empty without any."""
+    control = control_of(rows) if control is None else control
+    tried = [row for row in rows if row.status not in NOT_TRIED]
+    shared = [row for row in tried if row.shared]
+    if not shared:
+        return ""
+    executors, hosts = sorted({row.executor for row in shared}), {row.host for row in shared} - {""}
+    return wording.shared(len(shared), len(tried), sum(comparable(row, control) for row in shared), executors, len(hosts))
+
+
+def _origin(rows: Sequence[Measurement], control: float) -> dict[str, Any]:
     others = sorted({row.label for row in rows if row.submitted})
+    beside = shared_words(rows, control)
     return {
+        **({"shared": [beside]} if beside else {}),
         **({"submitted": [f"{', '.join(others)}: {wording.SUBMITTED}"]} if others else {}),
         "machines": sorted({machine_words(row) for row in rows} - {""}),
         "versions": sorted({f"{name} {version}" for row in rows for name, version in row.versions.items()}),

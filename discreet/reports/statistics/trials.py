@@ -1,7 +1,8 @@
 """Trials: the repeats of one backend on one task taken together, the unit that every comparison counts.
 
 A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial succeeds when every repeat is
-certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds.
+certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds, of those that
+may be compared (`comparable`) if any may. Comparisons of times leave out the tasks in which a trial has none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from statistics import median
 from discreet.backends.solution import Status
 from discreet.problems.lazy import cached_property
 from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.statistics.comparable import comparable, control_of
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
@@ -30,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver configuration on one task. `rows` are its repeats, one at least.
+    """One solver configuration on one task. `rows` are its repeats, one at least; the times of `timed` may be compared.
 
     label     of the configuration, as typed on the command line
     success   every repeat certified
@@ -40,6 +42,7 @@ class Trial:
     task: Task
     label: str
     rows: tuple[Measurement, ...]
+    timed: tuple[Measurement, ...]
 
     @cached_property
     def success(self) -> bool:
@@ -63,8 +66,8 @@ class Trial:
 
     @cached_property
     def seconds(self) -> float:
-        """Median seconds of the repeats."""
-        return median(row.seconds for row in self.rows)
+        """Median seconds of the repeats whose times may be compared, or of all where there are none."""
+        return median(row.seconds for row in self.timed or self.rows)
 
     @property
     def cost(self) -> float:
@@ -78,17 +81,30 @@ class Trial:
 
     @property
     def timings(self) -> tuple[float, ...]:
-        """Every repeated timing in seconds: warm runs inside the processes, and the processes themselves."""
-        return tuple(seconds for row in self.rows for seconds in row.timings)
+        """Repeated timings in seconds that may be compared: warm runs inside the processes, and the processes themselves."""
+        return tuple(seconds for row in self.timed for seconds in row.timings)
 
 
-def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
-    """Rows as trials, sorted by task, then configuration; the order of the rows does not matter."""
+def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[Trial, ...]:
+    """Rows as trials, sorted by task, then configuration; the order of the rows does not matter.
+
+    control   the median seconds of the control, of these rows unless it is given
+    """
+    rows = list(rows)
+    control = control_of(rows) if control is None else control
     found = grouped(rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label))
-    return tuple(
-        Trial(task, label, tuple(sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds))))
-        for task, label in sorted(found)
-    )
+    made = []
+    for task, label in sorted(found):
+        own = tuple(sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds)))
+        made.append(Trial(task, label, own, tuple(row for row in own if comparable(row, control))))
+    return tuple(made)
+
+
+def timed(found: Iterable[Trial]) -> tuple[Trial, ...]:
+    """The trials of the tasks in which all that were tried have a time that may be compared."""
+    found = tuple(found)
+    untimed = {trial.task for trial in found if trial.tried and not trial.timed}
+    return tuple(trial for trial in found if trial.task not in untimed)
 
 
 def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:

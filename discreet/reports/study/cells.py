@@ -3,7 +3,8 @@
 The key is a hash of everything that the numbers depend on: the problem (p_xz, loss, budget), backend and settings, gap and
 settings of the profile, limits, repeat, versions of Python and of every library involved, the machine (processor, cores,
 system), and the reason where the cell is skipped. So a changed solver version, machine or limit is another cell, measured
-anew beside the old one. The name of the study, its other cells, their order and the commit are not part of the key.
+anew beside the old one. The machine is that on which the study is laid out, so that a cell has one key whatever runs it.
+The name of the study, its other cells, their order, the executor and the commit are not part of the key.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One attempt to make. `skipped` is the reason why it does not run, or empty."""
+    """One attempt to make. `skipped` is the reason why it does not run, or empty.
+
+    Key and versions are those of the process that laid the cells out, wherever the cell runs: they travel with it.
+    """
 
     instance: Instance
     configuration: Configuration

@@ -1,16 +1,18 @@
 """What a measurement depends on besides the problem: the machine, the versions of every layer, the commit.
 
-No names of hosts, people or folders of this machine get into a row.
+No names of people or folders of this machine get into a row. The name of the host does, so that a slow or broken one can be
+found; what is published numbers the hosts.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -67,6 +69,14 @@ def _installed(word: str) -> bool:
     return word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
 
 
+def load() -> float:
+    """How many processes wanted to run here on average in the last minute; inf where the system does not say."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return math.inf
+
+
 @cache
 def commit() -> str:
     """Commit of the checkout this package runs from, with "+changes" where files of the package differ; "" outside one."""
@@ -91,6 +101,13 @@ def scrubbed(text: str) -> str:
     text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
     text = text.replace(f"{_ROOT}{os.sep}", "")
     return re.sub(r"(?<![\w.<])(?:[A-Za-z]:)?[\\/](?:[^\s\"'\\/:,;()]+[\\/])+", "…/", text)
+
+
+def without_hosts(rows: Iterable[Measurement]) -> list[Measurement]:
+    """The rows with numbers instead of the names of hosts: host 1, host 2, in the order of their names."""
+    rows = list(rows)
+    number = {name: f"host {k}" for k, name in enumerate(sorted({row.host for row in rows} - {""}), start=1)}
+    return [replace(row, host=number.get(row.host, "")) for row in rows]
 
 
 def without_folders(row: Measurement) -> Measurement:

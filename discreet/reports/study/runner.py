@@ -1,14 +1,20 @@
-"""Runs the missing cells of a study one after another, each in its own process."""
+"""Runs the missing cells of a study, each in a process of its own, where an executor puts them.
+
+A cell whose worker is lost (killed, out of memory, its job ended) may have been taken down by a neighbour. So it runs once
+more, alone. If its worker is lost again, the row says so. No other cell is affected.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import platform
 import statistics
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,15 +22,18 @@ from typing import Any
 from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated
+from discreet.backends.process import belonging_to
 from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
-from discreet.problems.errors import FileError, InputError
+from discreet.problems.errors import DiscreetError, FileError, InputError
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement, Stakes, grouped, share
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
-from discreet.reports.study.machine import commit, machine, scrubbed
+from discreet.reports.study.control import control_seconds
+from discreet.reports.study.executors import Executor, Here
+from discreet.reports.study.machine import commit, load, machine, scrubbed, versions
 from discreet.reports.study.store import Store
 
 Watch = Callable[[int, int, str, float], None]
@@ -54,24 +63,165 @@ def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> flo
 
 
 def run_cells(
-    name: str, cells: Sequence[Cell], store: Store, known: dict[str, Measurement], watch: Watch | None = None
+    name: str,
+    cells: Sequence[Cell],
+    store: Store,
+    known: Mapping[str, Measurement],
+    watch: Watch | None = None,
+    executor: Executor | None = None,
 ) -> Summary:
-    """Measure what is not in `known` (finished cells by key), writing each row before the next cell starts.
+    """Measure what is not in `known` (finished cells by key), here unless there is an executor; a row is written at once.
 
-    Raises FileError when a row cannot be written; KeyboardInterrupt passes. Either way finished cells are kept.
+    Raises FileError when a row cannot be written, InputError for a setting of bad value and for workers that cannot run
+    cells; KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
     """
     started = time.perf_counter()
-    missing = [cell for cell in cells if cell.key not in known]
-    rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
-    for k, cell in enumerate(missing):
-        if watch is not None:
-            watch(len(rows), len(cells), cell.title, estimated_seconds(missing[k:], (known | rows).values()))
-        row = measure(name, cell)
-        store.add(row)
-        rows[cell.key] = row
-    if watch is not None:
-        watch(len(cells), len(cells), "done", 0.0)
-    return Summary(tuple(rows.values()), len(missing), time.perf_counter() - started)
+    work = _Work(name, cells, store, known, watch, Here() if executor is None else executor)
+    missing = len(work.waiting)
+    try:
+        while work.left:
+            work.start()
+            work.finish()
+    except BaseException:
+        work.executor.stop(work.running)
+        raise
+    work.tell("done")
+    return Summary(tuple(work.rows.values()), missing, time.perf_counter() - started)
+
+
+@dataclass
+class _Work:
+    """The cells that are waiting, under way and finished.
+
+    again    cells whose worker was lost; each runs alone. `lost` holds their keys from then on
+    running  future -> cell;   beside: future -> how many cells have been under way with it at once
+    """
+
+    name: str
+    cells: Sequence[Cell]
+    store: Store
+    known: Mapping[str, Measurement]
+    watch: Watch | None
+    executor: Executor
+
+    def __post_init__(self) -> None:
+        self.rows = {cell.key: self.known[cell.key] for cell in self.cells if cell.key in self.known}
+        self.waiting = deque(cell for cell in self.cells if cell.key not in self.known)
+        self.again, self.lost = deque[Cell](), set[str]()
+        self.running, self.beside = dict[Any, Cell](), Counter[Any]()
+
+    @property
+    def left(self) -> bool:
+        """Whether any cell is not finished."""
+        return bool(self.waiting or self.again or self.running)
+
+    def start(self) -> None:
+        """Submit what there is room for."""
+        room = self.executor.room() if self.waiting else 1
+        while (cell := self._next(room)) is not None:
+            self.tell(cell.title, cell)
+            try:
+                future = self.executor.submit(run_cell, self.executor.run, self.name, cell)
+            except DiscreetError:
+                raise
+            except Exception as error:
+                self._lost(cell, error)
+                break
+            self.running[future] = cell
+            for each in self.running:
+                self.beside[each] = max(self.beside[each], len(self.running))
+
+    def _next(self, room: int) -> Cell | None:
+        if self.again:
+            return None if self.running else self.again.popleft()
+        alone = any(cell.key in self.lost for cell in self.running.values())
+        return None if alone or len(self.running) >= room or not self.waiting else self.waiting.popleft()
+
+    def finish(self) -> None:
+        """Wait until a cell has finished or its worker was lost, and see to all of which that is true."""
+        while self.running and not (done := [future for future in self.running if future.done()]):
+            time.sleep(self.executor.pause)
+        for future in done if self.running else ():
+            cell, beside = self.running.pop(future), self.beside.pop(future)
+            try:
+                found = future.result()
+            except Exception as error:
+                self._lost(cell, error)
+            else:
+                self._keep(cell, found, beside)
+
+    def _keep(self, cell: Cell, found: Measurement | DiscreetError, beside: int) -> None:
+        if isinstance(found, DiscreetError):
+            raise found
+        row = replace(found, executor=self.executor.name, cells_at_once=beside)
+        self.store.add(row)
+        self.rows[cell.key] = row
+        if self.running:
+            self.tell(next(iter(self.running.values())).title)
+
+    def _lost(self, cell: Cell, error: Exception) -> None:
+        """See to a cell whose worker was lost; raise InputError where that is not what the error means."""
+        reason = self.executor.lost(error)
+        if not reason:
+            said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            raise InputError(
+                f"the executor {self.executor.name} cannot run a cell ({said}); see that its workers run, with the same "
+                "versions of discreet and its libraries, and run the same command again: every finished cell is kept"
+            ) from None
+        if cell.key in self.lost:
+            row = _failed(self.name, cell, f"{reason}, and again when the cell ran alone")
+            self._keep(cell, replace(row, machine={}, commit=""), 1)
+        else:
+            self.lost.add(cell.key)
+            self.again.append(cell)
+
+    def tell(self, what: str, *starting: Cell) -> None:
+        """Tell the watcher what runs now."""
+        if self.watch is None:
+            return
+        under_way, measured = [*starting, *self.running.values()], {**self.known, **self.rows}.values()
+        left = estimated_seconds([*under_way, *self.waiting, *self.again], measured) / max(1, len(under_way))
+        more = f" and {len(under_way) - 1} more" if len(under_way) > 1 else ""
+        self.watch(len(self.rows), len(self.cells), f"{what}{more}", left)
+
+
+def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
+    """The row of a cell, with the host, its load and the control; called where the cell runs.
+
+    A fault of the request is returned, to stop the study: it is InputError for a setting of bad value and where other
+    versions are installed than the cell is known by, FileError without room for temporary files. Anything else is a row.
+    """
+    try:
+        _check_versions(cell)
+        busy, control = load(), list[float]()
+        with belonging_to(run):
+            control += [] if cell.skipped else [control_seconds()]
+            row = measure(study, cell)
+            control += [] if cell.skipped else [control_seconds()]
+        return replace(row, host=platform.node(), load=busy, control_seconds=tuple(control))
+    except DiscreetError as error:
+        return error
+    except Exception as error:
+        return replace(
+            _failed(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc()), host=platform.node()
+        )
+
+
+def _check_versions(cell: Cell) -> None:
+    here = versions(cell.configuration.backend, cell.settings)
+    for name, asked in cell.versions.items():
+        if here.get(name) != asked:
+            raise InputError(
+                f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; install the same "
+                "there, since a cell is known by its versions"
+            )
+
+
+def _failed(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
+    """The row of a cell that has no answer, for another reason than its backend."""
+    tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
+    row = row_of(study, cell, tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap)))
+    return replace(row, started=_now())
 
 
 def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
@@ -80,9 +230,13 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     Raises InputError for a setting of bad value, FileError when temporary files cannot be made.
     """
     begun = time.perf_counter()
-    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    started = _now()
     row = row_of(study, cell, *_attempt(cell, repeat_seconds))
     return replace(row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:

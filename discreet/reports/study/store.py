@@ -31,7 +31,7 @@ from discreet.problems.files.texts import check_ordinary
 from discreet.problems.files.writing import check_output, lock, path_text, refusals, replacing
 from discreet.reports.measurements import COLUMNS, IS_RESULTS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
-from discreet.reports.study.machine import without_folders
+from discreet.reports.study.machine import without_folders, without_hosts
 from discreet.reports.study.plan import read_study
 
 
@@ -259,7 +259,7 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
     if not target.name.endswith((".csv", ".csv.gz")):
         raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
     check_output(target, IS_RESULTS, overwrite=overwrite)
-    found = [without_folders(row) for row in rows(folder)]
+    found = without_hosts(map(without_folders, rows(folder)))
     if not found:
         raise FileError(f"{folder} holds no finished cells yet; run discreet bench on it first")
     found.sort(key=lambda row: (row.family, row.problem, row.budget_word, row.label, row.profile, row.repeat, row.cell))

@@ -1,0 +1,300 @@
+"""Where the cells of a study run: here, in processes of loky, on the workers of Dask, or in jobs of submitit.
+
+An executor takes a function with its arguments and returns a future with `done` and `result`, as in `concurrent.futures`.
+One loop, in `runner`, serves all. So does one function: it gives the backend a process of its own, with its limits, and
+returns a row whatever becomes of that. So an exception of a future says nothing of a backend: the worker itself was lost, or
+cannot run discreet at all.
+
+Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; submitit, the pages in its repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import signal
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from discreet.backends.process import STARTUP_SECONDS, end_children
+from discreet.problems.checks import brief, nearest
+from discreet.problems.errors import Absent, InputError
+from discreet.reports.study.plan import Limits
+
+LOCAL = "local"
+"""The executor that runs one cell at a time, in this process."""
+
+_FORMS = {LOCAL: LOCAL, "loky": "loky or loky:WORKERS", "dask": "dask:ADDRESS", "submitit": "submitit:PARTITION"}
+_LIBRARIES = {"loky": ("loky", "executors"), "dask": ("distributed", "distributed"), "submitit": ("submitit", "executors")}
+_JOBS = 64
+"""How many jobs of a queue are waiting or running at once: it can start what it has room for, and holds no whole study."""
+
+_CONNECT = "10s"
+
+
+class Executor(Protocol):
+    """What the loop needs.
+
+    name     as rows call it
+    run      names this run of a study to its workers
+    pause    seconds between two questions whether a future is done
+    """
+
+    name: str
+    run: str
+    pause: float
+
+    def room(self) -> int:
+        """How many cells may be under way at once."""
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        """The future of a call."""
+
+    def lost(self, error: Exception) -> str:
+        """How the worker was lost, if that is what an exception of a future means; else empty."""
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        """End these calls and the processes that they started; called once, before `close`."""
+
+    def close(self) -> None:
+        """Give back what was taken."""
+
+
+def checked(words: str) -> tuple[str, str]:
+    """Kind and detail of an executor as typed; InputError for other words, Absent where its library is not installed."""
+    kind, _, detail = words.partition(":")
+    if kind not in _FORMS:
+        raise InputError(f"there is no executor {brief(words)}{nearest(kind, _FORMS)}; give {', '.join(_FORMS.values())}")
+    workers = detail.isascii() and detail.isdecimal() and 1 <= int(detail) <= 10_000
+    if {LOCAL: bool(detail), "loky": words != "loky" and not workers}.get(kind, not detail):
+        raise InputError(f"{brief(words)} is no executor; give {_FORMS[kind]}")
+    if kind != LOCAL:
+        _library(kind)
+    return kind, detail
+
+
+@contextlib.contextmanager
+def opened(words: str, folder: Path, limits: Limits) -> Iterator[Executor]:
+    """The executor of these words, until the block ends. Jobs leave their files in the folder while they run.
+
+    Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue answers.
+    """
+    kind, detail = checked(words)
+    makers: dict[str, Callable[[], Executor]] = {
+        LOCAL: Here,
+        "loky": lambda: _Processes(int(detail) if detail else None),
+        "dask": lambda: _Cluster(detail),
+        "submitit": lambda: _Queue(detail, folder, limits),
+    }
+    executor = makers[kind]()
+    try:
+        yield executor
+    finally:
+        executor.close()
+
+
+def _library(kind: str) -> Any:
+    name, extra = _LIBRARIES[kind]
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise Absent(
+            f'the executor {kind} needs {name}, which does not import ({error}); pip install "discreet[{extra}]"'
+        ) from None
+
+
+class Here:
+    """One cell at a time in this process: a call is over when it has been submitted."""
+
+    name, run, pause = LOCAL, "", 0.0
+
+    def room(self) -> int:
+        """One."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+        """A future that is done."""
+        future = Future[Any]()
+        future.set_result(function(*given))
+        return future
+
+    def lost(self, error: Exception) -> str:
+        """Never."""
+        return ""
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing was taken."""
+
+
+class _Processes:
+    """Worker processes of loky on this machine. A pool that broke is replaced when the next call is submitted."""
+
+    name, pause = "loky", 0.02
+
+    def __init__(self, workers: int | None) -> None:
+        self._loky, self.run = _library("loky"), uuid.uuid4().hex
+        self._workers = self._loky.cpu_count() if workers is None else workers
+
+    def room(self) -> int:
+        return int(self._workers)
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        return self._pool().submit(function, *given)
+
+    def lost(self, error: Exception) -> str:
+        if not isinstance(error, self._loky.BrokenProcessPool):
+            return ""
+        codes = re.search(r"exit codes of the workers are \{(.*?)\}", str(error))
+        return f"a worker process died{f' ({codes.group(1)})' if codes else ''}"
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # without psutil and pgrep it kills workers alone; their children then end
+            self._pool().shutdown(wait=True, kill_workers=True)
+
+    def close(self) -> None:
+        self._pool().shutdown(wait=True)
+
+    def _pool(self) -> Any:
+        """Its workers leave Ctrl-C, which a terminal sends to all processes, to this one."""
+        ignore = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
+        return self._loky.get_reusable_executor(max_workers=self._workers, timeout=60, **ignore)
+
+
+class _Cluster:
+    """The workers of a Dask scheduler: one cell for each of their threads."""
+
+    name, pause = "dask", 0.02
+
+    def __init__(self, address: str) -> None:
+        distributed, self.run = _library("dask"), uuid.uuid4().hex
+        try:
+            self._client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(
+                f"no scheduler of Dask answers at {brief(address)} ({_first_line(error)}); start one with dask scheduler"
+            ) from None
+
+    def room(self) -> int:
+        return max(1, int(sum(self._client.nthreads().values())))
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self._client.submit(function, *given, pure=False, retries=0)
+
+    def lost(self, error: Exception) -> str:
+        return "the workers that ran it died" if type(error).__name__ == "KilledWorker" else ""
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        with contextlib.suppress(Exception):  # the scheduler may be what is gone
+            self._client.cancel(list(futures), force=True)
+            self._client.run(end_children, self.run)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=5)
+
+
+class _Queue:
+    """A job of SLURM for each cell, or a process of this machine where the partition is `local`."""
+
+    name = "submitit"
+
+    def __init__(self, partition: str, folder: Path, limits: Limits) -> None:
+        submitit, self.run = _library("submitit"), uuid.uuid4().hex
+        self._here, self._folder = partition == LOCAL, folder.resolve() / "jobs"
+        self.pause = 0.05 if self._here else 1.0
+        try:
+            self._executor = submitit.AutoExecutor(self._folder, cluster="local" if self._here else "slurm")
+        except RuntimeError as error:
+            raise InputError(
+                f"jobs cannot be submitted to {brief(partition)} ({_first_line(error)}); run the command on a machine that "
+                "has srun and sbatch, or give submitit:local for processes of this one"
+            ) from None
+        seconds = STARTUP_SECONDS + 4.0 * limits.time_seconds  # the judge and the second opinion have no limit of their own
+        asked = {
+            "name": "discreet",
+            "timeout_min": math.ceil(seconds / 60.0) if math.isfinite(seconds) else 24 * 60,
+            "cpus_per_task": limits.threads or os.cpu_count() or 1,
+            "mem_gb": limits.memory_gib + 2.0 if math.isfinite(limits.memory_gib) else None,
+        }
+        self._executor.update_parameters(**asked, **({} if self._here else {"slurm_partition": partition}))
+
+    def room(self) -> int:
+        return (os.cpu_count() or 1) if self._here else _JOBS
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        with _quiet_children() if self._here else contextlib.nullcontext():
+            return _Job(self._executor.submit(function, *given))
+
+    def lost(self, error: Exception) -> str:
+        return str(error) if isinstance(error, _Lost) else ""
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        futures = list(futures)
+        for future in futures:
+            future.cancel()
+        deadline = time.monotonic() + 10.0
+        while self._here and time.monotonic() < deadline and not all(future.done() for future in futures):
+            time.sleep(self.pause)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # it holds the logs of jobs that were lost
+            self._folder.rmdir()
+
+
+@contextlib.contextmanager
+def _quiet_children() -> Iterator[None]:
+    """Processes that are started in the block say nothing: what looks after a job here tells of Ctrl-C at length."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+class _Lost(Exception):
+    """A job that ended without a result."""
+
+
+class _Job:
+    """A job of submitit. Its files go when its result is there; those of a job that was lost stay."""
+
+    def __init__(self, job: Any) -> None:
+        self._job = job
+
+    def done(self) -> bool:
+        return bool(self._job.done())
+
+    def cancel(self) -> None:
+        with contextlib.suppress(Exception):  # it may be over
+            self._job.cancel(check=False)
+
+    def result(self) -> Any:
+        try:
+            found = self._job.result()
+        except _library("submitit").core.utils.UncompletedJobError:
+            raise _Lost(f"its job ended without a result (state {self._job.state})") from None
+        paths = self._job.paths
+        for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr, paths.submission_file):
+            path.unlink(missing_ok=True)
+        return found
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

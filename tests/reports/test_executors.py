@@ -1,0 +1,357 @@
+"""Studies on loky, Dask and submitit: the rows of a local run, whatever becomes of a worker, and resumed on any of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fake_backends
+import pytest
+from command import environment, refused, solving_here
+from waiting import within
+
+from discreet.backends.solution import Status
+from discreet.problems.errors import Absent, InputError
+from discreet.reports.measurements import Measurement, read_csv
+from discreet.reports.study import executors, runner
+from discreet.reports.study.cells import Cell, cells_of
+from discreet.reports.study.executors import checked, opened
+from discreet.reports.study.plan import Limits, parse_study
+from discreet.reports.study.runner import run_cells
+from discreet.reports.study.store import Store, rows, write_reference
+
+pytest.importorskip("duckdb")
+pytest.importorskip("loky")
+pytest.importorskip("submitit")
+distributed = pytest.importorskip("distributed")
+
+STUDY = """
+name = "spread"
+[limits]
+time_seconds = 20
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "tilt"
+[[backends]]
+name = "highs"
+[[backends]]
+name = "fake-raises"
+[[backends]]
+name = "fake-kills-worker"
+[[instances]]
+problem = "paper-single"
+budgets = ["perfect"]
+parameters = { bins = 4 }
+"""
+
+
+SIX = STUDY.replace("bins = 4", "bins = [4, 5]").replace('[[backends]]\nname = "fake-kills-worker"\n', "")
+
+
+def study_cells(text: str = STUDY) -> tuple[Cell, ...]:
+    return cells_of(parse_study(text, "spread.toml")).cells
+
+
+@pytest.fixture(autouse=True)
+def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.KILLS_WORKER}")
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)
+
+
+@pytest.fixture(scope="module")
+def note(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a backend that hangs writes the numbers of its processes."""
+    return tmp_path_factory.mktemp("note") / "pids"
+
+
+@pytest.fixture(scope="module")
+def address(note: Path) -> Iterator[str]:
+    """Of a cluster of one worker, which Dask replaces when it dies."""
+    import dask
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.KILLS_WORKER}")
+        patch.setenv("FAKE_CHILD", str(note))
+        settings = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "60s"}
+        with (
+            dask.config.set(settings),
+            distributed.LocalCluster(
+                n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
+            ) as cluster,
+        ):
+            yield cluster.scheduler_address
+
+
+def outcome(row: Measurement) -> tuple[object, ...]:
+    """What depends neither on the clock nor on the place."""
+    return (row.cell, row.label, row.status.value, row.upper, row.lower, row.own_leakage_nats, row.iterations, row.message)
+
+
+def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
+    """Run the missing cells of a study in a folder, one executor after another."""
+    with Store(folder) as store, opened(words, folder, Limits(20.0)) as executor:
+        run_cells("spread", cells, store, store.finished()[0], None, executor)
+
+
+def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_local_run(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_backend = {cell.configuration.backend: cell for cell in study_cells()}
+    cells = [by_backend[name] for name in ("highs", "fake-kills-worker", "tilt", "fake-raises")]
+    with pytest.MonkeyPatch.context() as patch:
+        solving_here(patch)
+        on("local", tmp_path / "local", [cells[0], *cells[2:]])
+        on("local", tmp_path / "spread", cells[:1])
+    for number, words in enumerate(("loky:2", f"dask:{address}", "submitit:local"), start=2):
+        on(words, tmp_path / "spread", cells[:number])
+    by_key = {row.cell: row for row in rows(tmp_path / "spread")}
+    highs, lost, *_ = found = [by_key.pop(cell.key) for cell in cells]
+    assert not by_key
+    assert [row.executor for row in found] == ["local", "loky", "dask", "submitit"]
+    measured = [highs, *found[2:]]
+    assert sorted(map(outcome, measured)) == sorted(map(outcome, rows(tmp_path / "local")))
+    assert {row.host for row in measured} == {platform.node()}
+    assert all(len(row.control_seconds) == 2 and 0.0 < row.load < 1e6 and row.machine["processor"] for row in measured)
+    assert not (tmp_path / "spread" / "jobs").exists()
+    assert lost.message == "a worker process died (SIGKILL(-9)), and again when the cell ran alone"
+    assert (lost.status, lost.host, dict(lost.machine), lost.control_seconds) == (Status.FAILED, "", {}, ())
+
+    write_reference(tmp_path / "spread", tmp_path / "rows.csv")
+    published = read_csv(tmp_path / "rows.csv")
+    assert {row.host for row in published} == {"host 1", ""}
+
+
+@pytest.mark.parametrize("where", ["loky:1", "dask"])
+def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
+    tmp_path: Path, where: str, request: pytest.FixtureRequest
+) -> None:
+    words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
+    with opened(words, tmp_path, Limits()) as executor:
+        with pytest.raises((BrokenProcessPool, distributed.scheduler.KilledWorker)) as died:
+            executor.submit(os._exit, 3).result()
+        assert "died" in executor.lost(died.value)
+        with pytest.raises(ZeroDivisionError) as raised:
+            executor.submit(divmod, 1, 0).result()
+        assert executor.lost(raised.value) == ""
+        assert executor.submit(divmod, 7, 2).result() == (3, 1)
+
+
+# -- the loop, with an executor that does what the test says ----------------------------------------------------------------
+
+
+class Gone(Exception):
+    """A worker is lost."""
+
+
+class Scripted:
+    """Runs a call when it is asked for the result, after losing the worker of some cells so many times."""
+
+    name, run, pause = "loky", "a run", 0.0
+
+    def __init__(self, room: int, losses: dict[str, int], fault: Exception | None = None) -> None:
+        self._room, self.losses, self.fault = room, losses, fault
+        self.under_way: list[tuple[str, ...]] = []
+        self.open: dict[Any, str] = {}
+        self.stopped: list[str] = []
+
+    def room(self) -> int:
+        return self._room
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        cell = given[-1]
+        future = Scripted.Call(self, lambda: function(*given), cell.key)
+        self.open[future] = cell.key
+        self.under_way.append(tuple(self.open.values()))
+        return future
+
+    def lost(self, error: Exception) -> str:
+        return "the worker is gone" if isinstance(error, Gone) else ""
+
+    def stop(self, futures: Iterable[Any]) -> None:
+        self.stopped = [self.open[future] for future in futures]
+
+    def close(self) -> None:
+        raise AssertionError("whoever opened it closes it")
+
+    class Call:
+        def __init__(self, owner: Scripted, work: Callable[[], Any], key: str) -> None:
+            self.owner, self.work, self.key = owner, work, key
+
+        def done(self) -> bool:
+            """Only with a full house, or when nothing else can be added."""
+            return True
+
+        def result(self) -> Any:
+            del self.owner.open[self]
+            if self.owner.fault is not None:
+                raise self.owner.fault
+            if self.owner.losses.get(self.key, 0):
+                self.owner.losses[self.key] -= 1
+                raise Gone
+            return self.work()
+
+
+def run_scripted(tmp_path: Path, executor: Scripted, cells: Sequence[Cell]) -> dict[str, Measurement]:
+    with Store(tmp_path) as store:
+        run_cells("spread", cells, store, store.finished()[0], None, executor)
+    return {row.cell: row for row in rows(tmp_path)}
+
+
+@pytest.fixture
+def cells(monkeypatch: pytest.MonkeyPatch) -> tuple[Cell, ...]:
+    solving_here(monkeypatch)
+    return study_cells(SIX)
+
+
+def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path: Path, cells: tuple[Cell, ...]) -> None:
+    keys = [cell.key for cell in cells]
+    executor = Scripted(2, {keys[0]: 1, keys[1]: 1, keys[3]: 2})
+    found = run_scripted(tmp_path, executor, cells)
+    assert executor.under_way == [
+        (keys[0],), (keys[0], keys[1]), (keys[0],), (keys[1],), (keys[2],), (keys[2], keys[3]), (keys[3],), (keys[4],),
+        (keys[4], keys[5]),
+    ]  # fmt: skip
+    assert [found[key].cells_at_once for key in keys] == [1, 1, 2, 1, 2, 2]
+    assert found[keys[3]].message == "the worker is gone, and again when the cell ran alone"
+    assert found[keys[0]].status is not Status.ABSENT
+    assert sum(row.message.startswith("the worker") for row in found.values()) == 1
+
+
+def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path: Path, cells: tuple[Cell, ...]) -> None:
+    executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
+    with pytest.raises(InputError, match=r"loky cannot run a cell \(ModuleNotFoundError: No module named 'discreet'\); see"):
+        run_scripted(tmp_path, executor, cells)
+    assert executor.stopped == [cell.key for cell in cells[1:3]]
+
+
+def test_a_worker_with_other_versions_is_refused(tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: Any) -> None:
+    keys = [cell.key for cell in cells]
+    monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
+    with pytest.raises(InputError, match=r"has numpy 1\.0, and the study was laid out with \d.*install the same there"):
+        run_scripted(tmp_path, Scripted(1, {}), cells)
+    assert [cell.key for cell in cells] == keys
+
+
+def test_what_goes_wrong_around_a_backend_is_a_row_too(
+    tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(study: str, cell: Cell) -> Measurement:
+        if cell is cells[0]:
+            raise MemoryError("cannot allocate 8 GiB")
+        return replace(runner._failed(study, cell, "for the test"), status=Status.CERTIFIED)
+
+    monkeypatch.setattr(runner, "measure", measured)
+    found = run_scripted(tmp_path, Scripted(2, {}), cells)
+    assert found[cells[0].key].message == "MemoryError: cannot allocate 8 GiB"
+    assert sum(row.certified for row in found.values()) == len(cells) - 1
+
+
+# -- what may be asked for --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("lokey", "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or loky:WORKERS, dask:ADDRESS"),
+        ("loky:0", "'loky:0' is no executor; give loky or loky:WORKERS"),
+        ("loky:", "'loky:' is no executor"),
+        ("local:2", "'local:2' is no executor; give local"),
+        ("dask", "'dask' is no executor; give dask:ADDRESS"),
+        ("submitit:", "'submitit:' is no executor; give submitit:PARTITION"),
+    ],
+)
+def test_other_words_are_refused_in_one_sentence(words: str, said: str, tmp_path: Path) -> None:
+    assert said in refused("bench", "quick", "--executor", words, "--out", str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, (name, extra) in executors._LIBRARIES.items():
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(Absent, match=rf'pip install "discreet\[{extra}\]"'):
+            checked(f"{kind}:1")
+
+
+def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_CONNECT", "1s")
+    with (
+        pytest.raises(InputError, match=r"no scheduler of Dask answers at 'tcp://127\.0\.0\.1:9'"),
+        opened("dask:tcp://127.0.0.1:9", tmp_path, Limits()),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match=r"no scheduler of Dask answers at 'what://is this'"),
+        opened("dask:what://is this", tmp_path, Limits()),
+    ):
+        pass
+    monkeypatch.setenv("PATH", "")
+    with (
+        pytest.raises(InputError, match=r"jobs cannot be submitted to 'long' .*submitit:local"),
+        opened("submitit:long", tmp_path, Limits()),
+    ):
+        pass
+
+
+# -- Ctrl-C -----------------------------------------------------------------------------------------------------------------
+
+HANGING = """
+name = "hangs"
+[limits]
+time_seconds = 600
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "fake-hangs"
+[[instances]]
+problem = "paper-single"
+budgets = ["perfect"]
+parameters = { bins = 4 }
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+@pytest.mark.parametrize("where", ["loky:2", "dask"])
+def test_ctrl_c_ends_every_process(tmp_path: Path, where: str, note: Path, request: pytest.FixtureRequest) -> None:
+    words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
+    variables = {"FAKE_CHILD": str(note), "DISCREET_BACKENDS": os.environ["DISCREET_BACKENDS"]}
+    (tmp_path / "hangs.toml").write_text(HANGING)
+    note.unlink(missing_ok=True)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "discreet", "bench", "hangs.toml", "--out", "out", "--executor", words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment(**variables),
+        start_new_session=True,
+    )  # fmt: skip
+    assert within(120, lambda: note.exists() and len(note.read_text().split()) == 2)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert "0 of 1 cells are kept in out; run the same command again to continue" in said
+    assert "Traceback" not in said
+    assert within(30, lambda: not any(map(is_alive, map(int, note.read_text().split()))))
+    assert within(30, lambda: not is_group(running.pid))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def is_group(pid: int) -> bool:
+    try:
+        os.killpg(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
