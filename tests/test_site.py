@@ -21,7 +21,7 @@ from test_docs import PAGES, anchors_of
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "site"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MODULES = ("check_site", "github_markdown", "listings", "make_site", "notebook_page", "reference_pages")
+MODULES = ("check_site", "formulas", "github_markdown", "listings", "make_site", "notebook_page", "reference_pages")
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,54 @@ def test_dollars_in_code_and_prices_are_no_formulas(tools: dict[str, Any]) -> No
     assert "$x$" in found
 
 
+def test_a_cell_may_begin_with_a_formula_and_end_with_a_digit(tools: dict[str, Any]) -> None:
+    found, _ = tools["github_markdown"].rendered("| a | b |\n|---|---|\n| $x$; at most 1e-9 | 2 |\n")
+    assert "<math" in found
+
+
 def test_formulas_are_drawn_in_a_line_and_displayed(tools: dict[str, Any]) -> None:
     found, _ = tools["github_markdown"].rendered("The budget $\\varepsilon$.\n\n$$\nE(\\varepsilon) \\le 1\n$$\n")
     assert len(re.findall(r'<math [^>]*display="inline"', found)) == 1
     assert len(re.findall(r'<div class="formula"[^>]*><math [^>]*display="block"', found)) == 1
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
+def test_formulas_of_a_page_are_drawn_on_github_too(tools: dict[str, Any], page: Path) -> None:
+    """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some commands are refused."""
+    from markdown_it import MarkdownIt
+
+    text = page.read_text(encoding="utf-8")
+    plain = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    shown = " ".join(
+        "".join(each.content if each.type == "text" else " " for each in token.children or ()) for token in plain
+    )
+    tokens = tools["github_markdown"].parser().parse(text)
+    for formula in (each.content for token in tokens for each in (token, *(token.children or ())) if "math" in each.type):
+        assert " ".join(formula.split()) in " ".join(shown.split()), f"Markdown changes {formula}"
+        assert not re.search(r"\\(operatorname|mbox|phantom|newcommand|def)\b", formula)
+        assert "\n" not in formula or formula.startswith("\n"), f"a formula in a line is broken: {formula}"
+    code = re.compile(r"^( *)```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+    for found in re.finditer(r"(.?)\$([^$\n]+)\$(.?)", code.sub("", text)):
+        assert found[1] in '( "', f"a dollar touches what is before: {found[0]}"
+        assert found[3] in ' .,;:)?!"', f"a dollar touches what follows: {found[0]}"
+
+
+def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools: dict[str, Any]) -> None:
+    def drawn(tex: str, *, displayed: bool = False) -> str:
+        return re.sub(r"</?(math|mrow)[^>]*>", "", tools["formulas"].formula(tex, displayed=displayed))
+
+    space = '<mspace width="0.167em" />'
+    assert drawn(r"s \log x") == f"<mi>s</mi>{space}<mi>log</mi>{space}<mi>x</mi>"
+    assert drawn(r"= \log(x)").startswith("<mo>=</mo><mi>log</mi><mo")
+    assert drawn(r"\min_i x") == f"<msub><mi>min</mi><mi>i</mi></msub>{space}<mi>x</mi>"
+    assert drawn(r"\min_i x", displayed=True) == f"<munder><mi>min</mi><mi>i</mi></munder>{space}<mi>x</mi>"
+    assert drawn(r"\mathrm{KL}(q)").startswith("<mi>KL</mi><mo")
+    assert drawn(r"\to \infty") == "<mo>→</mo><mi>∞</mi>"
+    assert [*re.findall(r'form="(\w+)"', drawn(r"\lvert x \rvert + \lVert y \rVert_\infty"))] == ["prefix", "postfix"] * 2
+
+
 def test_a_command_that_is_not_known_is_named(tools: dict[str, Any]) -> None:
-    with pytest.raises(tools["github_markdown"].FormulaError, match="nosuchthing"):
+    with pytest.raises(tools["formulas"].FormulaError, match="nosuchthing"):
         tools["github_markdown"].rendered("$\\nosuchthing{x}$")
 
 

@@ -1,8 +1,8 @@
 """Markdown as GitHub reads it, with formulas as MathML.
 
 The pages of docs/ are read on GitHub too, so the site must read them alike: CommonMark with tables, anchors of headings as
-GitHub makes them, formulas between dollars. markdown-it-py parses that; Pygments colours code; latex2mathml turns formulas
-into MathML, which browsers draw without a script or a network.
+GitHub makes them, formulas between dollars. markdown-it-py parses that; Pygments colours code; `formulas` turns TeX into
+MathML, which browsers draw without a script or a network.
 
 `{#name}` at the end of a heading gives it that anchor; generated pages alone use it.
 
@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import latex2mathml.converter
+from formulas import formula
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -28,24 +28,7 @@ from pygments.lexers import TextLexer, get_lexer_by_name
 from pygments.util import ClassNotFound
 
 _ANCHOR = re.compile(r"\s*\{#([\w.-]+)\}$")
-_LEFT_RAW = re.compile(r"\\[A-Za-z]+")
 _PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
-
-
-class FormulaError(ValueError):
-    """A formula that cannot become MathML: which, and what is wrong with it."""
-
-
-def formula(tex: str, *, displayed: bool) -> str:
-    """A formula in TeX as a `<math>` element. Raises FormulaError for what latex2mathml does not know."""
-    try:
-        found: str = latex2mathml.converter.convert(tex, display="block" if displayed else "inline")
-    except Exception as error:  # it has no class of its own for what it cannot read
-        raise FormulaError(f"cannot read the formula {tex!r}: {type(error).__name__} {error}") from error
-    raw = _LEFT_RAW.search(re.sub(r"<[^>]*>", "", found))
-    if raw:
-        raise FormulaError(f"does not know {raw[0]} in the formula {tex!r}")
-    return found
 
 
 def slug(heading: str, taken: set[str]) -> str:
@@ -111,7 +94,8 @@ def _linked(target: str) -> str:
 def parser() -> MarkdownIt:
     """The parser with all that GitHub's pages use here."""
     found = MarkdownIt("commonmark", {"highlight": coloured}).enable(["table", "strikethrough"])
-    dollarmath_plugin(found, allow_space=False, allow_digits=False, double_inline=True)
+    # With allow_digits=False the plugin takes the last character of a text for the one before its first.
+    dollarmath_plugin(found, allow_space=False, double_inline=True)
 
     def inline(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         return formula(tokens[index].content, displayed=tokens[index].type == "math_inline_double")

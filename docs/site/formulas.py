@@ -1,0 +1,110 @@
+"""A formula in TeX as MathML that browsers draw as TeX does.
+
+latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
+space around the name of a function, limits under it in a displayed formula, and which bars open and which close. These are
+stated here, and ∞ and ⊤ are letters, not operators with space around them. `style.css` aligns columns.
+
+Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces between atoms).
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import latex2mathml.converter
+
+_SPACE = "http://www.w3.org/1998/Math/MathML"
+_LEFT_RAW = re.compile(r"\\[A-Za-z]+")
+_LETTERS = "∞⊤"
+_LARGE = "∑∏∫∇∂"  # operators that a name keeps its space from
+_CLOSING = ")]}|‖⟩"
+_BARS = frozenset("|‖")
+_WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
+_SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
+_ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
+
+ET.register_namespace("", _SPACE)
+
+
+class FormulaError(ValueError):
+    """A formula that cannot become MathML: which, and what is wrong with it."""
+
+
+def formula(tex: str, *, displayed: bool) -> str:
+    """A formula in TeX as a `<math>` element. Raises FormulaError for what latex2mathml does not know."""
+    try:
+        root = ET.fromstring(latex2mathml.converter.convert(tex, display="block" if displayed else "inline"))
+    except Exception as error:  # it has no class of its own for what it cannot read
+        raise FormulaError(f"cannot read the formula {tex!r}: {type(error).__name__} {error}") from error
+    raw = _LEFT_RAW.search("".join(root.itertext()))
+    if raw:
+        raise FormulaError(f"does not know {raw[0]} in the formula {tex!r}")
+    _draw(root, displayed=displayed)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.removeprefix(f"{{{_SPACE}}}")
+
+
+def _draw(element: ET.Element, *, displayed: bool) -> None:
+    """Change an element and what is in it; displayed: whether limits go under names."""
+    if _tag(element) == "mrow" and len(element) > 1 and all(each.get("mathvariant") == "normal" for each in element):
+        name = ET.Element(f"{{{_SPACE}}}mi")
+        name.text = "".join(element.itertext())  # \mathrm{KL}: one name, not letters
+        element[:] = [name]
+    for each in element:
+        _draw(each, displayed=displayed and _tag(element) in _ROWS | {"mtable", "mtr"})
+    if _tag(element) == "mo" and (element.text in _LETTERS or _is_word(element)):
+        element.tag = f"{{{_SPACE}}}mi"
+        element.attrib.clear()
+    if displayed and _tag(element) == "msub" and element[0].text in _WITH_LIMITS:
+        element.tag = f"{{{_SPACE}}}munder"
+    if _tag(element) in _ROWS:
+        _pair_bars(element)
+        element[:] = _spaced(list(element))
+
+
+def _pair_bars(row: ET.Element) -> None:
+    """Bars open and close in turn; those of `\\mid` are another sign."""
+    bars = [base for each in row if _tag(base := _base(each)) == "mo" and base.text in _BARS and "form" not in base.attrib]
+    for place, bar in enumerate(bars):
+        bar.set("form", "postfix" if place % 2 else "prefix")
+        bar.set("stretchy", "false")
+
+
+def _base(element: ET.Element) -> ET.Element:
+    """What scripts are attached to; else the element."""
+    return _base(element[0]) if _tag(element) in _SCRIPTED else element
+
+
+def _is_word(element: ET.Element) -> bool:
+    return bool(element.text and re.fullmatch(r"[A-Za-z]{2,}", element.text))
+
+
+def _is_name(element: ET.Element) -> bool:
+    """Whether it is the name of a function, alone or with scripts."""
+    base = _base(element)
+    if _tag(base) == "mrow" and len(base) == 1:
+        return _is_name(base[0])
+    return _tag(base) == "mi" and _is_word(base)
+
+
+def _spaced(row: list[ET.Element]) -> list[ET.Element]:
+    """A row with a thin space before and after names of functions where they stand beside letters and numbers."""
+    spaced = list[ET.Element]()
+    for each in row:
+        before = spaced[-1] if spaced else None
+        if before is not None and (
+            (_is_name(each) and _is_atom(before, _CLOSING)) or (_is_name(before) and _is_atom(each, _LARGE))
+        ):
+            spaced.append(ET.Element(f"{{{_SPACE}}}mspace", width="0.167em"))
+        spaced.append(each)
+    return spaced
+
+
+def _is_atom(element: ET.Element, operators: str) -> bool:
+    """Whether a name beside it keeps a space: from letters, numbers and some operators, not from others or from spaces."""
+    base = _base(element)
+    return base.text in operators if _tag(base) == "mo" and base.text else _tag(base) not in ("mo", "mspace", "mtext")
