@@ -1,14 +1,16 @@
 """A formula in TeX as MathML that browsers draw as TeX does.
 
 latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
-space around the name of a function, limits under it in a displayed formula, and which bars open and which close. These are
-stated here, and ∞ and ⊤ are letters, not operators with space around them. `style.css` aligns columns.
+space around the name of a function, limits under it in a displayed formula, which bars open and which close, and which
+minus is a sign. These are stated here, and ∞ and ⊤ are letters, not operators with space around them. `style.css` aligns
+columns.
 
 Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces between atoms).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 
@@ -20,6 +22,7 @@ _LETTERS = "∞⊤"
 _LARGE = "∑∏∫∇∂"  # operators that a name keeps its space from
 _CLOSING = ")]}|‖⟩"
 _BARS = frozenset("|‖")
+_SIGNS = frozenset("−+±")
 _WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
 _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
@@ -62,16 +65,19 @@ def _draw(element: ET.Element, *, displayed: bool) -> None:
     if displayed and _tag(element) == "msub" and element[0].text in _WITH_LIMITS:
         element.tag = f"{{{_SPACE}}}munder"
     if _tag(element) in _ROWS:
-        _pair_bars(element)
+        _state_forms(element)
         element[:] = _spaced(list(element))
 
 
-def _pair_bars(row: ET.Element) -> None:
-    """Bars open and close in turn; those of `\\mid` are another sign."""
+def _state_forms(row: ET.Element) -> None:
+    """Bars open and close in turn, those of `\\mid` being another character; a minus after an operator is a sign."""
     bars = [base for each in row if _tag(base := _base(each)) == "mo" and base.text in _BARS and "form" not in base.attrib]
     for place, bar in enumerate(bars):
         bar.set("form", "postfix" if place % 2 else "prefix")
         bar.set("stretchy", "false")
+    for before, each in itertools.pairwise(row):
+        if _tag(each) == "mo" and each.text in _SIGNS and _tag(before) == "mo" and before.text not in (*_CLOSING, "!", "′"):
+            each.set("form", "prefix")
 
 
 def _base(element: ET.Element) -> ET.Element:
