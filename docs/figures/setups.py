@@ -1,5 +1,4 @@
-"""Draws the set-ups: `python docs/figures/setups.py` writes one-sensor.svg, many-sensors.svg, several-secrets.svg and
-who-sees-what.svg.
+"""Draws the set-ups: `python docs/figures/setups.py` writes the files of `DRAWINGS`.
 
 They are made of the pieces of all figures, so they share their colours, light and dark. Purple is the private variable, blue
 the public one and its guess, green what the project designs. A test compares the files with what this would write.
@@ -8,6 +7,7 @@ the public one and its guess, green what the project designs. A test compares th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -215,11 +215,89 @@ def who_sees_what() -> tuple[float, Pieces, str]:
     return 532.0, pieces, words
 
 
+def people() -> tuple[float, Pieces, str]:
+    """From a table of people to a rule in production."""
+    gate = 322.0
+    pieces = [
+        *box((MIDDLE, 42.0), (400.0, 58.0), "A table of people", ("features Z, what is to be guessed Y, sensitive X",)),
+        *arrow((0.4 * WIDTH, 71.0), (0.27 * WIDTH, 106.0)),
+        *arrow((0.6 * WIDTH, 71.0), (0.73 * WIDTH, 106.0)),
+        *said(0.3 * WIDTH, 92.0, "most", anchor="end"),
+        *said(0.7 * WIDTH, 92.0, "the others", anchor="start"),
+        *box(
+            (0.26 * WIDTH, 148.0),
+            (212.0, 82.0),
+            "Design",
+            ("two classifiers, of X and of Y,", "and the best rule at each", "of many budgets"),
+            DESIGNED,
+        ),
+        *box(
+            (0.74 * WIDTH, 148.0),
+            (212.0, 82.0),
+            "Promise",
+            ("what each rule does to people", "it has not seen; the last that", "keeps the budget is taken"),
+            DESIGNED,
+        ),
+        *arrow((0.26 * WIDTH + 106.0, 148.0), (0.74 * WIDTH - 106.0, 148.0), tone=DESIGNED),
+        *arrow((0.74 * WIDTH, 189.0), (0.6 * WIDTH, 226.0), tone=DESIGNED),
+        *box((MIDDLE, 258.0), (300.0, 62.0), "Rule, in a folder", ("a few numbers, a key for its coins, a card",), DESIGNED),
+        Shape("line", ((12.0, gate), (WIDTH - 12.0, gate)), 1, DASHES[1]),
+        *said(WIDTH - 14.0, gate - 8.0, "before", anchor="end"),
+        *said(WIDTH - 14.0, gate + 17.0, "in production", anchor="end"),
+        *box((0.2 * WIDTH, 372.0), (160.0, 56.0), "A new person", ("features Z, no X",)),
+        *arrow((0.2 * WIDTH + 80.0, 372.0), (0.65 * WIDTH - 88.0, 372.0)),
+        *arrow((0.65 * WIDTH, 289.0), (0.65 * WIDTH, 344.0), tone=DESIGNED),
+        *box((0.65 * WIDTH, 372.0), (176.0, 56.0), "Rule", ("same record, same coin",), DESIGNED),
+        *arrow((0.65 * WIDTH, 400.0), (0.65 * WIDTH, 430.0), tone=PUBLIC),
+        *box(
+            (0.65 * WIDTH, 458.0),
+            (318.0, 54.0),
+            "Ŷ, the guess",
+            ("tells at most ε about X, with stated confidence",),
+            PUBLIC,
+        ),
+    ]
+    words = (
+        "Most people of a table serve to design rules, the others to test them; the rule taken runs on features alone, and "
+        "its guess tells at most the budget about X, with the stated confidence."
+    )
+    return 494.0, pieces, words
+
+
+def over_time() -> tuple[float, Pieces, str]:
+    """A guess after every reading, and one budget for all."""
+    columns = (84.0, 240.0, 396.0)
+    pieces: Pieces = []
+    for t, x in enumerate(columns, 1):
+        name = "₁₂₃"[t - 1]
+        pieces += box((x, 40.0), (120.0, 54.0), f"X{name}, Y{name}", ("home? pump?",), PRIVATE)
+        pieces += arrow((x, 67.0), (x, 96.0))
+        pieces += box((x, 122.0), (120.0, 50.0), f"Z{name}", ("a reading",))
+        pieces += arrow((x, 147.0), (x, 186.0))
+        pieces += box((x, 216.0), (120.0, 58.0), f"Step {t}", ("sees all until now",), DESIGNED)
+        pieces += arrow((x, 245.0), (x, 284.0), tone=PUBLIC)
+        pieces += box((x, 310.0), (120.0, 50.0), f"Ŷ{name}", ("a guess",), PUBLIC)
+        pieces += arrow((x, 335.0), (MIDDLE + 0.8 * (x - MIDDLE), 374.0), tone=PUBLIC)
+    for before, after in pairwise(columns):
+        pieces += arrow((before + 60.0, 40.0), (after - 60.0, 40.0), tone=PRIVATE)
+        pieces += arrow((before + 60.0, 216.0), (after - 60.0, 216.0), tone=DESIGNED)
+    pieces += box(
+        (MIDDLE, 406.0), (420.0, 60.0), "A reader of all guesses", ("learns at most ε about X₁, X₂, X₃ together",), PUBLIC
+    )
+    words = (
+        "At every step the rule sees the readings and guesses until now, never those to come, and guesses once. A reader of "
+        "all guesses learns at most one budget about the whole trajectory of X."
+    )
+    return 446.0, pieces, words
+
+
 DRAWINGS = {
     "one-sensor.svg": one_sensor,
     "many-sensors.svg": many_sensors,
     "several-secrets.svg": several_secrets,
     "who-sees-what.svg": who_sees_what,
+    "people.svg": people,
+    "over-time.svg": over_time,
 }
 
 

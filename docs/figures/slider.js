@@ -14,8 +14,8 @@
 .budget .plot .t0{transform-origin:50% 0}.budget .plot .t1{transform-origin:50% 100%}.budget .beliefs .t3{transform-origin:0 50%}
 .budget .plot .mark{stroke:none}
 .budget .curve .t0{--tone:var(--ink)}.budget .curve circle{visibility:hidden}.budget .curve circle.now{visibility:visible;r:6px}
-.budget label{margin-top:.5rem;display:flex;justify-content:space-between;gap:.2rem 1rem;flex-wrap:wrap;font-weight:600}
-.budget output{color:var(--ink);font-variant-numeric:tabular-nums;font-weight:400;font-size:.92em}
+.budget .asked{margin-top:.5rem;display:flex;justify-content:space-between;gap:.2rem 1rem;flex-wrap:wrap}.budget label{font-weight:600}
+.budget .asked span{font-variant-numeric:tabular-nums;font-size:.92em}
 .budget input{width:100%;margin:.5rem 0 .1rem;height:1.5rem;accent-color:var(--tone);cursor:pointer}
 .budget input:focus-visible{outline:3px solid var(--tone);outline-offset:3px;border-radius:.3rem}
 .budget .ends{display:flex;justify-content:space-between;font-size:.8em;color:var(--soft)}
@@ -40,7 +40,7 @@
 <style>${BUDGETS.style}${STYLE}</style><div class="frame">
 <div class="left"><p class="head">Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</p>
 <div class="plot">${BUDGETS.drawings.plot}</div>
-<label for="budget-step">Leakage budget <output for="budget-step" data-word="budget"></output></label>
+<div class="asked"><label for="budget-step">Leakage budget</label><span aria-hidden="true" data-word="budget"></span></div>
 <input class="t0" type="range" id="budget-step" min="0" max="${BUDGETS.states.length - 1}" step="1" value="${BUDGETS.start}">
 <div class="ends" aria-hidden="true"><span>tell nothing about X</span><span>no limit</span></div></div>
 <div class="right"><dl class="numbers">
