@@ -13,7 +13,7 @@ Source: docs/theory.md, sections 6, 8 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -67,7 +67,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     if moved is None:
         return []
     private = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
-    return [private, _within_others(problem, private)]
+    return [private, *([_within_others(problem, private)] if any(term.priced for term in problem.terms) else [])]
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
@@ -85,13 +85,14 @@ def _within_others(problem: Problem, private: Array) -> Array:
     return min(found, key=problem.error_probability, default=private)
 
 
-def _uncertain(problem: Problem, columns: Array) -> float:
+def _uncertain(problem: Problem, columns: Array, laws: Sequence[TermLaw] | None = None) -> float:
     """By how much entries of the law of an estimator [m, N] may be other than they look, relatively.
 
     Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
     """
-    off, laws = column_error(columns), zip(problem.terms, problem.laws(columns), strict=True)
-    leaks = [distance_from_private(part) for term, law in laws if term.budget.perfect for part in parts_of(law)]
+    off, each = column_error(columns), problem.laws(columns) if laws is None else laws
+    private = (law for term, law in zip(problem.terms, each, strict=True) if term.budget.perfect)
+    leaks = [distance_from_private(part) for law in private for part in parts_of(law)]
     return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
@@ -197,14 +198,15 @@ def _within_budgets(problem: Problem, columns: Array) -> Array:
 
 def _keeps(problem: Problem, columns: Array) -> bool:
     """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
-    uncertain = _uncertain(problem, columns)
+    laws = problem.laws(columns)
+    uncertain = _uncertain(problem, columns, laws)
 
     def kept(term: Term, law: TermLaw) -> bool:
         if term.budget.perfect:
             return all(distance_from_private(part) <= Precision.private for part in parts_of(law))
         return term.budget.oblivious or law.leakage_ceiling(uncertain) <= term.budget.amount
 
-    return all(map(kept, problem.terms, problem.laws(columns)))
+    return all(map(kept, problem.terms, laws))
 
 
 def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:

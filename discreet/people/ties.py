@@ -90,7 +90,7 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
         if found is not None:
             tied, made, treatment = found
             return Tied(OutcomeRule(tilt, tied, made), treatment)
-    kinds, columns = _alike(problem, ties, estimator[:, ties])
+    kinds, columns = _alike(problem, ties, estimator.take(ties, axis=1))
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
     ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
@@ -99,7 +99,7 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
     """Where people are: the expected loss of each guess, then p(x_j given z) [K, m + n]."""
-    both = np.vstack([problem.loss[:, ties], problem.p_xz[:, ties]])
+    both = np.vstack([problem.loss.take(ties, axis=1), problem.p_xz.take(ties, axis=1)])
     return np.asarray((both / problem.p_z[ties]).T)
 
 
@@ -150,14 +150,15 @@ def _second(
     best: the first guess of everybody [N]; least: whether a guess is among the best of a person [m, N].
     """
     tied = np.flatnonzero(least.sum(axis=0) > 1)
-    among, mass = least[:, tied], problem.p_z[tied]
-    seen = problem.p_xz[:, tied] / mass
+    among, mass = least.take(tied, axis=1), problem.p_z[tied]
+    seen = problem.p_xz.take(tied, axis=1) / mass
     values, vectors = np.linalg.eigh((seen * mass) @ seen.T)
     basis = vectors[:, values > 1e-12 * values[-1]]  # what can be told apart among the tied
-    chosen = np.where(among, estimator[:, tied], 0.0)
+    chosen = np.where(among, estimator.take(tied, axis=1), 0.0)
     chosen /= chosen.sum(axis=0)
-    sure = np.delete(np.arange(problem.N), tied)
-    of_sure = problem.p_xz[:, sure] @ one_hot(best[sure], problem.m).T
+    labels = one_hot(best, problem.m)
+    labels[:, tied] = 0.0
+    of_sure = problem.p_xz @ labels.T
     start, step = np.zeros((problem.m, basis.shape[1])), max(1, tied.size // _FEW)
     if step > 1:  # some of the people tell where to start
         some = slice(None, None, step)

@@ -70,7 +70,7 @@ class OutcomeRule:
         index = _indices(ties)
         drawn = _columns(np.zeros((m, 0)) if columns is None else columns, m, index.size, "columns")
         order = np.argsort(index, kind="stable")
-        index, drawn = index[order], drawn[:, order]
+        index, drawn = index[order], drawn.take(order, axis=1)  # an index would leave the columns one after another
         repeated = np.flatnonzero(index[1:] == index[:-1])
         if repeated.size:
             raise InputError(f"outcome {index[repeated[0]]} is listed twice among the ties; give each one once")
@@ -96,7 +96,7 @@ class OutcomeRule:
         """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
         labels = first_least(in_order_losses(p_xz, loss, tilt))
         ties = np.flatnonzero((estimator != one_hot(labels, len(estimator))).any(axis=0))
-        return cls(tilt, ties, estimator[:, ties])
+        return cls(tilt, ties, estimator.take(ties, axis=1))
 
     def __repr__(self) -> str:
         words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
@@ -125,9 +125,11 @@ class OutcomeRule:
         """
         tilted = in_order_losses(p_xz, loss, self.tilt)
         here = self.ties_in(outcomes[0], outcomes[-1] - outcomes[0] + 1)
-        places, columns = np.searchsorted(outcomes, self.ties[here]), self.columns[:, here]
-        listed = outcomes[places] == self.ties[here]
-        places, columns = places[listed], columns[:, listed]
+        places, columns = self.ties[here] - outcomes[0], self.columns[:, here]
+        if outcomes[-1] - outcomes[0] >= outcomes.size:  # some are left out
+            places = np.searchsorted(outcomes, self.ties[here])
+            listed = outcomes[places] == self.ties[here]
+            places, columns = places[listed], columns.compress(listed, axis=1)
         if self.band == 0.0:
             return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)

@@ -106,8 +106,12 @@ def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) 
 
 def _classified(p_xz: Array, loss: Array, tilt: Array, screen: float) -> tuple[Array, _Index, Array]:
     """The same of so few outcomes that what is made on the way stays in cache."""
-    best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
-    mass = p_xz.sum(axis=0)
+    losses, mass = in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)
+    if screen == 0.0:  # whatever has mass is screened
+        best = first_least(losses)
+        margin = np.where(mass > 0.0, math.inf, math.nan)
+        return margin, best * ((loss.shape[0] + 1) * SHELLS) + (SHELLS - 1), losses.min(axis=0)
+    best, least, second, runner = least_two(losses)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
         lead = runner - least
         distant = (lead >= screen * mass) & (mass > 0.0) & (screen < math.inf)

@@ -50,14 +50,19 @@ def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
 
 
 def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
-    """The rule that gives every outcome its column; the outcomes are read all at once."""
+    """The rule that gives every outcome its column."""
     source, columns = found.source.scan, found.point.columns
-    chunks = [np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()]
-    p_xz, loss = np.split(np.concatenate(chunks, axis=1), [problem.n])
-    key = classified(p_xz, loss, source.tilt, source.screen)[1]
-    place = source.retained.size + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
-    place[source.retained] = np.arange(source.retained.size)
-    return OutcomeRule.of(tilt, columns[:, place], p_xz, loss)
+    count, ties, drawn = source.retained.size, [np.zeros(0, dtype=np.int64)], [np.zeros((problem.m, 0))]
+    for chunk in problem.blocks.chunks():
+        p_xz, loss = chunk.read()
+        key = classified(p_xz, loss, source.tilt, source.screen)[1]
+        place = count + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
+        own = slice(*np.searchsorted(source.retained, (chunk.start, chunk.start + chunk.count)).tolist())
+        place[source.retained[own] - chunk.start] = np.arange(count)[own]
+        rule = OutcomeRule.of(tilt, columns.take(place, axis=1), p_xz, loss)
+        ties.append(chunk.start + rule.ties)
+        drawn.append(rule.columns)
+    return OutcomeRule(tilt, np.concatenate(ties), np.concatenate(drawn, axis=1))
 
 
 def _in_classes(

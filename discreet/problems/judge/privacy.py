@@ -94,7 +94,7 @@ class Moves:
         else:
             made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
-        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made, groups)
+        return cls(drawn[place], towards, base[place], room, p_xz.take(place, axis=1), p_x, cost, made, groups)
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:

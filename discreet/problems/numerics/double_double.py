@@ -38,13 +38,22 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
     """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
     product = a * b
-    a_high = _SPLIT * a
-    a_high = a_high - (a_high - a)
-    a_low = a - a_high
-    b_high = _SPLIT * b
-    b_high = b_high - (b_high - b)
-    b_low = b - b_high
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    error = a_high * b_high  # one array for what is rounded, one for products: new ones take longer than the arithmetic
+    error -= product
+    part = a_high * b_low
+    error += part
+    for one, other in ((a_low, b_high), (a_low, b_low)):
+        part = np.multiply(one, other, out=part) if isinstance(part, np.ndarray) else one * other
+        error += part
+    return product, error
+
+
+def _halves(a: Any) -> tuple[Any, Any]:
+    """Dekker's halves of numbers, of 26 bits each."""
+    high = _SPLIT * a
+    high = high - (high - a)
+    return high, a - high
 
 
 @dataclass(frozen=True, eq=False)
