@@ -120,8 +120,9 @@ def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation() -> Non
         }
         for section in sections
     }
-    menu = tomllib.loads((docs / "site" / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
-    roles = {name: pages_of(part) for entry in menu for name, part in entry.items()}
+    site = tomllib.loads((docs / "site" / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    assert "figures/slider.js" in site["extra_javascript"]
+    roles = {name: pages_of(part) for entry in site["nav"] for name, part in entry.items()}
     for role in ("Researcher", "Privacy engineer", "Author of a solver", "Maintainer"):
         assert linked[role] - {"theory.md"} == roles[role], role
 

@@ -27,11 +27,12 @@
 .budget .head{font-size:.86em;font-weight:600;margin:0 0 .3rem;color:var(--ink);line-height:1.35}
 .budget .right .head{margin-top:.8rem}
 .budget .told{margin:0;font-size:.86em;color:var(--soft)}
-@container (min-width:50rem){.budget .frame{grid-template-columns:minmax(0,1.35fr) minmax(0,1fr);align-items:start}
+@container (min-width:860px){.budget .frame{grid-template-columns:minmax(0,1.35fr) minmax(0,1fr);align-items:start}
 .budget .right{grid-row:span 2}.budget .told{align-self:end}}
-@container (max-width:30rem){.budget .frame{padding:.7rem}.budget .fig text{font-size:15px}.budget .ends{font-size:.75em}}
+@container (max-width:859px){.budget .frame>*{width:100%;max-width:640px;margin-inline:auto}}
+@container (max-width:480px){.budget .frame{padding:.7rem}.budget .fig text{font-size:15px}.budget .ends{font-size:.75em}}
 @media (prefers-reduced-motion:no-preference){.budget .band,.budget .plot .mark,.budget .beliefs .mark{transition:transform .12s}}
-@container (max-width:30rem){.budget .numbers dd{font-size:1.25em}}
+@container (max-width:480px){.budget .numbers dd{font-size:1.25em}}
 .md-content:has(.budget) .md-content__inner{padding-top:0}.md-content:has(.budget) h1{margin-bottom:.6rem}
 @media (min-width:76.25em){.md-main:has(.budget) .md-sidebar{display:none}}
 @media (forced-colors:active){.budget svg{forced-color-adjust:none}}`;
