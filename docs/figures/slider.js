@@ -15,7 +15,7 @@
 .budget .plot .mark{stroke:none}
 .budget .curve .t0{--tone:var(--ink)}.budget .curve circle{visibility:hidden}.budget .curve circle.now{visibility:visible;r:6px}
 .budget .asked{margin-top:.5rem;display:flex;justify-content:space-between;gap:.2rem 1rem;flex-wrap:wrap}.budget label{font-weight:600}
-.budget .asked span{font-variant-numeric:tabular-nums;font-size:.92em}
+.budget output{font-variant-numeric:tabular-nums;font-size:.92em}
 .budget input{width:100%;margin:.5rem 0 .1rem;height:1.5rem;accent-color:var(--tone);cursor:pointer}
 .budget input:focus-visible{outline:3px solid var(--tone);outline-offset:3px;border-radius:.3rem}
 .budget .ends{display:flex;justify-content:space-between;font-size:.8em;color:var(--soft)}
@@ -35,13 +35,13 @@
 @container (max-width:480px){.budget .numbers dd{font-size:1.25em}}
 .md-content:has(.budget) .md-content__inner{padding-top:0}.md-content:has(.budget) h1{margin-bottom:.6rem}
 @media (min-width:76.25em){.md-main:has(.budget) .md-sidebar{display:none}}
-@media (forced-colors:active){.budget svg{forced-color-adjust:none}}`;
+@media (forced-colors:active){.budget .frame{forced-color-adjust:none}}`;
 
   const body = () => `
 <style>${BUDGETS.style}${STYLE}</style><div class="frame">
 <div class="left"><p class="head">Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</p>
 <div class="plot">${BUDGETS.drawings.plot}</div>
-<div class="asked"><label for="budget-step">Leakage budget</label><span aria-hidden="true" data-word="budget"></span></div>
+<div class="asked"><label for="budget-step">Leakage budget</label><output for="budget-step" aria-live="off" data-word="budget"></output></div>
 <input class="t0" type="range" id="budget-step" min="0" max="${BUDGETS.states.length - 1}" step="1" value="${BUDGETS.start}">
 <div class="ends" aria-hidden="true"><span>tell nothing about X</span><span>no limit</span></div></div>
 <div class="right"><dl class="numbers">
