@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.reports.study.plan import Study
     from discreet.reports.study.runner import Summary, Watch
 
+_MOST_FAILURES = 5  # different ones that are told after a run
 _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no terminal
 
 
@@ -232,6 +233,9 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
     )
     if not as_json:
         screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
+        failed = {(row.label, row.message): row for row in summary.rows if row.status.value == "failed"}
+        for row in list(failed.values())[:_MOST_FAILURES]:
+            screen.say(f"{row.label} failed on {row.instance}: {row.message}")
         if beside := shared_words(summary.rows):
             screen.say(beside)
 

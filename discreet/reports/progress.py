@@ -17,8 +17,11 @@ def progress() -> Iterator[Callable[[int, int | None, str], None]]:
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what runs now is cut where the terminal ends, and no number
+    words = TextColumn("{task.description}", markup=False, table_column=rest)
+    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), words)
+    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

@@ -160,7 +160,7 @@ def shared(count: int, total: int, compared: int, executors: Sequence[str], host
     where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
     return (
         f"{count} of {total} attempts may have run beside other work ({where}). Times of {compared} of them are compared: "
-        "those whose control stayed within 5 % of that of attempts which ran alone."
+        "those whose control stayed within 5 % of its median over attempts that ran alone, or over all where none did."
     )
 
 

@@ -242,6 +242,15 @@ def test_a_worker_with_other_versions_is_refused(tmp_path: Path, cells: tuple[Ce
     assert [cell.key for cell in cells] == keys
 
 
+def test_a_setting_of_bad_value_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+    cells = study_cells(SIX.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }'))
+    found = run_scripted(tmp_path, Scripted(1, {}), cells)
+    assert sorted(row.message.partition(":")[0] for row in found.values() if not row.certified) == ["tilt"] * 2
+    assert sum("'tiny'" in row.message and not row.traceback for row in found.values()) == 2
+    assert sum(row.certified for row in found.values()) == 4
+
+
 def test_what_goes_wrong_around_a_backend_is_a_row_too(
     tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

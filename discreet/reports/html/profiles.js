@@ -14,7 +14,7 @@ function precisionSection({ precision, rows }) {
 }
 
 function profileSection({ performance, data }) {
-  if (!data.lines.length) return [empty("None of these backends was tried on these tasks, so there is no profile.")];
+  if (!data.lines.length) return [empty("No backend was tried on these tasks, or not all of their times may be compared, so there is no profile.")];
   const none = "None of these tasks was certified, so there is no profile.";
   return [...profilePart(performance, "Performance profile", "× the best time", none), ...profilePart(data, "Data profile", "s", none)];
 }
@@ -27,7 +27,7 @@ function profilePart({ at, lines, figure }, title, unit, none) {
 }
 
 function meansSection({ means }) {
-  if (!means.rows.length) return [empty("None of these backends was tried on these tasks, so there is nothing to average.")];
+  if (!means.rows.length) return [empty("No backend was tried on these tasks, or not all of their times may be compared, so there is nothing to average.")];
   const names = unique(means.rows.map((mean) => mean.contestant));
   const penalties = [...new Set(means.rows.map((mean) => mean.penalty))];
   const charged = penalties.filter((k) => k !== NOTHING);

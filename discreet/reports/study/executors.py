@@ -214,7 +214,7 @@ class _Queue:
 
     def __init__(self, partition: str, folder: Path, limits: Limits) -> None:
         submitit, self.run = _library("submitit"), uuid.uuid4().hex
-        self._here, self._folder = partition == LOCAL, folder.resolve() / "jobs"
+        self._here, self._folder, self._jobs = partition == LOCAL, folder.resolve() / "jobs", list[_Job]()
         self.pause = 0.05 if self._here else 1.0
         try:
             self._executor = submitit.AutoExecutor(self._folder, cluster="local" if self._here else "slurm")
@@ -236,23 +236,43 @@ class _Queue:
         return (os.cpu_count() or 1) if self._here else _JOBS
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Any:
-        with _quiet_children() if self._here else contextlib.nullcontext():
-            return _Job(self._executor.submit(function, *given))
+        with _uninterrupted(), _quiet_children() if self._here else contextlib.nullcontext():
+            self._jobs.append(_Job(self._executor.submit(function, *given)))
+        return self._jobs[-1]
 
     def lost(self, error: Exception) -> str:
         return str(error) if isinstance(error, _Lost) else ""
 
     def stop(self, futures: Iterable[Any]) -> None:
-        futures = list(futures)
-        for future in futures:
-            future.cancel()
+        left = [job for job in self._jobs if not job.over]  # with a job that was interrupted while it was handed in
+        for job in left:
+            job.cancel()
         deadline = time.monotonic() + 10.0
-        while self._here and time.monotonic() < deadline and not all(future.done() for future in futures):
+        while self._here and time.monotonic() < deadline and not all(job.done() for job in left):
             time.sleep(self.pause)
+        for job in left:
+            job.clear()
 
     def close(self) -> None:
         with contextlib.suppress(OSError):  # it holds the logs of jobs that were lost
             self._folder.rmdir()
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block ends, so that a job that is handed in is known, and can be cancelled."""
+    waiting = list[int]()
+    try:
+        usual = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    except ValueError:  # only the main thread has signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -273,10 +293,10 @@ class _Lost(Exception):
 
 
 class _Job:
-    """A job of submitit. Its files go when its result is there; those of a job that was lost stay."""
+    """A job of submitit. Its files go when it has a result or is cancelled; those of a job that was lost stay."""
 
     def __init__(self, job: Any) -> None:
-        self._job = job
+        self._job, self.over = job, False
 
     def done(self) -> bool:
         return bool(self._job.done())
@@ -286,14 +306,18 @@ class _Job:
             self._job.cancel(check=False)
 
     def result(self) -> Any:
+        self.over = True
         try:
             found = self._job.result()
         except _library("submitit").core.utils.UncompletedJobError:
             raise _Lost(f"its job ended without a result (state {self._job.state})") from None
+        self.clear()
+        return found
+
+    def clear(self) -> None:
         paths = self._job.paths
         for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr, paths.submission_file):
             path.unlink(missing_ok=True)
-        return found
 
 
 def _first_line(error: Exception) -> str:

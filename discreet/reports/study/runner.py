@@ -72,8 +72,8 @@ def run_cells(
 ) -> Summary:
     """Measure what is not in `known` (finished cells by key), here unless there is an executor; a row is written at once.
 
-    Raises FileError when a row cannot be written, InputError for a setting of bad value and for workers that cannot run
-    cells; KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
+    Raises FileError when a row or a temporary file cannot be written, InputError for workers that cannot run cells;
+    KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
     """
     started = time.perf_counter()
     work = _Work(name, cells, store, known, watch, Here() if executor is None else executor)
@@ -181,40 +181,44 @@ class _Work:
             return
         under_way, measured = [*starting, *self.running.values()], {**self.known, **self.rows}.values()
         left = estimated_seconds([*under_way, *self.waiting, *self.again], measured) / max(1, len(under_way))
-        more = f" and {len(under_way) - 1} more" if len(under_way) > 1 else ""
-        self.watch(len(self.rows), len(self.cells), f"{what}{more}", left)
+        several = f"{len(under_way)} at once: " if len(under_way) > 1 else ""
+        self.watch(len(self.rows), len(self.cells), f"{several}{what}", left)
 
 
 def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
     """The row of a cell, with the host, its load and the control; called where the cell runs.
 
-    A fault of the request is returned, to stop the study: it is InputError for a setting of bad value and where other
-    versions are installed than the cell is known by, FileError without room for temporary files. Anything else is a row.
+    What would be wrong with every cell here is returned, to stop the study: InputError where other versions are installed
+    than the cell is known by, FileError without room for temporary files. Anything else is a row.
     """
+    if others := _other_versions(cell):
+        return InputError(others)
     try:
-        _check_versions(cell)
         busy, control = load(), list[float]()
         with belonging_to(run):
             control += [] if cell.skipped else [control_seconds()]
             row = measure(study, cell)
             control += [] if cell.skipped else [control_seconds()]
         return replace(row, host=platform.node(), load=busy, control_seconds=tuple(control))
-    except DiscreetError as error:
+    except FileError as error:
         return error
+    except InputError as error:  # a setting of bad value
+        row = _failed(study, cell, str(error))
     except Exception as error:
-        return replace(
-            _failed(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc()), host=platform.node()
-        )
+        row = _failed(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return replace(row, host=platform.node())
 
 
-def _check_versions(cell: Cell) -> None:
+def _other_versions(cell: Cell) -> str:
+    """The first library of other versions here than the cell is known by, in a sentence; empty without any."""
     here = versions(cell.configuration.backend, cell.settings)
-    for name, asked in cell.versions.items():
-        if here.get(name) != asked:
-            raise InputError(
-                f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; install the same "
-                "there, since a cell is known by its versions"
-            )
+    told = (
+        f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; install the same there, "
+        "since a cell is known by its versions"
+        for name, asked in cell.versions.items()
+        if here.get(name) != asked
+    )
+    return next(told, "")
 
 
 def _failed(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
