@@ -146,22 +146,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index.html"
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Tab:
+    """A tab for all tests: opening one takes longer than most of them."""
+    return Tab(browser)
+
+
 @pytest.fixture
-def opened(browser: Any, page: Path) -> Iterator[Callable[..., Any]]:
-    """Opens the page; at the end nobody may have complained or asked for anything but files."""
-    tabs: list[Tab] = []
-
-    def opening(width: int = 1280, height: int = 800, **settings: Any) -> Any:
-        tabs.append(Tab(browser, viewport={"width": width, "height": height}, **settings))
-        tabs[-1].page.goto(page.as_uri())
-        if settings.get("java_script_enabled", True):
-            tabs[-1].page.wait_for_selector(".budget")
-        return tabs[-1].page
-
-    yield opening
-    assert [said for tab in tabs for said in tab.complaints] == []
-    for tab in tabs:
-        tab.page.close()
+def shown(tab: Tab, page: Path) -> Iterator[Any]:
+    """The page, just opened, wide and light; at the end nobody may have complained or asked for anything but files."""
+    tab.page.set_viewport_size({"width": 1280, "height": 800})
+    tab.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    tab.page.goto(page.as_uri())
+    tab.page.wait_for_selector(".budget")
+    yield tab.page
+    assert tab.complaints == []
 
 
 SHOWN = """() => {
@@ -181,9 +180,9 @@ SHOWN = """() => {
 }"""
 
 
-def assert_shows(tab: Any, state: Any) -> None:
+def assert_shows(page: Any, state: Any) -> None:
     """The page shows this state and no other."""
-    shown, words = tab.evaluate(SHOWN), state["words"]
+    shown, words = page.evaluate(SHOWN), state["words"]
     assert shown["words"] == {name: words[name] for name in ("budget", "error", "bracket", "leakage", "summary")}
     assert (shown["beliefs"], shown["valuetext"], shown["at"]) == (words["beliefs"], words["budget"], state["step"])
     inner = state["guess"][1:-1]
@@ -193,8 +192,8 @@ def assert_shows(tab: Any, state: Any) -> None:
     assert shown["labels"] == [label[-1] for label in state["labels"]]
 
 
-def test_keys_move_the_slider_to_the_certified_numbers(opened: Callable[..., Any], states: Any) -> None:
-    tab, last = opened(), len(states) - 1
+def test_keys_move_the_slider_to_the_certified_numbers(shown: Any, states: Any) -> None:
+    tab, last = shown, len(states) - 1
     assert tab.query_selector("img") is None
     assert_shows(tab, states[40])
     tab.keyboard.press("Tab")
@@ -219,39 +218,43 @@ LUMINANCE = """(selector) => {
 }"""
 
 
-def test_it_is_dark_where_the_site_or_without_one_the_system_is(opened: Callable[..., Any]) -> None:
-    def ground_and_ink(tab: Any) -> list[float]:
-        return [tab.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")]
+def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown: Any) -> None:
+    def ground_and_ink() -> list[float]:
+        return [shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")]
 
-    tab = opened(color_scheme="light")
-    ground, ink = ground_and_ink(tab)
+    ground, ink = ground_and_ink()
     assert ground > 0.9
     assert ink < 0.4
-    tab.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    ground, ink = ground_and_ink(tab)
-    assert ground < 0.15
-    assert ink > 0.5
-    tab = opened(color_scheme="dark")
-    assert ground_and_ink(tab) == [ground, ink]
-    tab.evaluate("document.body.dataset.mdColorScheme = 'default'")
-    assert ground_and_ink(tab)[0] > 0.9
+    shown.evaluate("document.body.dataset.mdColorScheme = 'slate'")
+    dark = ground_and_ink()
+    assert dark[0] < 0.15
+    assert dark[1] > 0.5
+    shown.emulate_media(color_scheme="dark")
+    shown.evaluate("delete document.body.dataset.mdColorScheme")
+    assert ground_and_ink() == dark
+    shown.evaluate("document.body.dataset.mdColorScheme = 'default'")
+    assert ground_and_ink() == [ground, ink]
 
 
-def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(opened: Callable[..., Any]) -> None:
+def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown: Any) -> None:
     bottom = "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
-    tab = opened(1280, 800)
-    assert tab.evaluate(bottom, ".budget") <= 640, "with the heading of the page it has to fit into 800"
     moving = "getComputedStyle(document.querySelector('.budget .band')).transitionDuration"
-    assert tab.evaluate(moving) != "0s"
-    tab = opened(390, 844, reduced_motion="reduce")
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
-    assert tab.evaluate(bottom, ".budget .numbers") <= 560, "slider and numbers are seen together with the densities"
-    sizes = tab.evaluate("[...document.querySelectorAll('.budget text')].map((text) => text.getBoundingClientRect().height)")
+    assert shown.evaluate(bottom, ".budget") <= 640, "with the heading of the page it has to fit into 800"
+    assert shown.evaluate(moving) != "0s"
+    shown.set_viewport_size({"width": 390, "height": 844})
+    shown.emulate_media(reduced_motion="reduce")
+    assert shown.evaluate("document.documentElement.scrollWidth") == 390
+    assert shown.evaluate(bottom, ".budget .numbers") <= 560, "slider and numbers are seen together with the densities"
+    sizes = shown.evaluate(
+        "[...document.querySelectorAll('.budget text')].map((text) => text.getBoundingClientRect().height)"
+    )
     assert min(size for size in sizes if size) >= 11.0, "words in the drawings are too small to be read"
-    assert tab.evaluate(moving) == "0s"
+    assert shown.evaluate(moving) == "0s"
 
 
-def test_without_scripts_the_still_picture_stays(opened: Callable[..., Any]) -> None:
-    tab = opened(java_script_enabled=False)
-    assert tab.get_attribute("img", "alt") == "still"
-    assert tab.is_visible("img")
+def test_without_scripts_the_still_picture_stays(browser: Any, page: Path) -> None:
+    tab = Tab(browser, java_script_enabled=False)
+    tab.page.goto(page.as_uri())
+    assert tab.page.get_attribute("img", "alt") == "still"
+    assert tab.page.is_visible("img")
+    assert tab.complaints == []
