@@ -6,21 +6,20 @@ in `.ci/run`. The README's command leaves it out, since installing it and making
 
 from __future__ import annotations
 
+import ast
 import importlib
-import importlib.util
 import re
-import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Tab
 from test_docs import PAGES, anchors_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "site"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MODULES = ("check_site", "formulas", "github_markdown", "listings", "make_site", "notebook_page", "reference_pages")
 
 
@@ -99,6 +98,15 @@ def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools: dic
     assert [*re.findall(r'form="(\w+)"', drawn(r"\lvert x \rvert + \lVert y \rVert_\infty"))] == ["prefix", "postfix"] * 2
 
 
+def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[str, Any]) -> None:
+    short, long = r"a = b + c", r"\lvert e \rvert \le \sum_i f(a, b) + g_1 + h(a + b + c + d + e + f + g)"
+    assert "<wbr>" not in tools["formulas"].formula(short, displayed=False)
+    assert "<wbr>" not in tools["formulas"].formula(long, displayed=True)
+    found = tools["formulas"].formula(long, displayed=False)
+    pieces = [re.sub(r"<[^>]*>", "", piece) for piece in found.split("<wbr>")]
+    assert pieces == ["|e|≤", "∑if(a,b)+", "g1+", "h(a+b+c+", "d+e+f+g)"]
+
+
 def test_a_command_that_is_not_known_is_named(tools: dict[str, Any]) -> None:
     with pytest.raises(tools["formulas"].FormulaError, match="nosuchthing"):
         tools["github_markdown"].rendered("$\\nosuchthing{x}$")
@@ -128,12 +136,40 @@ def test_the_navigation_names_every_page_of_docs(tools: dict[str, Any]) -> None:
 # -- the reference -------------------------------------------------------------------------------------------------------
 
 
-def test_the_reference_has_every_public_name_and_member(tools: dict[str, Any]) -> None:
-    pages = tools["reference_pages"].Reference(ROOT, lambda path: path.name).pages()
-    anchors = set(re.findall(r"\{#([\w.]+)\}", "\n".join(pages.values())))
+@pytest.fixture(scope="module")
+def reference(tools: dict[str, Any]) -> str:
+    """All pages of the reference."""
+    return "\n".join(tools["reference_pages"].Reference(ROOT, lambda path: path.name).pages().values())
+
+
+def test_the_reference_has_every_public_name(reference: str) -> None:
+    anchors = set(re.findall(r"\{#([\w.]+)\}", reference))
     lines = (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines()
     names = [re.match(r"(?:class )?([\w.]+)", line) for line in lines if not line.startswith(" ")]
     assert {name[1] for name in names if name} - anchors == {"discreet.__version__"}
+
+
+def names_of(code: str) -> list[str]:
+    """The names of the parameters of a signature, without the first of a method."""
+    node = ast.parse(f"def {code}: ...").body[0]
+    assert isinstance(node, ast.FunctionDef)
+    each = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return [name for name in each if name not in ("self", "cls")]
+
+
+def test_the_reference_shows_what_functions_take(reference: str) -> None:
+    shown = dict(re.findall(r"\{#([\w.]+)\}\n\n```python\n((?!class )[^`]*?)\n```", reference))
+    owner, compared = "", 0
+    for line in (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines():
+        found = re.match(r"(?:class )?( *)([\w.]+)(\(.*\).*)?$", line)
+        if found is None:
+            continue
+        owner = owner if found[1] else found[2]
+        name = f"{owner}.{found[2].split('.')[1]}" if found[1] else found[2]
+        if found[3] and name in shown and "<" not in found[3]:  # <factory> is no syntax
+            assert names_of(shown[name].replace("\n", " ")) == names_of(f"f{found[3]}"), name
+            compared += 1
+    assert compared > 150
 
 
 def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]) -> None:
@@ -173,3 +209,135 @@ def test_a_folder_that_is_no_site_is_left_alone(
     assert tools["make_site"].main(["--out", str(tmp_path)]) == 2
     assert "holds something that is no site" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").exists()
+
+
+# -- the whole site, in a browser ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def site(tools: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, made by its command, which refuses dead links, missing anchors and what is loaded from elsewhere."""
+    pytest.importorskip("zensical", reason="the extra `site` is not installed")
+    out: Path = tmp_path_factory.mktemp("made") / "site"
+    assert tools["make_site"].main(["--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page of the site from its folder; nobody may complain or ask for anything but files."""
+    tabs: list[Tab] = []
+
+    def opening(place: str, width: int = 1280, **settings: Any) -> Any:
+        tabs.append(Tab(browser, viewport={"width": width, "height": 844}, **settings))
+        tabs[-1].page.goto((site / place).as_uri())
+        return tabs[-1].page
+
+    yield opening
+    assert [said for tab in tabs for said in tab.complaints] == []
+    for tab in tabs:
+        tab.page.close()
+
+
+WITHOUT_SEARCH = (
+    "Object.defineProperty(window, 'Worker', {get: () => class extends EventTarget {postMessage() {}}, set() {}})"
+)
+"""Every page opened from a folder reads the index of the search, which takes most of its time."""
+
+
+def test_every_page_fits_a_phone_and_shows_its_pictures(opened: Callable[..., Any], site: Path) -> None:
+    tab = opened("source/discreet/backends/run.py.html", width=390)
+    tab.add_init_script(WITHOUT_SEARCH)
+    wide, missing = [], []
+    for path in sorted(set(site.rglob("*.html")) - set((site / "source").rglob("*.html")) - {site / "404.html"}):
+        tab.goto(path.as_uri())
+        if tab.evaluate("document.documentElement.scrollWidth") > 390:
+            wide.append(path.relative_to(site))
+        missing += tab.evaluate("[...document.images].filter((each) => !each.naturalWidth).map((each) => each.src)")
+    assert (wide, missing) == ([], [])
+
+
+def test_wide_tables_and_formulas_scroll_on_a_phone(opened: Callable[..., Any]) -> None:
+    scrolled = """(selector) => [...document.querySelectorAll(selector)]
+      .filter((each) => each.scrollWidth > each.clientWidth + 9)
+      .every((each) => { each.scrollLeft = 9; return each.scrollLeft === 9; })"""
+    widest = "(selector) => Math.max(...[...document.querySelectorAll(selector)].map((e) => e.scrollWidth - e.clientWidth))"
+    tab = opened("theory.html", width=390)
+    tab.wait_for_selector(".md-typeset__scrollwrap")
+    for selector in (".md-typeset__scrollwrap", ".formula"):
+        assert tab.evaluate(widest, selector) > 9
+        assert tab.evaluate(scrolled, selector)
+
+
+def test_every_formula_is_drawn(opened: Callable[..., Any]) -> None:
+    tab = opened("theory.html")
+    sizes = tab.evaluate("[...document.querySelectorAll('math')].map((each) => each.getBoundingClientRect().toJSON())")
+    assert len(sizes) > 500
+    assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
+
+
+def luminance(tab: Any, selector: str, what: str) -> float:
+    """How bright a colour of an element is, from 0 to 1."""
+    found = tab.evaluate("([selector, what]) => getComputedStyle(document.querySelector(selector))[what]", [selector, what])
+    red, green, blue = (float(each) / 255 for each in re.findall(r"[\d.]+", found)[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(opened: Callable[..., Any]) -> None:
+    for scheme, dark in (("light", False), ("dark", True)):
+        tab = opened("theory.html", color_scheme=scheme)
+        for selector in ("math", "p", "td", ".formula math"):
+            assert (luminance(tab, selector, "color") > 0.5) == dark
+        assert (luminance(tab, "body", "backgroundColor") < 0.5) == dark
+    tab = opened("how-to/first-result.html", color_scheme="light")
+    for title, dark in (("light", False), ("dark", True), ("system", False)):
+        tab.click(f"label[title*='{title}']:visible")
+        assert (luminance(tab, "body", "backgroundColor") < 0.5) == dark
+
+
+def test_search_finds_a_word_from_a_folder_by_keys_alone(opened: Callable[..., Any]) -> None:
+    tab = opened("how-to/first-result.html")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("Blahut")
+    tab.wait_for_selector("text=/\\d+ results/")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(lambda url: "first-result" not in url)
+    assert "Blahut" in tab.inner_text("article")
+
+
+def test_keys_reach_the_words_the_navigation_and_the_modes(opened: Callable[..., Any]) -> None:
+    tab = opened("how-to/first-result.html")
+    tab.keyboard.press("Tab")
+    assert "md-skip" in tab.evaluate("document.activeElement.className")
+    tab.keyboard.press("Enter")
+    assert "#" in tab.url
+    reached = set()
+    tab.goto(tab.url.split("#")[0])
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        reached.add(tab.evaluate("document.activeElement.textContent.trim() || document.activeElement.type"))
+    assert reached >= {"Researcher", "Privacy engineer", "Author of a solver", "Maintainer", "Choose a budget"}
+
+
+def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened: Callable[..., Any]) -> None:
+    tab = opened("index.html")
+    tab.focus(".budget input")
+    before = tab.inner_text(".budget output")
+    tab.keyboard.press("ArrowRight")
+    assert tab.inner_text(".budget output") != before
+    tab = opened("tutorial.html")
+    assert tab.locator("article img").count() == 3
+    assert tab.locator("article .output table").count() >= 1
+
+
+def test_the_reference_leads_to_the_line_of_the_source(opened: Callable[..., Any]) -> None:
+    tab = opened("reference/python/discreet.html")
+    tab.click("h2[id='discreet.solve'] ~ p a:text('Source') >> nth=0")
+    assert tab.url.endswith(f"source/discreet/backends/run.py.html#L{line_of('discreet/backends/run.py', 'def solve(')}")
+    assert tab.inner_text(":target").lstrip("0123456789").startswith("def solve(")
+
+
+def line_of(file: str, words: str) -> int:
+    """The first line of a file that begins with these words."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.startswith(words))

@@ -3,7 +3,7 @@
 latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
 space around the name of a function, limits under it in a displayed formula, which bars open and which close, and which
 minus is a sign. These are stated here, and ∞ and ⊤ are letters, not operators with space around them. `style.css` aligns
-columns.
+columns. A line of text may break inside a formula, which it cannot inside one `<math>`: a long one becomes several.
 
 Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces between atoms).
 """
@@ -25,6 +25,8 @@ _BARS = frozenset("|‖")
 _SIGNS = frozenset("−+±")
 _WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
 _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
+_BREAKS = frozenset("=<>≤≥≠≈∝→←∈+−±,;")  # after these a line may break
+_LONG = 8  # symbols in a row from which on it may, and as many between breaks inside parentheses
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
 
 ET.register_namespace("", _SPACE)
@@ -35,7 +37,10 @@ class FormulaError(ValueError):
 
 
 def formula(tex: str, *, displayed: bool) -> str:
-    """A formula in TeX as a `<math>` element. Raises FormulaError for what latex2mathml does not know."""
+    """A formula in TeX as `<math>`, or as several with places for a line break between them.
+
+    Raises FormulaError for what latex2mathml does not know.
+    """
     try:
         root = ET.fromstring(latex2mathml.converter.convert(tex, display="block" if displayed else "inline"))
     except Exception as error:  # it has no class of its own for what it cannot read
@@ -44,7 +49,7 @@ def formula(tex: str, *, displayed: bool) -> str:
     if raw:
         raise FormulaError(f"does not know {raw[0]} in the formula {tex!r}")
     _draw(root, displayed=displayed)
-    return ET.tostring(root, encoding="unicode")
+    return "<wbr>".join(ET.tostring(each, encoding="unicode") for each in ([root] if displayed else _pieces(root)))
 
 
 def _tag(element: ET.Element) -> str:
@@ -114,3 +119,22 @@ def _is_atom(element: ET.Element, operators: str) -> bool:
     """Whether a name beside it keeps a space: from letters, numbers and some operators, not from others or from spaces."""
     base = _base(element)
     return base.text in operators if _tag(base) == "mo" and base.text else _tag(base) not in ("mo", "mspace", "mtext")
+
+
+def _pieces(root: ET.Element) -> list[ET.Element]:
+    """A long formula cut after relations, sums and commas."""
+    row = root[0] if len(root) == 1 and _tag(root[0]) == "mrow" else root
+    if len(row) < _LONG:
+        return [root]
+    parts: list[list[ET.Element]] = [[]]
+    depth = 0
+    for each in row:
+        parts[-1].append(each)
+        if _tag(each) == "mo" and each.text:
+            depth += (each.text in "([{⟨") - (each.text in ")]}⟩")
+            if each.text in _BREAKS and len(parts[-1]) >= (_LONG if depth > 0 else 2):
+                parts.append([])
+    whole = [ET.Element(root.tag, root.attrib) for part in parts if part]
+    for math, part in zip(whole, filter(None, parts), strict=True):
+        ET.SubElement(math, f"{{{_SPACE}}}mrow").extend(part)
+    return whole

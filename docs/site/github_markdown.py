@@ -6,7 +6,7 @@ MathML, which browsers draw without a script or a network.
 
 `{#name}` at the end of a heading gives it that anchor; generated pages alone use it.
 
-Source: CommonMark 0.31, https://spec.commonmark.org; MathML Core, https://www.w3.org/TR/mathml-core.
+Source: CommonMark 0.31, https://spec.commonmark.org.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _headings(tokens: Sequence[Token]) -> list[dict[str, Any]]:
         )
         inline.children = [*(inline.children or ()), link]
         level = int(opening.tag[1])
-        item = {"level": level, "id": name, "name": text, "html": html.escape(text), "data-toc-label": "", "children": []}
+        short = text.rpartition(".")[2] if stated and level > 2 else ""  # members under their class
+        item = {"level": level, "id": name, "name": text, "html": html.escape(text), "data-toc-label": short, "children": []}
         while open_ and open_[-1]["level"] >= level:
             open_.pop()
         (open_[-1]["children"] if open_ else top).append(item)

@@ -18,6 +18,7 @@ git with the commits, and npm. Exit code 2, with a sentence, where a step cannot
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import posixpath
 import re
@@ -39,6 +40,15 @@ DOCS = ROOT / "docs"
 SHOWN_AS_THEY_ARE = {".svg", ".png", ".csv", ".html", ".json", ".css", ".js", ".gz", ".npz"}
 _FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"""(\]\(|(?:href|src)=")([^)"\s]+)""")
+HISTORY = """# Benchmark history
+
+Speed and accuracy on commits of the repository, measured by asv ([how](README.md#history)). {} The figures of the
+[published study](../reports/published/README.md#over-commits) summarise it.
+"""
+WITH = (
+    "[All of it, commit by commit](commits/index.html): asv's pages read their numbers from a web server, not from a folder."
+)
+WITHOUT = "This copy was made without asv's own pages; `python docs/site/make_site.py --history` adds them."
 
 
 class SiteError(Exception):
@@ -144,6 +154,8 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 def build(out: Path, history: bool) -> int:
     """Make the site in a folder, which is replaced; the number of its pages. Raises SiteError."""
+    if importlib.util.find_spec("zensical") is None:
+        raise SiteError("Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`")
     if out.exists() and not (out / "sitemap.xml").exists() and any(out.iterdir()):
         raise SiteError(f"{out} holds something that is no site; name another folder with --out")
     with tempfile.TemporaryDirectory(prefix="discreet-site-") as scratch:
@@ -152,12 +164,12 @@ def build(out: Path, history: bool) -> int:
         for place, text in Reference(ROOT, lambda path: f"../../{pages.place(path)}").pages().items():
             pages.write(place, text)
         pages.collect()
-        _run_zensical(stage)
-        made = stage / "site"
         if history:
-            _add_history(made)
+            _add_history(stage)
+        pages.write("benchmarks/history.md", HISTORY.format(WITH if history else WITHOUT))
+        _run_zensical(stage)
         shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(made, out)
+        shutil.copytree(stage / "site", out)
     found = complaints(out)
     if found:
         raise SiteError(f"{len(found)} faults in {out}:\n" + "\n".join(found))
@@ -183,12 +195,14 @@ def _run_zensical(stage: Path) -> None:
         raise SiteError(f"zensical failed:\n{done.stdout}{done.stderr}")
 
 
-def _add_history(made: Path) -> None:
+def _add_history(stage: Path) -> None:
+    made = stage / "history" / "html"
     command = [sys.executable, str(ROOT / "benchmarks/site/publish_site.py"), "--results", str(ROOT / "benchmarks/history")]
-    command += ["--html", str(made / "benchmarks/commits"), "--machine", "epyc-2-cores"]
+    command += ["--html", str(made), "--machine", "epyc-2-cores"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SiteError(f"the benchmark history cannot be made: {done.stderr.strip() or done.stdout.strip()}")
+    shutil.copytree(made, stage / "pages" / "benchmarks" / "commits")
 
 
 def main(arguments: list[str] | None = None) -> int:

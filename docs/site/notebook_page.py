@@ -37,5 +37,6 @@ def _shown(output: dict[str, Any], name: str, files: dict[str, bytes]) -> str:
         return f"![What the cell above draws]({name})"
     if "text/html" in data:
         inner = re.sub(r"\n\s*\n", "\n", "".join(data["text/html"]).strip())  # a blank line would end it
+        inner = inner.replace('<table border="1" class="dataframe">', "<table>")
         return f'<div class="output">\n{inner}\n</div>'
     return f"```text\n{''.join(data['text/plain']).rstrip()}\n```"

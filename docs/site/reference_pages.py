@@ -92,12 +92,31 @@ class Source:
         elsewhere = self.exported(module).get(last)
         return self.find(elsewhere) if elsewhere else None
 
+    def wrapped(self, what: Definition) -> ast.FunctionDef:
+        """A function with what its decorator in the project adds: parameters by keyword, and another result."""
+        node = what.node
+        assert isinstance(node, ast.FunctionDef)
+        for mark in node.decorator_list:
+            found = self.find(f"{self.module(what.path)}.{ast.unparse(mark).split('(')[0]}")
+            for inner in ast.walk(found.node) if found is not None else ():
+                if isinstance(inner, ast.FunctionDef) and any(
+                    "functools.wraps" in ast.unparse(m) for m in inner.decorator_list
+                ):
+                    arguments = ast.arguments(**{name: getattr(node.args, name) for name in ast.arguments._fields})
+                    arguments.kwonlyargs = [*node.args.kwonlyargs, *inner.args.kwonlyargs]
+                    arguments.kw_defaults = [*node.args.kw_defaults, *inner.args.kw_defaults]
+                    return ast.FunctionDef(node.name, arguments, node.body, [], inner.returns)
+        return node
+
+    def module(self, path: Path) -> str:
+        """The name of the module in a file."""
+        return path.relative_to(self._root).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+
     def family(self, kind: Definition) -> Iterator[Definition]:
         """A class and its bases in the project, nearest first."""
         yield kind
-        module = kind.path.relative_to(self._root).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
         for base in kind.node.bases if isinstance(kind.node, ast.ClassDef) else []:
-            found = self.find(f"{module}.{ast.unparse(base).split('[')[0]}")
+            found = self.find(f"{self.module(kind.path)}.{ast.unparse(base).split('[')[0]}")
             if found is not None:
                 yield from self.family(found)
 
@@ -163,11 +182,12 @@ class Reference:
             value = ast.unparse(node)
             return [_fence(value if len(value) < 200 else name), markdown_of(what.text, ())]
         marks = {ast.unparse(mark).split("(")[0] for mark in node.decorator_list}
+        node = self._source.wrapped(what)
         if marks & PROPERTIES:
             kind = f"`{ast.unparse(node.returns)}`. " if node.returns else ""
             return [f"Property. {kind}{markdown_of(what.text, ())}"]
         head = signature(node, name, bound=member and "staticmethod" not in marks)
-        return [_fence(head), markdown_of(what.text, parameters(node))]
+        return [_fence(head), markdown_of(what.text, parameters(node)), _annotated(node)]
 
     def _link(self, what: Definition) -> str:
         marks = what.node.decorator_list if isinstance(what.node, ast.FunctionDef | ast.ClassDef) else []
@@ -206,8 +226,23 @@ def signature(node: ast.FunctionDef, name: str, *, bound: bool = False) -> str:
     return line if len(line) <= 80 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
 
 
+def _kind(one: ast.arg) -> tuple[str, str]:
+    """The type of a parameter, and the words that `Annotated` adds to it."""
+    kind = one.annotation
+    if isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "Annotated" and isinstance(kind.slice, ast.Tuple):
+        words = [part.value for part in ast.walk(kind.slice.elts[1]) if isinstance(part, ast.Constant)]
+        return ast.unparse(kind.slice.elts[0]), next((word for word in words if isinstance(word, str)), "")
+    return (ast.unparse(kind) if kind is not None else ""), ""
+
+
+def _annotated(node: ast.FunctionDef) -> str:
+    """What annotations say of parameters, as a list."""
+    told = [(one.arg, _kind(one)[1]) for one in [*node.args.args, *node.args.kwonlyargs]]
+    return "\n".join(f"- `{name}`: {_plain(words)}" for name, words in told if words)
+
+
 def _parameter(one: ast.arg, default: ast.expr | None) -> str:
-    kind = f": {ast.unparse(one.annotation)}" if one.annotation is not None else ""
+    kind = f": {_kind(one)[0]}" if one.annotation is not None else ""
     equal = " = " if kind else "="
     return f"{one.arg}{kind}" + (f"{equal}{ast.unparse(default)}" if default is not None else "")
 
