@@ -39,7 +39,7 @@
 
   const body = () => `
 <style>${BUDGETS.style}${STYLE}</style><div class="frame">
-<div class="left"><p class="head">Curves: what Y is, 0 or 1. Shaded: what the best rule guesses</p>
+<div class="left"><p class="head">Curves: what Y is. Shaded: the best guess</p>
 <div class="plot">${BUDGETS.drawings.plot}</div>
 <div class="asked"><label for="budget-step">Leakage budget</label><output for="budget-step" aria-live="off" data-word="budget"></output></div>
 <input class="t0" type="range" id="budget-step" min="0" max="${BUDGETS.states.length - 1}" step="1" value="${BUDGETS.start}">
@@ -47,7 +47,7 @@
 <div class="right"><dl class="numbers">
 <div><dt>Wrong guesses of Y</dt><dd><span data-word="error"></span><small>certified <span data-word="bracket"></span></small></dd></div>
 <div><dt>Told about X</dt><dd><span data-word="leakage"></span><small>mutual information</small></dd></div></dl>
-<p class="head">Probability of X = 1 for a reader of the guess</p><div class="beliefs">${BUDGETS.drawings.beliefs}</div>
+<p class="head">What a reader believes: Pr(X = 1)</p><div class="beliefs">${BUDGETS.drawings.beliefs}</div>
 <div class="curve">${BUDGETS.drawings.curve}</div></div>
 <p class="told" aria-live="polite" data-word="summary"></p></div>`;
 
