@@ -207,6 +207,24 @@ def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
     assert_stopped(stopped, optimum)
 
 
+def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One program of this problem has none. HiGHS takes seconds for each step that shows it no other way, and gives up."""
+    plain, without = sifting._solution, list[str]()
+
+    def watched(solver: Any) -> Any:
+        found = plain(solver)
+        if found is None:
+            without.append(solver.getModelStatus().name)
+            assert without[-1] in ("kInfeasible", "kObjectiveBound")
+        return found
+
+    monkeypatch.setattr(sifting, "_solution", watched)
+    free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure="parity-difference")
+    solution = ds.solve(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
+    assert solution.status is ds.Status.CERTIFIED
+    assert "kObjectiveBound" in without
+
+
 def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
     """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the optimum."""
     assert stopped.claimed == "time limit"

@@ -235,8 +235,8 @@ class _Restricted:
         self._small = small
         self._guesses, self._places = np.nonzero(small.others)
         self._own = small.labels[self._places]
-        self._scale = np.sqrt(small.p_z[self._places] / small.p_z.max())  # of shares in the program
-        lost = (small.loss[self._guesses, self._places] - small.loss[self._own, self._places]) / self._scale
+        self.scale = np.sqrt(small.p_z[self._places] / small.p_z.max())  # of shares in the program
+        lost = (small.loss[self._guesses, self._places] - small.loss[self._own, self._places]) / self.scale
         self._unit = float(np.abs(lost).max(initial=0.0)) or 1.0
         self._bounds = [_bound(small, term, widened) for term in small.problem.terms]
         alternatives = np.bincount(self._places, minlength=small.labels.size)
@@ -255,7 +255,7 @@ class _Restricted:
         self.cost = np.concatenate([lost / self._unit, np.zeros(levels + self.right.size)])
         self.least, self.most = np.zeros(self.cost.size), np.full(self.cost.size, math.inf)
         self.least[self.free] = -math.inf
-        self.most[: lost.size] = np.where(alternatives[self._places] > 1, math.inf, self._scale)
+        self.most[: lost.size] = np.where(alternatives[self._places] > 1, math.inf, self.scale)
         for bound, start in zip(self._bounds, self.free.stop + self._starts, strict=False):
             if isinstance(bound, _Equations):
                 self.most[start : start + bound.right.size] = 0.0
@@ -265,7 +265,7 @@ class _Restricted:
         own = self._row[self._places][:, None]
         rows, values, there = [own], [np.ones_like(own, dtype=np.float64)], [own >= 0]
         for bound, start in zip(self._bounds, self._starts, strict=False):
-            effect = bound.effect.T[self._places] / self._scale[:, None]
+            effect = bound.effect.T[self._places] / self.scale[:, None]
             for guess, signed in ((self._guesses, effect), (self._own, -effect)):
                 rows.append((start + guess * len(bound.effect))[:, None] + np.arange(len(bound.effect)))
                 values.append(signed)
@@ -288,7 +288,7 @@ class _Restricted:
         """
         small, problem = self._small, self._small.problem
         columns, every = np.zeros((problem.m, small.labels.size)), np.arange(small.labels.size)
-        columns[self._guesses, self._places] = np.clip(variables[: self._places.size] / self._scale, 0.0, 1.0)
+        columns[self._guesses, self._places] = np.clip(variables[: self._places.size] / self.scale, 0.0, 1.0)
         columns[small.labels, every] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
         mass = columns @ small.p_z
         columns[mass < Precision.rank] = 0.0
@@ -411,6 +411,7 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
             break
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
+        solver.setOptionValue("objective_bound", math.inf)
         solver.changeColsCost(count, every, down * reduced)
         solver.changeColsBounds(count, every, across * (program.least - x), across * (program.most - x))
         solver.changeRowsBounds(rows, down_to, across * missing, across * missing)
@@ -425,6 +426,8 @@ def _solver(program: _Restricted, counts: NDArray[np.intp], row: NDArray[np.intp
     solver, rows, columns = highspy.Highs(), program.right.size, program.cost.size
     options = {"output_flag": False, "presolve": "off", "solver": "simplex", "small_matrix_value": 1e-12}
     options |= dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE)
+    # No solution costs more, so duals that promise more show that there is none: a step towards these can take seconds.
+    options["objective_bound"] = 1.0 + 2.0 * float(np.abs(program.cost[: program.shares]) @ program.scale)
     for name, value in options.items():
         solver.setOptionValue(name, value)
     starts = np.cumsum(counts) - counts
