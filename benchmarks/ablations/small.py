@@ -213,9 +213,9 @@ def tries_rows() -> None:
 
 def linear_rows() -> None:
     """Print from where the small linear programs of linear measures start, how many it takes, and how long."""
-    print(f"\n{'linear measures':48} {'programs':>10} {'ms':>8} {'vertices':>10}")
+    print(f"\n{'linear measures':60} {'programs':>10} {'ms':>8} {'vertices':>10}")
     measures = sorted(LINEAR - {"g-leakage"})
-    for values, outcomes in ((2, 100), (3, 300), (5, 300), (3, 2_000), (5, 2_000)):
+    for values, outcomes in ((2, 100), (3, 300), (5, 300), (3, 2_000), (5, 2_000), (4, 20_000)):
         size: dict[str, Any] = {"n": values, "m": values, "N": outcomes}
         problems = [
             reduce(ds.problems.dirichlet(**size, fraction=share, measure=measure)).problem
@@ -230,6 +230,8 @@ def linear_rows() -> None:
             linear_row(f"from no tilt, without shares, {size_of}", problems, False)
         with replaced(sifting, "_THINNED", math.inf):
             linear_row(f"from no tilt, all at once, {size_of}", problems, True)
+        with replaced(sifting, "_NEARBY", 1):
+            linear_row(f"from no tilt, all next to that of few, {size_of}", problems, True)
         linear_row(f"from no tilt, {size_of}", problems, True)
 
 
@@ -254,4 +256,4 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
             else:
                 found += sifting.sifted(problem, start, precision, gap=_GAP, far=far) is not None
     taken = 1e3 * (time.process_time() - started) / len(problems)
-    print(f"{name:48} {solved:10} {taken:8.1f} {found:10} of {len(problems)}", flush=True)
+    print(f"{name:60} {solved:10} {taken:8.1f} {found:10} of {len(problems)}", flush=True)

@@ -183,6 +183,24 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far: bool, programs: list[int]) -> None:
+    """As in the last rounds of very many: outcomes near a decision one by one, all others in a few sums, which few keep."""
+    whole = ds.problems.mixture(N=400_000, budget=math.inf, measure="parity-difference")
+    gap = np.abs(whole.loss[0] - whole.loss[1]) / whole.p_z
+    near, label = gap <= np.partition(gap, 8_000)[8_000], whole.loss.argmin(axis=0)
+    rows = np.concatenate([whole.p_xz, whole.loss])
+    sums = np.stack([rows[:, ~near & (label == guess)].sum(axis=1) for guess in (0, 1)], axis=1)
+    rows = np.concatenate([rows[:, near], sums], axis=1)
+    free = Problem.of_rows(rows[:2], rows[2:], whole.terms)
+    problem = free.with_budget(0.99 * free.bayes_leakage)
+    precision = Precision.of(problem, 1e-9)
+    found = sifted(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)
+    assert found is not None
+    assert judged(problem, found[0]).relative_gap <= 1e-9
+    assert max(programs) < problem.N // 2
+
+
 @pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
 def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[int]) -> None:
     free = ds.problems.mixture(n=3, m=3, N=1_000, budget=math.inf, measure=name)

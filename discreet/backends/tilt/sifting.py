@@ -9,7 +9,8 @@ candidates. If none is left, the solution is optimal for the whole problem.
 
 Far from the optimum all outcomes are in the program. Its tilt need not be exact: the programs after it take in eight
 outcomes for each one that was contradicted, and all of them where more were contradicted than a program held. The first tilt
-of all comes from a problem of every eighth outcome, found alike.
+of all comes from a problem of every eighth outcome and the heavy ones, found alike. So does that of many outcomes from which
+the tilt at hand is too far: a step of HiGHS that passes tens of thousands of bounds takes a tenth of a second.
 
 With shares x_f of outcomes that move from their label to another guess, the law is linear in x. A measure with the pieces
 R bounds the levels h of their maxima:
@@ -57,7 +58,7 @@ _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five t
 _ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt costs less
 _REFINED = 6  # solutions of each at most; two or three reach rounding
 _SHARED = 8  # times the candidates, or the outcomes contradicted: so many may get their second best guess
-_THINNED = 8  # of so many outcomes one is in the smaller problem that the first tilt comes from
+_THINNED = 8  # of so many outcomes one is in the smaller problem that a first tilt comes from
 _NEARBY = 4  # next to that tilt one of so many outcomes is in the program
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
@@ -85,11 +86,11 @@ def sifted(
     After the deadline, on the clock of time.perf_counter, the answer of the last program is returned; one is always solved.
     Such points keep their budgets to the tolerances of HiGHS only. Outcomes and private values need positive probability.
     """
-    count, part = problem.m * (problem.n + 1), problem.N if far else 0
-    if far and not tilt.any() and problem.N > _THINNED * _SHARED * count and (few := _thinned(problem)) is not None:
-        nearer = sifted(few, tilt, precision, gap=precision.sampled, far=True, deadline=deadline)
-        tilt, part = (tilt, part) if nearer is None else (nearer[0].tilt, part // _NEARBY)
-    losses, shared = problem.loss + tilt @ problem.p_xz, max(part, _SHARED * count)
+    count = problem.m * (problem.n + 1)
+    shared, thins = max(problem.N if far else 0, _SHARED * count), _THINNED * _SHARED * count < problem.N
+    if far and thins and not tilt.any() and (few := _tilt_of_few(problem, tilt, precision, deadline)) is not None:
+        tilt, shared, thins = few, max(shared // _NEARBY, _SHARED * count), False
+    losses = problem.loss + tilt @ problem.p_xz
     labels, widened = first_least(losses), precision.widened
     rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
     candidates = _nearest(losses, labels, problem.p_z, count) & (not far)
@@ -130,7 +131,12 @@ def sifted(
         if late:
             return point, Ending("time limit", 0, width / max(error, precision.nonzero))
         if 0 < shared < number:  # the tilt has moved too far for those in the program
-            shared = problem.N
+            shared, few = problem.N, None
+            if thins and _THINNED**2 * _SHARED * count < problem.N:
+                few, thins = _tilt_of_few(problem, tilt, precision, deadline), False
+            if few is not None:
+                losses, shared = problem.loss + few @ problem.p_xz, max(shared // _NEARBY, _SHARED * count)
+                labels = first_least(losses)
             continue
         losses, labels = priced, first_least(priced)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
@@ -152,12 +158,18 @@ def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def _thinned(problem: Problem) -> Problem | None:
-    """One of every `_THINNED` outcomes, with the same budgets; None if they lack a private value."""
-    rows = np.concatenate([problem.p_xz, problem.loss])[:, ::_THINNED]
-    rows = rows / rows[: problem.terms[0].rows.stop].sum()
+def _tilt_of_few(problem: Problem, tilt: Array, precision: Precision, deadline: float) -> Array | None:
+    """The tilt of one of every `_THINNED` outcomes and all heavy ones, with the same budgets; None without a solution."""
+    light = problem.p_z < _THINNED / problem.N
+    taken = ~light
+    taken[np.flatnonzero(light)[::_THINNED]] = True
+    rows = np.concatenate([problem.p_xz, problem.loss])[:, taken] * np.where(light[taken], _THINNED, 1.0)
+    rows /= rows[: problem.terms[0].rows.stop].sum()
     small = Problem.of_rows(rows[: problem.n], rows[problem.n :], problem.terms)
-    return small if (small.p_x > 0.0).all() else None
+    if not (small.p_x > 0.0).all():
+        return None
+    found = sifted(small, np.zeros_like(tilt), precision, gap=precision.sampled, far=True, deadline=deadline)
+    return None if found is None else found[0].tilt
 
 
 def _entries(problem: Problem, candidates: int, shared: int) -> int:
