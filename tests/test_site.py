@@ -330,6 +330,12 @@ def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened: Call
     assert tab.locator("article .output table").count() >= 1
 
 
+def test_the_first_page_shows_its_figure_in_one_screen(opened: Callable[..., Any]) -> None:
+    for width, part, height in ((1280, ".budget", 800), (390, ".budget .beliefs", 844)):
+        place = opened("index.html", width=width).wait_for_selector(part).bounding_box()
+        assert place["y"] + place["height"] <= height, f"{part} is not seen {width} wide"
+
+
 def test_the_reference_leads_to_the_line_of_the_source(opened: Callable[..., Any]) -> None:
     tab = opened("reference/python/discreet.html")
     tab.click("h2[id='discreet.solve'] ~ p a:text('Source') >> nth=0")
