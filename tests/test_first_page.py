@@ -104,9 +104,11 @@ def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
 
 
 def pages_of(menu: Any) -> set[str]:
-    """The pages of a part of the navigation, those of single decisions left out."""
+    """The pages of a part of the navigation; single decisions, and what is made with the site, are left out."""
     if isinstance(menu, str):
-        return set() if re.match(r"decisions/\d", menu) else {menu}
+        names = menu, menu.replace(".md", ".ipynb")
+        there = any((folder / name).is_file() for name in names for folder in (FIGURES.parent, FIGURES.parents[1]))
+        return {menu} if there and not re.match(r"decisions/\d", menu) else set()
     entries = menu.values() if isinstance(menu, dict) else menu
     return set().union(*map(pages_of, entries))
 
