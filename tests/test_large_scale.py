@@ -64,6 +64,24 @@ def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path)
     assert own["verdict"] == "not judged"
 
 
+def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load: Any, tmp_path: Path) -> None:
+    published = FOLDER.parent / "reports" / "large-scale"
+    report, out = load("report"), tmp_path / "large-scale"
+    rows = report.read(published)
+    table = published.with_suffix(".md").read_text(encoding="utf-8")
+    head, machine = table.partition("\n\n## ")[0].partition("\n\n")[2], {"cores": "2"}
+    report.write(out, rows, machine, 0.0, quick=False, head=head)
+    assert out.with_suffix(".md").read_text(encoding="utf-8") == table
+    assert out.with_suffix(".csv").read_bytes() == published.with_suffix(".csv").read_bytes()
+    added = report.head_with(out, machine, 0.0, ["groups-50"], quick=False)
+    assert added.startswith(head)
+    assert added.endswith("on the same machine by `python benchmarks/large_scale.py --add --only groups-50`.")
+    with pytest.raises(ValueError, match="of another machine or other versions"):
+        report.head_with(out, {"cores": "3"}, 0.0, ["groups-50"], quick=False)
+    with pytest.raises(ValueError, match="not of small sizes; leave out --quick"):
+        report.head_with(out, machine, 0.0, ["groups-50"], quick=True)
+
+
 def test_unknown_rows_are_refused(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert load("main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
     assert "--list" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from pathlib import Path
 from large.cases import CASES, Setting
 from large.machine import described
 from large.measure import Memory
-from large.report import write
+from large.report import head_with, read, write
 from large.table import Row, Target
 
 __all__ = ["main"]
@@ -45,8 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no row is called {' or '.join(asked.only)}; --list prints the names", file=sys.stderr)
         return 2
-    rows: list[Row] = []
-    started = time.time()
+    out, rows, started, head = Path(asked.out), list[Row](), time.time(), ""
+    if asked.add:
+        try:
+            head = head_with(out, described(), started, asked.only, quick=asked.quick)
+        except (OSError, ValueError) as error:
+            print(error, file=sys.stderr)
+            return 2
     for case in chosen:
         found = _measured(case.name, asked)
         rows += found
@@ -57,7 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for row in rows:
             if row.case == case.name and case.target is not None:
                 _judge(row, case.target, quick=asked.quick)
-    write(Path(asked.out), rows, described(), started, quick=asked.quick)
+    if asked.add:
+        names = [case.name for case in CASES]
+        again = {row.case for row in rows}
+        rows = sorted([*(row for row in read(out) if row.case not in again), *rows], key=lambda row: names.index(row.case))
+    write(out, rows, described(), started, quick=asked.quick, head=head)
     return 1 if any(row.missed for row in rows) else 0
 
 
@@ -66,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute or two: to see that everything runs")
     parser.add_argument("--no-peers", action="store_true", help="leave out the references that take minutes")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="rows whose names begin so; repeatable")
+    parser.add_argument("--add", action="store_true", help="put the rows into the report that is there, and keep its others")
     parser.add_argument("--out", default=str(_ROOT / "reports" / "large-scale"), help="the report, without its ending")
     parser.add_argument("--scratch", metavar="FOLDER", help="where a file of 6.4 GB may be made (default: temporary folder)")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")

@@ -7,7 +7,7 @@ import io
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,10 @@ from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import replace_file
 from discreet.reports.wording import scientific
 
-__all__ = ["write"]
+__all__ = ["head_with", "read", "write"]
 
 _NOTHING = "–"
+_SMALL = "**Small sizes: a trial run, in which no target is judged.**"
 _COSTS = (
     ("cost-outcomes", "outcomes", "outcomes N", "paper-single, ε = 0.01, solved in blocks from memory and judged"),
     ("cost-entries", "entries", "entries of the tilt n·m", "mixtures with n = m, a fixed number of outcomes, ds.solve"),
@@ -28,14 +29,47 @@ _COSTS = (
 )
 
 
-def write(stem: Path, rows: Sequence[Row], machine: Mapping[str, str], started: float, *, quick: bool) -> None:
-    """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured."""
+def write(
+    stem: Path, rows: Sequence[Row], machine: Mapping[str, str], started: float, *, quick: bool, head: str = ""
+) -> None:
+    """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured; head: of the page, in place of its own."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     figures = [figure for cost in _COSTS if (figure := _figure(stem.name, rows, *cost)) is not None]
     for figure in figures:
         replace_file(stem.parent / f"{figure.name}.svg", standalone(figure))
     replace_file(stem.with_name(f"{stem.name}.csv"), _csv(rows))
-    replace_file(stem.with_name(f"{stem.name}.md"), _page(rows, machine, started, figures, quick=quick))
+    replace_file(stem.with_name(f"{stem.name}.md"), _page(rows, machine, started, figures, head, quick=quick))
+
+
+def head_with(stem: Path, machine: Mapping[str, str], started: float, names: Sequence[str], *, quick: bool) -> str:
+    """The head of STEM.md with a sentence on rows that are added to it; ValueError where it is of other sizes or machines."""
+    head = stem.with_name(f"{stem.name}.md").read_text(encoding="utf-8").partition("\n\n## ")[0].partition("\n\n")[2]
+    if quick is not (_SMALL in head):
+        raise ValueError(f"{stem.name}.md is {'not ' * quick}of small sizes; {'leave out' if quick else 'give'} --quick")
+    if _facts(machine) not in head:
+        raise ValueError(f"{stem.name}.md is of another machine or other versions; measure all rows again")
+    day = time.strftime("%Y-%m-%d", time.gmtime(started))
+    command = f"python benchmarks/large_scale.py --add {' '.join(f'--only {name}' for name in names)}"
+    return f"{head}\n\nAdded on {day}, measured on the same machine by `{command}`."
+
+
+def read(stem: Path) -> list[Row]:
+    """The rows of STEM.csv."""
+    kinds = {each.name: each.type for each in fields(Row)}
+    found = []
+    with stem.with_name(f"{stem.name}.csv").open(encoding="utf-8", newline="") as stream:
+        for record in csv.DictReader(stream):
+            told = {name: _value(kinds[name], text) for name, text in record.items() if name in kinds}
+            verdict, _, missed = record["verdict"].partition(": ")
+            judged = verdict in ("met", "not met")
+            found.append(Row(**told, judged=judged, missed=missed.split("; ") if missed else []))
+    return found
+
+
+def _value(kind: str, text: str) -> str | int | float | None:
+    if not text and kind != "str":
+        return None
+    return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else text
 
 
 def _csv(rows: Iterable[Row]) -> str:
@@ -52,9 +86,17 @@ def _csv(rows: Iterable[Row]) -> str:
 # -- the page --------------------------------------------------------------------------------------------------------------
 
 
-def _page(rows: Sequence[Row], machine: Mapping[str, str], started: float, figures: Sequence[Figure], *, quick: bool) -> str:
+def _page(
+    rows: Sequence[Row],
+    machine: Mapping[str, str],
+    started: float,
+    figures: Sequence[Figure],
+    head: str,
+    *,
+    quick: bool,
+) -> str:
     day = time.strftime("%Y-%m-%d", time.gmtime(started))
-    parts = ["# Large problems", _head(day, machine, time.time() - started, quick=quick)]
+    parts = ["# Large problems", head or _head(day, machine, time.time() - started, quick=quick)]
     main = [row for row in rows if not row.case.startswith(("ablation-", "cost-"))]
     asked = [row for row in main if not row.case.endswith("/reference")]
     if asked:
@@ -81,20 +123,23 @@ _ABLATION = """paper-single, ε = 0.01, warm `ds.solve` with judge, seconds; in 
 above. The first two lines run where numba cannot be imported; all but the last on one thread."""
 
 
+def _facts(machine: Mapping[str, str]) -> str:
+    return "\n".join(f"| {name} | {words} |" for name, words in machine.items())
+
+
 def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) -> str:
-    facts = "\n".join(f"| {name} | {words} |" for name, words in machine.items())
     command = "python benchmarks/large_scale.py" + " --quick" * quick
     text = f"""Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.
 
 | machine | |
 |---|---|
-{facts}
+{_facts(machine)}
 
 Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer, with an empty
 cache of compiled code. Every row has a process of its own, whose peak memory is given (with building the problem), and in
 brackets the part that is no page of a file. BLAS has one thread. Gap: certified (upper − lower)/upper. Leakage ÷ budget: of
 what is returned."""
-    return text + ("\n\n**Small sizes: a trial run, in which no target is judged.**" if quick else "")
+    return text + (f"\n\n{_SMALL}" if quick else "")
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
