@@ -42,7 +42,7 @@ def write(
 
 
 def head_with(stem: Path, machine: Mapping[str, str], started: float, names: Sequence[str], *, quick: bool) -> str:
-    """The head of STEM.md with a sentence on rows that are added to it; ValueError where it is of other sizes or machines."""
+    """The head of STEM.md with a sentence on rows added to it; ValueError where it is of other sizes or machines."""
     head = stem.with_name(f"{stem.name}.md").read_text(encoding="utf-8").partition("\n\n## ")[0].partition("\n\n")[2]
     if quick is not (_SMALL in head):
         raise ValueError(f"{stem.name}.md is {'not ' * quick}of small sizes; {'leave out' if quick else 'give'} --quick")

@@ -11,6 +11,7 @@ Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import os
 import re
@@ -38,6 +39,8 @@ _JOBS = 64
 """How many jobs of a queue are waiting or running at once: it can start what it has room for, and holds no whole study."""
 
 _CONNECT = "10s"
+_TALKATIVE = ("distributed.client", "distributed.core", "distributed.utils")
+"""Loggers that print tracebacks when a scheduler ends; one sentence says so already."""
 
 
 class Executor(Protocol):
@@ -179,6 +182,9 @@ class _Cluster:
 
     def __init__(self, address: str) -> None:
         distributed, self.run = _library("dask"), uuid.uuid4().hex
+        self._levels = {each: each.level for each in map(logging.getLogger, _TALKATIVE)}
+        for each in self._levels:
+            each.setLevel(logging.CRITICAL)
         try:
             self._client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -205,6 +211,8 @@ class _Cluster:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
+        for each, level in self._levels.items():
+            each.setLevel(level)
 
 
 class _Queue:

@@ -117,7 +117,10 @@ class _Work:
 
     def start(self) -> None:
         """Submit what there is room for."""
-        room = self.executor.room() if self.waiting else 1
+        try:
+            room = self.executor.room() if self.waiting else 1
+        except Exception as error:
+            raise self._fault(error) from None
         while (cell := self._next(room)) is not None:
             self.tell(cell.title, cell)
             try:
@@ -163,17 +166,20 @@ class _Work:
         """See to a cell whose worker was lost; raise InputError where that is not what the error means."""
         reason = self.executor.lost(error)
         if not reason:
-            said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-            raise InputError(
-                f"the executor {self.executor.name} cannot run a cell ({said}); see that its workers run, with the same "
-                "versions of discreet and its libraries, and run the same command again: every finished cell is kept"
-            ) from None
+            raise self._fault(error) from None
         if cell.key in self.lost:
             row = _failed(self.name, cell, f"{reason}, and again when the cell ran alone")
             self._keep(cell, replace(row, machine={}, commit=""), 1)
         else:
             self.lost.add(cell.key)
             self.again.append(cell)
+
+    def _fault(self, error: Exception) -> InputError:
+        said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        return InputError(
+            f"the executor {self.executor.name} cannot run a cell ({said}); see that its workers run, with the same "
+            "versions of discreet and its libraries, and run the same command again: every finished cell is kept"
+        )
 
     def tell(self, what: str, *starting: Cell) -> None:
         """Tell the watcher what runs now."""
