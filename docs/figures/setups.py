@@ -33,7 +33,7 @@ def box(centre: Place, size: Place, title: str, lines: Sequence[str] = (), tone:
     return [
         *(Shape(look, tuple(_round(x, y, width, height)), tone) for look in ("hollow", "band")),
         Words("title", (x, top), title, "middle"),
-        *(Words("soft", (x, top + 16.0 * (k + 1)), line, "middle") for k, line in enumerate(lines)),
+        *(Words("words", (x, top + 16.0 * (k + 1)), line, "middle") for k, line in enumerate(lines)),
     ]
 
 
