@@ -8,8 +8,9 @@ What runs, page by page, in a forked process and an empty folder of its own, in 
                   command states its exit status (0 otherwise). Lines after a command are its output on stdout.
     ```text       directly after a python block: what that block printed.
 
-In expected output `...` stands for anything, and runs of blanks are equal. Other fences are left alone. A `pyproject.toml`
-that a page writes is installed as metadata only, so that its entry points are found as after `pip install`.
+In expected output `...` stands for anything, and runs of blanks are equal. A `pyproject.toml` that a page writes is
+installed as metadata only, so that its entry points are found as after `pip install`. Every other block says why it is not
+run, in a comment above it, `<!-- not run: REASON -->`, and command lines in it are read without being run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,9 +30,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+WITH_CODE = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A# file: (\S+)\n")
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# exits with (\d+))?$")
+BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: [^>]{8,} -->\n\Z")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LIMIT_SECONDS = 300
 
@@ -191,7 +196,14 @@ def driver() -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if steps_of(p)], ids=lambda p: str(p.relative_to(DOCS)))
+RUN = [page for page in WITH_CODE if steps_of(page)]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(DOCS if DOCS in page.parents else ROOT))
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subprocess.Popen[str], tmp_path: Path) -> None:
     folder, said = tmp_path / "page", tmp_path / "said.txt"
     folder.mkdir()
@@ -199,7 +211,7 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subp
     assert driver.stdin is not None
     assert driver.stdout is not None
     asked = {"folder": str(folder), "said": str(said), "seconds": LIMIT_SECONDS, "steps": steps}
-    driver.stdin.write(json.dumps({**asked, "apart": str(page.relative_to(DOCS)) in APART}))
+    driver.stdin.write(json.dumps({**asked, "apart": name_of(page) in APART}))
     driver.stdin.write("\n")
     driver.stdin.flush()
     status = driver.stdout.readline()
@@ -221,6 +233,34 @@ def test_links_of_a_page_have_targets(page: Path) -> None:
         file = (page.parent / target).resolve() if target else page
         assert file.exists(), f"{page.relative_to(ROOT)} links to {link}, which does not exist"
         assert not anchor or anchor in anchors_of(file), f"{page.relative_to(ROOT)} links to {link}: no such heading"
+
+
+def left_alone(page: Path) -> list[tuple[str, str]]:
+    """The blocks of a page that are not run, each with what stands before it."""
+    source = page.read_text(encoding="utf-8")
+    run = {step.text.strip() for step in steps_of(page)} | {step.output.strip() for step in steps_of(page) if step.output}
+    found = [(block["text"], source[: block.start()]) for block in BLOCK.finditer(source) if block["language"] != "console"]
+    return [(text, before) for text, before in found if text.strip() not in run]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+def test_every_block_of_code_is_run_or_says_why_not(page: Path) -> None:
+    silent = [text for text, before in left_alone(page) if not NOT_RUN.search(before)]
+    assert not silent, f"{page.relative_to(ROOT)} has a block that is not run and says no reason:\n{silent[0]}"
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+def test_commands_that_are_not_run_have_these_names_and_options(page: Path) -> None:
+    from command import COMMAND
+
+    for text, _ in left_alone(page):
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] != ["discreet"]:
+                continue
+            command = COMMAND.commands[words[1]]
+            context = command.context_class(command, info_name=words[1])
+            command.make_parser(context).parse_args(words[2:])
 
 
 def test_every_how_to_has_examples() -> None:

@@ -6,7 +6,7 @@ The pages are those of docs/, as they are, and what they lead to in the rest of 
 
 1. Pages of docs/ are collected, the notebook with its outputs among them. A link that leaves docs/ brings the file in:
    Markdown as a page, figures and tables as they are, code and folders as listings with numbered lines.
-2. A reference of the public names is made from their docstrings (`reference_pages.py`).
+2. A reference of the public names is made from their docstrings (`reference_pages.py`), and the page of `discreet report`.
 3. Zensical makes pages of all that, with search and navigation (`zensical.toml`). Markdown is read as GitHub reads it, and
    formulas become MathML (`github_markdown.py`).
 4. The result is looked through (`check_site.py`): no dead link, no missing anchor, nothing loaded from elsewhere.
@@ -164,6 +164,7 @@ def build(out: Path, history: bool) -> int:
         for place, text in Reference(ROOT, lambda path: f"../../{pages.place(path)}").pages().items():
             pages.write(place, text)
         pages.collect()
+        _call("the report", "-m", "discreet", "report", "--out", str(stage / "pages" / "reports" / "report.html"))
         if history:
             _add_history(stage)
         pages.write("benchmarks/history.md", HISTORY.format(WITH if history else WITHOUT))
@@ -195,13 +196,17 @@ def _run_zensical(stage: Path) -> None:
         raise SiteError(f"zensical failed:\n{done.stdout}{done.stderr}")
 
 
+def _call(what: str, *arguments: str) -> None:
+    """Run a program of the project. Raises SiteError."""
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SiteError(f"{what} cannot be made: {done.stderr.strip() or done.stdout.strip()}")
+
+
 def _add_history(stage: Path) -> None:
     made = stage / "history" / "html"
-    command = [sys.executable, str(ROOT / "benchmarks/site/publish_site.py"), "--results", str(ROOT / "benchmarks/history")]
-    command += ["--html", str(made), "--machine", "epyc-2-cores"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SiteError(f"the benchmark history cannot be made: {done.stderr.strip() or done.stdout.strip()}")
+    publish = (str(ROOT / "benchmarks" / "site" / "publish_site.py"), "--results", str(ROOT / "benchmarks" / "history"))
+    _call("the benchmark history", *publish, "--html", str(made), "--machine", "epyc-2-cores")
     shutil.copytree(made, stage / "pages" / "benchmarks" / "commits")
 
 
