@@ -95,6 +95,7 @@ def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools: dic
     assert drawn(r"\mathrm{KL}(q)").startswith("<mi>KL</mi><mo")
     assert drawn(r"\to -\infty") == '<mo>→</mo><mo form="prefix">−</mo><mi>∞</mi>'
     assert drawn(r"(t) - 1").count("form") == 0
+    assert drawn("q : u/s").count('lspace="0.278em"') == drawn("q : u/s").count('lspace="0"') == 1
     assert [*re.findall(r'form="(\w+)"', drawn(r"\lvert x \rvert + \lVert y \rVert_\infty"))] == ["prefix", "postfix"] * 2
 
 

@@ -2,8 +2,9 @@
 
 latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
 space around the name of a function, limits under it in a displayed formula, which bars open and which close, and which
-minus is a sign. These are stated here, and ∞ and ⊤ are letters, not operators with space around them. `style.css` aligns
-columns. A line of text may break inside a formula, which it cannot inside one `<math>`: a long one becomes several.
+minus is a sign. These are stated here, with the space around a colon and none around a slash; ∞ and ⊤ are letters, not
+operators with space around them. `style.css` aligns columns. A line of text may break inside a formula, which it cannot
+inside one `<math>`: a long one becomes several.
 
 Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces between atoms).
 """
@@ -27,6 +28,7 @@ _WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
 _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
 _BREAKS = frozenset("=<>≤≥≠≈∝→←∈+−±,;")  # after these a line may break
 _LONG = 8  # symbols in a row from which on it may, and as many between breaks inside parentheses
+_AROUND = {":": "0.278em", "/": "0"}
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
 
 ET.register_namespace("", _SPACE)
@@ -67,6 +69,10 @@ def _draw(element: ET.Element, *, displayed: bool) -> None:
     if _tag(element) == "mo" and (element.text in _LETTERS or _is_word(element)):
         element.tag = f"{{{_SPACE}}}mi"
         element.attrib.clear()
+    if element.text in _AROUND and _tag(element) in ("mo", "mi"):
+        element.tag = f"{{{_SPACE}}}mo"
+        element.set("lspace", _AROUND[element.text])
+        element.set("rspace", _AROUND[element.text])
     if displayed and _tag(element) == "msub" and element[0].text in _WITH_LIMITS:
         element.tag = f"{{{_SPACE}}}munder"
     if _tag(element) in _ROWS:
