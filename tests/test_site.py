@@ -95,6 +95,7 @@ def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools: dic
     assert drawn(r"\mathrm{KL}(q)").startswith("<mi>KL</mi><mo")
     assert drawn(r"\to -\infty") == '<mo>→</mo><mo form="prefix">−</mo><mi>∞</mi>'
     assert drawn(r"(t) - 1").count("form") == 0
+    assert drawn(r"\mathbf 1") == "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>"
     assert drawn("q : u/s").count('lspace="0.278em"') == drawn("q : u/s").count('lspace="0"') == 1
     assert [*re.findall(r'form="(\w+)"', drawn(r"\lvert x \rvert + \lVert y \rVert_\infty"))] == ["prefix", "postfix"] * 2
 
@@ -106,6 +107,13 @@ def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[st
     found = tools["formulas"].formula(long, displayed=False)
     pieces = [re.sub(r"<[^>]*>", "", piece) for piece in found.split("<wbr>")]
     assert pieces == ["|e|≤", "∑if(a,b)+", "g1+", "h(a+b+c+", "d+e+f+g)"]
+
+
+def test_no_line_begins_with_the_comma_after_a_formula(tools: dict[str, Any]) -> None:
+    found, _ = tools["github_markdown"].rendered("Of $x$, ($y$) and $z$ the last.\n")
+    words = [re.sub(r"<[^>]*>", "", each) for each in re.findall(r'<span class="unbroken">(.*?)</span>', found)]
+    assert words == ["x,", "(y)"]
+    assert "".join(re.findall(r">([^<]*)", found)).strip() == "Of x, (y) and z the last."
 
 
 def test_a_command_that_is_not_known_is_named(tools: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ _WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
 _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
 _BREAKS = frozenset("=<>≤≥≠≈∝→←∈+−±,;")  # after these a line may break
 _LONG = 8  # symbols in a row from which on it may, and as many between breaks inside parentheses
+_BOLD = {str(digit): chr(0x1D7CE + digit) for digit in range(10)}  # MathML Core ignores mathvariant="bold"
 _AROUND = {":": "0.278em", "/": "0"}
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
 
@@ -69,6 +70,9 @@ def _draw(element: ET.Element, *, displayed: bool) -> None:
     if _tag(element) == "mo" and (element.text in _LETTERS or _is_word(element)):
         element.tag = f"{{{_SPACE}}}mi"
         element.attrib.clear()
+    if element.get("mathvariant") == "bold":
+        del element.attrib["mathvariant"]
+        element.text = "".join(_BOLD.get(each, each) for each in element.text or "")
     if element.text in _AROUND and _tag(element) in ("mo", "mi"):
         element.tag = f"{{{_SPACE}}}mo"
         element.set("lspace", _AROUND[element.text])

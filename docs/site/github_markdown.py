@@ -28,6 +28,8 @@ from pygments.lexers import TextLexer, get_lexer_by_name
 from pygments.util import ClassNotFound
 
 _ANCHOR = re.compile(r"\s*\{#([\w.-]+)\}$")
+_BESIDE = re.compile(r"\(?<math [^>]*inline(?:(?!</math>).)*</math>[.,;:!?)]+|\(<math [^>]*inline(?:(?!</math>).)*</math>")
+"""A formula, or a piece of one, with the marks beside it, which browsers would begin or end a line with."""
 _PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
 
 
@@ -120,4 +122,5 @@ def rendered(source: str) -> tuple[str, list[dict[str, Any]]]:
         for name in ("href", "src"):
             if name in token.attrs:
                 token.attrSet(name, _linked(str(token.attrs[name])))
-    return reader.renderer.render(tokens, reader.options, environment), headings
+    page = reader.renderer.render(tokens, reader.options, environment)
+    return _BESIDE.sub(r'<span class="unbroken">\g<0></span>', page), headings
