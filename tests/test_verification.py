@@ -455,7 +455,12 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
         ({"joint": np.full((2, 2, 3), 1 / 12), "budget": 0.1}, {"rule_tilt": np.ones((2, 2))}, "rule"),
         (None, np.full((2, 3), 0.5), "cannot be read"),
-        (ds.problems.paper_continuous(budget=0.1), np.full((2, 3), 0.5), "cannot be read"),
+        (
+            ds.problems.paper_continuous(budget=0.1),
+            np.full((2, 3), 0.5),
+            "a ContinuousProblem is no problem of outcomes; give",
+        ),
+        (ds.problems.person_at_home(2, budget=0.1), np.full((2, 3), 0.5), "a CausalProblem is no problem of outcomes; give"),
         (GOOD, 5, "cannot be read"),
         (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "the budget is one"),
         ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.constraint import LeakageBudget
+from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.stacking import kept_terms
@@ -71,7 +72,12 @@ class Reduced:
 
 
 def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
-    """Prune zero-mass outcomes and private values; with `merge`, also merge proportional outcomes."""
+    """Prune zero-mass outcomes and private values; with `merge`, also merge proportional outcomes.
+
+    Raises InputError for what is no `Problem`.
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"reduce takes a Problem, not a {type(problem).__name__}; give outcomes in arrays")
     private_values = np.flatnonzero(problem.p_x > 0)
     alive = problem.p_z > 0
     a = problem.p_xz if private_values.size == problem.n else problem.p_xz[private_values]

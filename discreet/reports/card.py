@@ -171,7 +171,7 @@ def _curve(told: Mapping[str, Any]) -> str:
     tried, budgets = told["tried"] or [], _budgets(told)
     if len(tried) < 2:
         return _model_curve(told, budgets)
-    x = tuple(row["share"] if budgets[0].name else row["design_budget"] for row in tried)
+    axis, x = _budget_axis(budgets, tried)
     error, low, high = (tuple(row["error"][name] for row in tried) for name in ("estimate", "low", "high"))
     model = tuple(row["model_error"] for row in tried)
     sure = f"{100 * told['people']['confidence']:g} %"
@@ -179,7 +179,7 @@ def _curve(told: Mapping[str, Any]) -> str:
         name="curve",
         title="Errors of the rules that were tried",
         subtitle=f"each designed for another budget; the band holds for all of them together, {sure}",
-        x_label=_budget_axis(budgets),
+        x_label=axis,
         y_label="error",
         series=(
             Series("calibration people", x, error, "both", 0, low, high),
@@ -215,10 +215,12 @@ def _curve(told: Mapping[str, Any]) -> str:
     return f'<p class="aside">{caption}</p><figure>{svg(figure)}</figure>{table("Rules that were tried", heads, lines)}'
 
 
-def _budget_axis(budgets: Sequence[_Budget]) -> str:
+def _budget_axis(budgets: Sequence[_Budget], rows: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[float, ...]]:
+    """The label of the axis of budgets, and the budget on it of each row."""
     if budgets[0].name:
-        return "budgets of the design ÷ budgets asked for"
-    return f"budget of the design,{budgets[0].unit or ' in the unit of the measure'}"
+        return "budgets of the design ÷ budgets asked for", tuple(row["share"] for row in rows)
+    label = f"budget of the design,{budgets[0].unit or ' in the unit of the measure'}"
+    return label, tuple(row["design_budget"] for row in rows)
 
 
 def _model_curve(told: Mapping[str, Any], budgets: Sequence[_Budget]) -> str:
@@ -226,7 +228,7 @@ def _model_curve(told: Mapping[str, Any], budgets: Sequence[_Budget]) -> str:
     rows = told["curve"] or []
     if len(rows) < 2:
         return ""
-    x = tuple(row["share"] if budgets[0].name else row["design_budget"] for row in rows)
+    axis, x = _budget_axis(budgets, rows)
     error, lower = (tuple(row[name] for row in rows) for name in ("model_error", "lower_bound"))
     whole = sum(row["status"] == "certified" for row in rows)
     sure = "certified for this model" if whole == len(rows) else f"{whole} of {len(rows)} certified for this model"
@@ -234,7 +236,7 @@ def _model_curve(told: Mapping[str, Any], budgets: Sequence[_Budget]) -> str:
         name="curve",
         title="Errors of rules for other budgets",
         subtitle=f"{sure}; nothing is promised for people",
-        x_label=_budget_axis(budgets),
+        x_label=axis,
         y_label="error in the model",
         series=(Series("reached", x, error, "both", 0), Series("no rule errs less", x, lower, "line", 1)),
         description=f"Errors fall from {_number(error[0])} to {_number(error[-1])} as the budget grows.",

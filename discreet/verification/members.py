@@ -169,6 +169,10 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
     blocks, members = getattr(source, "blocks", None), {}
     if blocks is None:
+        if hasattr(source, "terms") and not hasattr(source, "p_xz"):
+            raise ValueError(
+                f"a {type(source).__name__} is no problem of outcomes; give a Problem, a BlockProblem or a file"
+            )
         members = members_of({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]

@@ -173,7 +173,7 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(path: str, format_: str
 
 
 def test_only_a_problem_in_memory_is_exported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="only a Problem in memory"):
+    with pytest.raises(InputError, match="str is no problem; give a Problem"):
         ds.export("problem.npz", tmp_path / "program.cbf")  # type: ignore[arg-type]
 
 

@@ -177,7 +177,10 @@ def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
     ("words", "said"),
     [
         (["small.toml", "answers", "--name", "Peer"], "'answers' holds no answers"),
-        (["small.toml", "nowhere", "--name", "Peer"], "'nowhere' is no folder of answers"),
+        (
+            ["small.toml", "nowhere", "--name", "Peer"],
+            "'nowhere' is no folder of answers: No such file or directory; give one",
+        ),
         (["small.toml", "answers", "--name", "tilt"], "'tilt' is a backend of discreet"),
         (["small.toml", "answers", "--name", "a:b"], "'a:b' is no name of a program"),
         (["small.toml", "answers", "--name", " "], "' ' is no name of a program"),

@@ -23,6 +23,7 @@ BLOCKS = ds.BlockProblem.of(MODEL)
 LAW = np.full((2, 2), 0.25)
 NORMAL = sensors.NormalDensity(0.0, 1.0)
 DENSITIES = ds.problems.paper_continuous(0.01)
+STEPS = ds.problems.person_at_home(steps=2, budget=0.01)
 joint = ds.Problem.from_joint
 
 
@@ -76,6 +77,17 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
         (lambda: ds.advise(5), "int is no problem"),  # type: ignore[arg-type]
         (lambda: ds.advise(BLOCKS), "advise takes outcomes in arrays, not outcomes in blocks; give a Problem"),  # type: ignore[arg-type]
         (lambda: ds.save_problem(MODEL, "a.npz"), "save_problem got a str to write; give a path first"),  # type: ignore[arg-type]
+        (lambda: ds.save_problem("a.npz", STEPS), "which no such file holds"),  # type: ignore[arg-type]
+        (lambda: ds.inference(STEPS, BAYES), "not a CausalProblem; of guesses over time give its `noncausal`"),
+        (lambda: ds.inference(BLOCKS, BAYES), "inference takes a Problem or a joint tensor"),
+        (lambda: ds.frontier(STEPS), "frontier takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
+        (lambda: ds.advise(STEPS), "advise takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
+        (lambda: ds.export(STEPS, "a.cbf"), "export takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
+        (lambda: ds.lift(STEPS, [1.0]), "lift takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
+        (lambda: ds.design_quantiser(STEPS, 4), "takes a continuous measurement, not guesses"),  # type: ignore[arg-type]
+        (lambda: ds.problems.reduce(STEPS), "reduce takes a Problem, not a CausalProblem"),  # type: ignore[arg-type]
+        (lambda: ds.certify(STEPS, BAYES), "the judge was given ndarray for guesses over time; give a CausalRule"),
+        (lambda: ds.solve(STEPS).save("a.npz"), "no file holds a rule for guesses over time; keep `rule.kernels`"),
         (lambda: ds.save_problem(5, MODEL), "5 is no path"),  # type: ignore[arg-type]
         (lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}), "estimator is not an array"),  # type: ignore[arg-type]
         (lambda: ds.save_solution("x.npz", BAYES, TILT, "x", {}), "multiplier is not an array"),  # type: ignore[arg-type]

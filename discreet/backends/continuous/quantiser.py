@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.backends.contract import Kind
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
@@ -70,6 +71,8 @@ def design_quantiser(
 
     Raises InputError for fewer than two bins, or more than 2,000.
     """
+    if (kind := Kind.of(problem)) is not Kind.DENSITIES:
+        raise InputError(f"design_quantiser takes {Kind.DENSITIES.value}, not {kind.value}; give a ContinuousProblem")
     bins = whole(bins, "bins", 2)
     if bins > 2000:
         raise InputError(f"{bins:,} bins; the limit is 2,000: a finer quantiser gains nothing over the continuous rule")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.cones import ConeProgram
+from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.exchange import cbf, clarabel_json, mps
 from discreet.backends.exchange.preamble import Preamble
 from discreet.backends.lowering import Program
@@ -86,8 +87,7 @@ def export(
     way that `export` did not write, unless it is to be overwritten.
     """
     name = format_named(format, path)
-    if not isinstance(problem, Problem):
-        raise InputError(f"only a Problem in memory can be exported, and this is a {type(problem).__name__}")
+    refuse_all_but_arrays("export", problem)
     target = check_output(path, IS_EXPORT, overwrite=overwrite)
     content = exported(problem, name, certificate)
     with replacing(target, overwrite=True) as stream:
@@ -119,6 +119,7 @@ def lift(problem: Problem, variables: Any) -> Array:
     Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers, and
     for ones that are not finite.
     """
+    refuse_all_but_arrays("lift", problem)
     reduced = reduce(problem)
     m, outcomes = reduced.problem.m, reduced.problem.N
     numbers = real_numbers("the variables", variables, (np.size(variables),))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import check_columns, check_total, mass_array, positive, real_numbers, whole
-from discreet.problems.constraint import entropy, is_plain
+from discreet.problems.constraint import Constrained, entropy, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import output_law
 from discreet.problems.numerics.double_double import Array
@@ -76,6 +76,11 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
     The estimator is used as it is: the result is no certificate. Raises InputError unless it is column-stochastic of the
     right shape.
     """
+    if isinstance(model, Constrained) and not isinstance(model, Problem):
+        raise InputError(
+            f"inference takes a Problem or a joint tensor [n, m, N], not a {type(model).__name__}; of guesses over time "
+            "give its `noncausal` and the rule's `dense()`"
+        )
     if isinstance(model, Problem) and not is_plain(model.terms):
         raise InputError("inference is about one secret; give the problem of one of them, or a joint tensor")
     joint = None if isinstance(model, Problem) else _joint(model)

@@ -63,8 +63,9 @@ class Parts:
                 raise ValueError("it was not made by discreet")
             int(entropy, 16)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            why = getattr(error, "strerror", None) or error
             raise FileError(
-                f"{shown_path(self.folder)} is in the way and holds no unfinished output ({error}); move it, or choose "
+                f"{shown_path(self.folder)} is in the way and holds no unfinished output ({why}); move it, or choose "
                 "another --out"
             ) from None
         there = all(path.is_file() for path in self._paths(done))

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import as_numbers, check_columns, check_entries, freeze, whole
-from discreet.problems.constraint import LeakageBudget, Term, is_plain
+from discreet.problems.constraint import Constrained, LeakageBudget, Term, is_plain
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import counted
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
@@ -175,7 +175,10 @@ def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
     """Write a problem (p_xz, loss, budget, name, report of its samples), all or nothing. Raises FileError, InputError."""
     if not isinstance(problem, Problem):
-        raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
+        got = f"save_problem got a {type(problem).__name__} to write"
+        if isinstance(problem, Constrained):
+            raise InputError(f"{got}, which no such file holds; give a Problem, or keep what this one was made from")
+        raise InputError(f"{got}; give a path first and then a Problem")
     where = path_text(path)
     members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
     if not is_plain(problem.terms):

@@ -82,7 +82,9 @@ def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission],
     try:
         paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
     except (OSError, ValueError) as error:
-        raise FileError(f"{str(folder)!r} is no folder of answers: {error}; give one") from None
+        raise FileError(
+            f"{str(folder)!r} is no folder of answers: {getattr(error, 'strerror', None) or error}; give one"
+        ) from None
     if not paths:
         raise FileError(f"{str(folder)!r} holds no answers; name them after the exported files, NAME.txt or NAME.npz")
     found = dict[str, Path]()
