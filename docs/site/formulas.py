@@ -2,7 +2,7 @@
 
 latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
 space around the name of a function, limits under it in a displayed formula, which bars open and which close, and which
-minus is a sign. These are stated here, with the space around a colon and none around a slash; ∞ and ⊤ are letters, not
+minus is a sign. These are stated here, with the space around a colon, a semicolon and a slash; ∞ and ⊤ are letters, not
 operators with space around them. `style.css` aligns columns. A line of text may break inside a formula, which it cannot
 inside one `<math>`: a long one becomes several.
 
@@ -29,7 +29,7 @@ _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
 _BREAKS = frozenset("=<>≤≥≠≈∝→←∈+−±,;")  # after these a line may break
 _LONG = 8  # symbols in a row from which on it may, and as many between breaks inside parentheses
 _BOLD = {str(digit): chr(0x1D7CE + digit) for digit in range(10)}  # MathML Core ignores mathvariant="bold"
-_AROUND = {":": "0.278em", "/": "0"}
+_AROUND = {":": ("0.278em", "0.278em"), "/": ("0", "0"), ";": ("0", "0.167em"), "!": ("0", "0")}
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
 
 ET.register_namespace("", _SPACE)
@@ -75,8 +75,8 @@ def _draw(element: ET.Element, *, displayed: bool) -> None:
         element.text = "".join(_BOLD.get(each, each) for each in element.text or "")
     if element.text in _AROUND and _tag(element) in ("mo", "mi"):
         element.tag = f"{{{_SPACE}}}mo"
-        element.set("lspace", _AROUND[element.text])
-        element.set("rspace", _AROUND[element.text])
+        for side, space in zip(("lspace", "rspace"), _AROUND[element.text], strict=True):
+            element.set(side, space)
     if displayed and _tag(element) == "msub" and element[0].text in _WITH_LIMITS:
         element.tag = f"{{{_SPACE}}}munder"
     if _tag(element) in _ROWS:
