@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from enum import EnumType
 from pathlib import Path
 
 PACKAGES = ("discreet", "discreet.problems", "discreet.backends", "discreet.reports", "discreet.problems.measures")
@@ -17,7 +18,9 @@ FILE = Path(__file__).with_name("public_api.txt")
 
 
 def signature(value: object) -> str:
-    """What a callable takes and returns, without addresses in memory; empty for what has no signature."""
+    """What a callable takes and returns, without addresses in memory; empty for what has none, or one of Python's own."""
+    if isinstance(value, EnumType):
+        return ""
     try:
         return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))  # type: ignore[arg-type]
     except (TypeError, ValueError):

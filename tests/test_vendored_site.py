@@ -148,7 +148,8 @@ def _call(folder: Path, *command: str) -> str:
 
 def test_the_site_holds_no_path_and_no_name_of_the_machine(site: Path) -> None:
     (raw,) = (site.parent / "results" / "bench").glob("*-existing-*.json")
-    assert sys.executable in raw.read_text(encoding="utf-8")
+    told = raw.read_text(encoding="utf-8")
+    assert sys.executable in told or sys.executable.replace("/", "_") in told  # as asv 0.6.4 has it
     names = [path.relative_to(site).as_posix() for path in site.rglob("*")]
     assert any("machine-box" in name and "python-existing" in name for name in names)
     told = [path.read_text(encoding="utf-8") for path in site.rglob("*") if path.suffix in (".json", ".xml", ".html")]

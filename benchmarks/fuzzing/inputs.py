@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fuzzing.calls import arrays, parameters
@@ -51,8 +53,9 @@ def attempt(action: Action, refusals: tuple[type[BaseException], ...] = _REFUSAL
 
 def _place(error: BaseException) -> str:
     """Where it was raised: the last line of discreet's own."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "discreet/" in frame.filename]
-    return f"{own[-1].filename.rpartition('discreet/')[2]}:{own[-1].name}" if own else "outside"
+    package = f"{Path(ds.__file__).parent}{os.sep}"
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(package)]
+    return f"{Path(own[-1].filename.removeprefix(package)).as_posix()}:{own[-1].name}" if own else "outside"
 
 
 def made(door: str, r: random.Random) -> tuple[str, Action, tuple[type[BaseException], ...]]:

@@ -63,6 +63,7 @@ _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
 _PIECES = 256  # of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
 _CENTRES = 33  # numbers c that are tried
 _OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
+_ROUNDING = 1e-13  # the same of terms that cancel, which are powers or logarithms of ratios of rates
 
 
 def leakage_of(measure: Measure, rates: Array, shares: Array, given: int = 1) -> float:
@@ -466,9 +467,12 @@ def _above_tangents(measure: Measure, region: Region) -> float:
 
 
 def _least_linear(price: Array, low: Array, high: Array) -> float:
-    """The least Σ price_ij W_ij over low ≤ W ≤ high with columns that add up to one: the cheapest rates are filled up."""
+    """The least Σ price_ij W_ij over low ≤ W ≤ high with columns that add up to one, less what rounding may add to it.
+
+    The cheapest rates are filled up.
+    """
     order = np.argsort(price, axis=0, kind="stable")
     price, least, room = (np.take_along_axis(each, order, axis=0) for each in (price, low, high - low))
     left = 1.0 - low.sum(axis=0) - (np.cumsum(room, axis=0) - room)
-    filled = np.minimum(np.maximum(left, 0.0), room)
-    return float((price * (least + filled)).sum())
+    parts = price * (least + np.minimum(np.maximum(left, 0.0), room))
+    return float(parts.sum() - _ROUNDING * (1.0 + np.abs(parts).sum()))

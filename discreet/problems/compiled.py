@@ -7,6 +7,7 @@ compiled again in every process. The time of compiling is counted, so that it ca
 from __future__ import annotations
 
 import marshal
+import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -77,12 +78,16 @@ def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
 
     numba finds a function's machine code on disk by the functions that it calls, pickled. By default it gives these random
     names. Their code pickles differently once read from a file, as does that of numba's own method that restores them, which
-    is pickled too. Options that are sets differ in every process.
+    is pickled too. So does the name of a file that code and module both hold, as one text or two (Python 3.13). Options that
+    are sets differ in every process.
     """
     from numba.core import serialize
 
     for each in (function, serialize._CustomPickled._rebuild.__func__):
-        each.__code__ = marshal.loads(marshal.dumps(each.__code__))
+        place = sys.intern(each.__code__.co_filename)
+        each.__code__ = marshal.loads(marshal.dumps(each.__code__.replace(co_filename=place)))
+        if each.__globals__.get("__file__") == place:
+            each.__globals__["__file__"] = place
     held = (str(getattr(cell.cell_contents, "_uuid", cell.cell_contents)) for cell in function.__closure__ or ())
     name = " ".join([function.__module__, function.__qualname__, function.__code__.co_code.hex(), *held])
     if hasattr(compiled, "_set_uuid"):  # not documented by numba; without it, numba only compiles more often

@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from left_out import LEFT_OUT
 
 from discreet.backends.contract import ACCURACY, Kind
 from discreet.backends.registry import backend_names, capabilities
@@ -25,7 +26,7 @@ from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-BACKENDS = [name for name in backend_names(Kind.ARRAYS) if name != "auto"]  # it asks the others
+BACKENDS = [name for name in backend_names(Kind.ARRAYS) if name not in {"auto", *LEFT_OUT}]  # auto asks the others
 PARAMETERS = {
     "sibson": ["sibson:alpha=1.5", "sibson:alpha=8"],
     "g-leakage": [str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]]))],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -212,8 +213,14 @@ class Wild:
         useless = np.full((problem.m, problem.N), 1.0 / problem.m)
         return replace(raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multiplier))
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._tilt, name)
+    def lower(self, problem: Problem, options: Options) -> Any:
+        return self._tilt.lower(problem, options)
+
+    def solve(self, lowered: Any, options: Options) -> Raw:
+        return self._tilt.solve(lowered, options)
+
+    def lift(self, raw: Raw) -> Answer:
+        return self._tilt.lift(raw)
 
 
 @pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])

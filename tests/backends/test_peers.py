@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judging import lower_bound
+from left_out import LEFT_OUT
 from test_conformance import EVERY, Case, attempt_at, problem_of, small, solution_of
 
 import discreet as ds
@@ -27,7 +28,7 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_configurations
 
-PEERS = tuple(name for name in sorted(peers()) if load_backend(name).capabilities.regimes)
+PEERS = tuple(name for name in sorted(peers() - LEFT_OUT) if load_backend(name).capabilities.regimes)
 """Those that serve mutual information or perfect privacy; `qif` has a file of its own."""
 EVERY_BUDGET = tuple(name for name in PEERS if Regime.CONSTRAINED in load_backend(name).capabilities.regimes)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "peers.md"
@@ -220,7 +221,13 @@ def test_the_linked_program_is_the_problem() -> None:
 
 
 def test_peers_are_registered_and_known_as_such() -> None:
-    assert {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"} <= set(PEERS) < peers() < set(backend_names())
+    assert (
+        {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"}
+        <= {*PEERS, *LEFT_OUT}
+        <= peers()
+        < set(backend_names())
+    )
+    assert set(PEERS) < peers()
 
 
 def test_no_peer_answers_unless_asked() -> None:
@@ -249,6 +256,7 @@ def test_all_peers_share_a_process() -> None:
         "import discreet as ds\n"
         "p = ds.problems.paper_single(bins=8, budget=0.0)\n"
         "names = ['pdlp', 'highs', 'ipopt', 'conic', 'glop', 'qics', 'clarabel', 'trust-constr', 'highs', 'pyomo']\n"
+        f"names = [name for name in names if name not in {set(LEFT_OUT)}]\n"
         "q = p.with_budget(0.01, measure='maximal-leakage')\n"
         "measured = [*(name for name in names if name != 'trust-constr'), 'qif']\n"
         "print(*(ds.solve(q, name).status.value for name in measured))\n"
@@ -268,6 +276,7 @@ def test_a_peer_works_in_a_process_of_its_own(name: str) -> None:
     assert found.status is Status.CERTIFIED, found
 
 
+@pytest.mark.skipif("qics" in LEFT_OUT, reason="pyproject.toml leaves its library out of this Python")
 def test_one_guess_needs_no_solver() -> None:
     found = load_backend("qics").solve(load_backend("qics").lower(reduce(edge("one guess")).problem, Options()), Options())
     assert isinstance(found, Raw)

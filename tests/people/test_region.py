@@ -189,6 +189,20 @@ def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
     assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)  # so few once in 200 times, if it were just 95 %
 
 
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("mutual-information", [[29, 35, 35], [29, 35, 35]]),
+        ("chi-square", [[3, 5], [3, 5]]),
+        ("maximal-leakage", [[6, 5, 1], [36, 30, 6], [18, 15, 3]]),
+        ("sibson:alpha=2", [[21, 35], [12, 20]]),
+    ],
+)
+def test_a_guess_that_may_be_independent_leaks_at_least_nothing(name: str, table: list[list[float]]) -> None:
+    """To the last digit: the table itself is in the region. Rounding of tangents claimed 1e-16."""
+    assert limits_of(measure_of(name), region_of(np.array(table, dtype=float), 0.95))[0] == 0.0
+
+
 def test_limits_of_an_odds_ratio_are_those_of_fisher() -> None:
     """As `scipy.stats.contingency.odds_ratio` has them; and where a margin leaves no room there is no limit."""
     from scipy.stats.contingency import odds_ratio

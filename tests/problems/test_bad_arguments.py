@@ -92,7 +92,7 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
         (lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}), "estimator is not an array"),  # type: ignore[arg-type]
         (lambda: ds.save_solution("x.npz", BAYES, TILT, "x", {}), "multiplier is not an array"),  # type: ignore[arg-type]
         (lambda: ds.load_problem(5), "5 is no path"),  # type: ignore[arg-type]
-        (lambda: ds.load_problem("a\0b"), "null byte"),
+        (lambda: ds.load_problem("a\0b"), "embedded null"),
         (lambda: ds.load_solution("x" * 10_000), "File name too long"),
         (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),  # type: ignore[arg-type]
         (lambda: ds.frontier(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]

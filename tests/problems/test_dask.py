@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -229,14 +230,17 @@ class Dying(DaskBlocks):
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     settings = {"distributed.worker.daemon": False, "distributed.comm.timeouts.connect": "60s"}
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
+    with dask.config.set(settings):
+        cluster = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as found,
-    ):
-        yield found
+        )
+        with distributed.Client(cluster) as found:
+            yield found
+        try:
+            cluster.close(timeout=30)
+        except TimeoutError:  # distributed may wait forever for a worker that it was about to start again
+            for process in multiprocessing.active_children():
+                process.kill()
 
 
 def test_two_processes_and_a_worker_that_dies(

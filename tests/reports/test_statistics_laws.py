@@ -81,7 +81,9 @@ def test_the_order_of_rows_plays_no_part(rows: list[Measurement], random: Any) -
     assert one == other
     assert performance_profiles(one) == performance_profiles(other)
     assert failure_groups(rows) == failure_groups(shuffled)
-    assert claim_records(rows) == claim_records(shuffled) or any(math.isnan(r.worst_leakage) for r in claim_records(rows))
+    claims = claim_records(rows)
+    alike = repr(claims) == repr(claim_records(shuffled))  # no == since Python 3.13, where a deviation is no number
+    assert alike or any(math.isnan(each.worst_leakage) for each in claims)
 
 
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=20), st.floats(0.0, 1e3))
