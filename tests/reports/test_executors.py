@@ -92,6 +92,40 @@ def address(note: Path) -> Iterator[str]:
             yield cluster.scheduler_address
 
 
+SLURM = {
+    "sbatch": """
+        export SLURM_JOB_ID=$$ SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1
+        cp "$1" "$QUEUE/submitted"
+        (sh "$1"; touch "$QUEUE/over-$SLURM_JOB_ID") > /dev/null 2>&1 &
+        echo "Submitted batch job $SLURM_JOB_ID\"""",
+    "srun": """
+        while :; do case "$1" in --output|--error) shift 2;; -*) shift;; *) break;; esac; done
+        exec "$@\"""",
+    "sacct": """
+        echo "JobID|State|NodeList"
+        for id in "$@"; do
+            if [ -e "$QUEUE/over-$id" ]; then echo "$id|OUT_OF_MEMORY|node"; else echo "$id|RUNNING|node"; fi
+        done""",
+    "scancel": """echo "$@" >> "$QUEUE/cancelled\"""",
+}
+"""What submitit calls of SLURM: here a job begins at once, and of one that is over it is said that it ran out of memory."""
+
+
+@pytest.fixture
+def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of these programs, which keeps what was submitted."""
+    if os.name != "posix":
+        pytest.skip("SLURM is POSIX")
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for name, text in SLURM.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text.strip()}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("QUEUE", str(folder))
+    return folder
+
+
 def outcome(row: Measurement) -> tuple[object, ...]:
     """What depends neither on the clock nor on the place."""
     return (row.cell, row.label, row.status.value, row.upper, row.lower, row.own_leakage_nats, row.iterations, row.message)
@@ -104,7 +138,7 @@ def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
 
 
 def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_local_run(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, address: str, queue: Path
 ) -> None:
     by_backend = {cell.configuration.backend: cell for cell in study_cells()}
     cells = [by_backend[name] for name in ("highs", "fake-kills-worker", "tilt", "fake-raises")]
@@ -112,7 +146,7 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
         solving_here(patch)
         on("local", tmp_path / "local", [cells[0], *cells[2:]])
         on("local", tmp_path / "spread", cells[:1])
-    for number, words in enumerate(("loky:2", f"dask:{address}", "submitit:local"), start=2):
+    for number, words in enumerate(("loky:2", f"dask:{address}", "submitit:long"), start=2):
         on(words, tmp_path / "spread", cells[:number])
     by_key = {row.cell: row for row in rows(tmp_path / "spread")}
     highs, lost, *_ = found = [by_key.pop(cell.key) for cell in cells]
@@ -123,6 +157,8 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
     assert {row.host for row in measured} == {platform.node()}
     assert all(len(row.control_seconds) == 2 and 0.0 < row.load < 1e6 and row.machine["processor"] for row in measured)
     assert not (tmp_path / "spread" / "jobs").exists()
+    submitted = (queue / "submitted").read_text()
+    assert all(f"#SBATCH --{asked}\n" in submitted for asked in ("partition=long", "cpus-per-task=1", "mem=6GB", "time=4"))
     assert lost.message == "a worker process died (SIGKILL(-9)), and again when the cell ran alone"
     assert (lost.status, lost.host, dict(lost.machine), lost.control_seconds) == (Status.FAILED, "", {}, ())
 
@@ -144,6 +180,34 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
             executor.submit(divmod, 1, 0).result()
         assert executor.lost(raised.value) == ""
         assert executor.submit(divmod, 7, 2).result() == (3, 1)
+
+
+def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
+    with opened("submitit:long", tmp_path, Limits()) as executor:
+        executor._executor._executor.python = "false"  # type: ignore[attr-defined]
+        lost, cancelled = executor.submit(divmod, 7, 2), executor.submit(divmod, 7, 2)
+        assert within(30, lambda: len([*queue.glob("over-*")]) == 2)
+        with pytest.raises(Exception, match="OUT_OF_MEMORY") as ended:
+            lost.result()
+        assert executor.lost(ended.value) == "its job ended without a result (state OUT_OF_MEMORY)"
+        assert executor.lost(ValueError("another")) == ""
+        executor.stop([cancelled])
+        assert (queue / "cancelled").read_text().split() == [cancelled._job.job_id]
+    assert [path.name.partition("_")[0] for path in (tmp_path / "jobs").iterdir()]
+    assert not [path for path in (tmp_path / "jobs").iterdir() if path.name.startswith(cancelled._job.job_id)]
+
+
+def test_ctrl_c_waits_until_a_job_is_known() -> None:
+    known = []
+
+    def submit() -> None:
+        with executors._uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            known.append("a job")
+
+    with pytest.raises(KeyboardInterrupt):
+        submit()
+    assert known
 
 
 # -- the loop, with an executor that does what the test says ----------------------------------------------------------------

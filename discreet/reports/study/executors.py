@@ -263,6 +263,9 @@ class _Queue:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):  # it holds the logs of jobs that were lost
+            for link in self._folder.glob("*submission_file_*.sh"):
+                if not link.exists():  # what it leads to has gone with its job
+                    link.unlink()
             self._folder.rmdir()
 
 
