@@ -158,6 +158,11 @@ def test_the_reference_has_every_public_name(reference: str) -> None:
     assert {name[1] for name in names if name} - anchors == {"discreet.__version__"}
 
 
+def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference: str) -> None:
+    words = re.sub(r"^```.*?^```", "", reference, flags=re.MULTILINE | re.DOTALL)
+    assert not re.findall(r"^[^|\n].*\S {3,}\S.*$", words, flags=re.MULTILINE)
+
+
 def names_of(code: str) -> list[str]:
     """The names of the parameters of a signature, without the first of a method."""
     node = ast.parse(f"def {code}: ...").body[0]
@@ -182,10 +187,10 @@ def test_the_reference_shows_what_functions_take(reference: str) -> None:
 
 
 def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]) -> None:
-    text = "Solve it.\n\ngap   how near\n      it must be\nloss  |L| *as given*\n\n"
+    text = "Solve it.\n\ngap   how near\n      it must be\nloss, losses\n      |L| *as given*\n\n"
     text += "budget: in nats,\nor none.\n\n    f(x) <= 1\n"
     found = tools["reference_pages"].markdown_of(text, ("budget",))
-    assert "| `gap` | how near it must be |\n| `loss` | \\|L\\| \\*as given\\* |" in found
+    assert "| `gap` | how near it must be |\n| `loss, losses` | \\|L\\| \\*as given\\* |" in found
     assert "- `budget`: in nats, or none." in found
     assert "```text\nf(x) <= 1\n```" in found
 

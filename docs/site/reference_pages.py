@@ -287,14 +287,18 @@ def _list(lines: list[str], named: tuple[str, ...]) -> str:
 
 
 def _table(lines: list[str]) -> str:
-    """Aligned columns as a table; an indented line goes on with the last cell; what follows them is a paragraph."""
+    """Aligned columns as a table: an indented line goes on with the last cell, or begins the second after names alone.
+
+    What follows the columns is a paragraph.
+    """
     rows: list[list[str]] = []
     rest: list[str] = []
-    for line in lines:
-        if rest or not (line[0] == " " or _COLUMNS.match(line)):
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        names = re.fullmatch(r"[\w, *]+", line) and after.startswith("  ")
+        if rest or not (line[0] == " " or _COLUMNS.match(line) or names):
             rest.append(_plain(line))
         elif line[0] == " ":
-            rows[-1][-1] += " " + line.strip()
+            rows[-1] = [*rows[-1][:-1], f"{rows[-1][-1]} {line.strip()}"] if len(rows[-1]) > 1 else [*rows[-1], line.strip()]
         else:
             rows.append(re.split(r" {2,}", line))
     width = max(len(row) for row in rows)

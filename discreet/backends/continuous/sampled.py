@@ -43,13 +43,13 @@ from discreet.problems.problem import Problem
 class SampledEstimate:
     """A confidence interval of the least error probability, and a rule. Statistical: no certificate.
 
-    lower, upper     contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with probability ≥ confidence
-    error            error probability of the rule as estimated
-    leakage          of the rule as estimated, before blending, nats
-    rule             draws between two tilted Bayes rules
-    tilt, multiplier [m, n] and μ of the lower limit
-    blend            probability with which the rule ignores Z and guesses `fallback`
-    samples          draws for testing (as many again were for learning)
+    lower, upper      contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with probability ≥ confidence
+    error             error probability of the rule as estimated
+    leakage           of the rule as estimated, before blending, nats
+    rule              draws between two tilted Bayes rules
+    tilt, multiplier  [m, n] and μ of the lower limit
+    blend             probability with which the rule ignores Z and guesses `fallback`
+    samples           draws for testing (as many again were for learning)
     """
 
     lower: float
