@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.compiled import flat, jit, once
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
 
@@ -106,21 +107,26 @@ def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) 
 
 def _classified(p_xz: Array, loss: Array, tilt: Array, screen: float) -> tuple[Array, _Index, Array]:
     """The same of so few outcomes that what is made on the way stays in cache."""
-    losses, mass = in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)
-    if screen == 0.0:  # whatever has mass is screened
-        best = first_least(losses)
-        margin = np.where(mass > 0.0, math.inf, math.nan)
-        return margin, best * ((loss.shape[0] + 1) * SHELLS) + (SHELLS - 1), losses.min(axis=0)
-    best, least, second, runner = least_two(losses)
+    best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
+    mass, lead = p_xz.sum(axis=0), np.subtract(runner, least, out=runner)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
-        lead = runner - least
-        distant = (lead >= screen * mass) & (mass > 0.0) & (screen < math.inf)
-        margin = np.where(distant, math.inf, np.where(mass > 0.0, lead / mass, math.nan))
-    shell = np.clip((margin.view(np.int64) >> _SHIFT) - (_BOTTOM - TIES), TIES - 1, SHELLS - 1)
-    ties = np.flatnonzero(shell < TIES)
+        margin = lead / mass
+        if screen < math.inf and (distant := (lead >= screen * mass) & (mass > 0.0)).any():
+            margin[distant] = math.inf
+            second = np.where(distant, best, second)
+    if not mass.all():
+        margin[mass == 0.0] = math.nan
+    leading = margin.view(np.int64) >> _SHIFT
+    shell = np.clip(leading, _BOTTOM - 1, _BOTTOM - TIES + SHELLS - 1)
+    shell -= _BOTTOM - TIES
+    ties = np.flatnonzero(leading < _BOTTOM)
     if ties.size:
-        shell[ties] = _tie_shells(p_xz[:, ties], mass[ties])
-    return margin, (best * loss.shape[0] + np.where(distant, best, second)) * SHELLS + shell, least
+        shell[ties] = _tie_shells(p_xz.take(ties, axis=1), mass[ties])
+    key = best * loss.shape[0]
+    key += second
+    key *= SHELLS
+    key += shell
+    return margin, key, least
 
 
 def _tie_shells(p_xz: Array, mass: Array) -> _Index:
@@ -138,6 +144,8 @@ def numpy_pass(
 
     first: index of the chunk's first outcome, if outcomes are to be drawn.
     """
+    if screen == 0.0:
+        return _screened_pass(p_xz, loss, tilt, threshold, group)
     margin, key, least = classified(p_xz, loss, tilt, screen)
     drawn = _drawn(p_xz, loss, margin, np.arange(margin.size), first, threshold)
     retained, massless = np.flatnonzero(margin <= threshold), np.isnan(margin)
@@ -153,10 +161,29 @@ def numpy_pass(
     keys, weights = np.flatnonzero(counts), {}
     sums = [np.bincount(key, weights=row, minlength=rest + 1)[keys] for row in (*p_xz, *loss)]
     if group:
-        starts = np.arange(0, least.size, group)
-        weights[0] = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
+        weights[0] = _weights(p_xz.sum(axis=0), least, group)
     columns = np.concatenate([columns, sums], axis=1)
     return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, keys, counts[keys], weights, drawn)
+
+
+def _screened_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, group: int) -> Scan:
+    """The same where whatever has mass is screened: the cells are those of the labels, and no margin matters."""
+    losses, mass = in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)
+    labels, least = one_hot(first_least(losses), len(loss)), losses.min(axis=0)
+    if not mass.all():
+        labels[:, mass == 0.0], least[mass == 0.0] = 0.0, 0.0
+    counts = labels.sum(axis=1).astype(np.intp)
+    used, none = np.flatnonzero(counts), np.zeros(0, dtype=np.intp)
+    columns = np.concatenate([np.einsum("jl,il->ji", rows, labels) for rows in (p_xz, loss)])[:, used]
+    keys, weights = used * ((len(loss) + 1) * SHELLS) + SHELLS - 1, {0: _weights(mass, least, group)} if group else {}
+    drawn = np.zeros((len(columns) + 2, 0))
+    return Scan(tilt, float(least.sum()), threshold, 0.0, none, columns, keys, counts[used], weights, drawn)
+
+
+def _weights(mass: Array, least: Array, group: int) -> Array:
+    """Sums over so many consecutive outcomes [2, G]."""
+    starts = np.arange(0, least.size, group)
+    return np.stack([np.add.reduceat(mass, starts), np.add.reduceat(least, starts)])
 
 
 def _drawn(p_xz: Array, loss: Array, margin: Array, places: _Index, first: int | None, threshold: float) -> Array:
