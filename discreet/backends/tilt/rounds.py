@@ -369,9 +369,13 @@ class _Rounds:
         return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
     def _crossed(self, proof: Proof) -> Found | None:
-        """The vertex of the small problem next to the duals at hand, without an iteration."""
+        """The vertex of the small problem next to the duals at hand, without an iteration.
+
+        But for linear programs duals do not lead there where more outcomes tie than are retained.
+        """
         small = self._small(proof)
-        if not small.p_x.all() or not (is_linear(small) or np.max(proof.multiplier) > 0.0):
+        leads = np.max(proof.multiplier) > 0.0 and proof.scan.ties <= self._retained
+        if not small.p_x.all() or not (is_linear(small) or leads):
             return None
         gap, deadline = self._precision.bracket, self._limits.deadline
         vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=gap, deadline=deadline)
