@@ -26,7 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.precision import Precision
 from discreet.backends.repairs import private_versions
+from discreet.problems.measures.law import faint_lift
+from discreet.problems.measures.laws import each_of, laws_of, parts_of
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
@@ -48,6 +53,7 @@ _MISSED = 1e-13
 _RANK = 1e-12  # of the largest change by a tilt: what is less is none
 _FEW = 4096  # people from whom Newton's method starts
 _STEPS = 100
+_NEAR_BUDGET = 1e-3  # of the budget: what a rule may leak more or less than it by the traces of an answer
 
 
 @dataclass(frozen=True)
@@ -93,8 +99,8 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     kinds, columns = _alike(problem, ties, estimator.take(ties, axis=1))
     weights = np.bincount(kinds, weights=mass[ties])
     kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
-    ties, columns = ties[kept], _private(problem, best, ties[kept], columns[:, kept])
-    return Tied(OutcomeRule(tilt, ties, columns), None)
+    ties, columns = ties[kept], _private(problem, best, ties[kept], columns.take(kept, axis=1))
+    return Tied(OutcomeRule(tilt, ties, _spending(problem, best, ties, columns)), None)
 
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
@@ -168,8 +174,21 @@ def _second(
     found, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
     if missed > _MISSED:
         return None
-    second = SecondTilt(_private_tilt(problem, everybody, found, basis, of_sure) @ basis.T)
+    found = _at_budget(problem, everybody, _private_tilt(problem, everybody, found, basis, of_sure), basis, of_sure)
+    second = SecondTilt(found @ basis.T)
     return tied, _drawn(second.tilt @ seen, among), second
+
+
+def _spending(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array) -> Array:
+    """Columns of ties [m, K] with which the rule leaks what it may, where so small a change does it (`_at_budget`)."""
+    labels = one_hot(best, problem.m)
+    labels[:, ties] = 0.0
+    mass = problem.p_z[ties]
+    with np.errstate(divide="ignore"):
+        people = _Treatment(problem.p_xz.take(ties, axis=1) / mass, mass, columns > 0.0, -np.log(columns))
+    start = np.zeros((problem.m, problem.n))
+    found = _at_budget(problem, people, start, np.eye(problem.n), problem.p_xz @ labels.T)
+    return columns if found is start else people.drawn(found)
 
 
 def _drawn(scores: Array, among: NDArray[np.bool_]) -> Array:
@@ -186,20 +205,26 @@ class _Treatment:
     seen    what is seen of each [r, K]
     mass    [K]
     among   the guesses that tie there [m, K]
+    base    scores [m, K] besides those of the tilt
     """
 
     seen: Array
     mass: Array
     among: NDArray[np.bool_]
+    base: Array | float = 0.0
 
     @cached_property
     def weighed(self) -> Array:
         """a_l of each [r, K]."""
         return self.seen * self.mass
 
+    def drawn(self, tilt: Array) -> Array:
+        """V [m, K]."""
+        return _drawn(tilt @ self.seen + self.base, self.among)
+
     def sums(self, tilt: Array) -> tuple[Array, Array]:
         """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the function of the tilt."""
-        drawn = _drawn(tilt @ self.seen, self.among)
+        drawn = self.drawn(tilt)
         m, r = tilt.shape
         curve = np.zeros((m, r, m, r))
         for i in range(m):
@@ -211,7 +236,7 @@ class _Treatment:
 
     def value(self, tilt: Array, wanted: Array) -> float:
         """The convex function that is least where the sums are the wanted ones."""
-        scores = np.where(self.among, tilt @ self.seen, np.inf)
+        scores = np.where(self.among, tilt @ self.seen + self.base, np.inf)
         lowest = scores.min(axis=0)
         return float(self.mass @ (np.log(np.exp(lowest - scores).sum(axis=0)) - lowest) + (tilt * wanted).sum())
 
@@ -259,6 +284,37 @@ class _Treatment:
             if length <= 1e-6:
                 return 0.0
         return length
+
+
+def _at_budget(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:
+    """A tilt [m, r] next to this with which the rule leaks the budget of a smooth measure; the same if it does, or none is.
+
+    of_sure: the sums of all others [n, m], who have one guess each. The answer of an interior point has a trace of others
+    there. What a rule leaks without the traces is off by as much, which ties make up for: tilted by a share s of the slope v
+    of the leakage at their sums, they leak less by s v·C v, with the curvature C of the function of their tilt.
+    """
+    term = problem.terms[0]
+    if len(problem.terms) > 1 or not term.priced or term.measure.scope is not Scope.TOTAL or term.measure.name in LINEAR:
+        return tilt
+    most = term.measure.level(term.budget.amount * (1.0 - Precision.of(problem, 0.0).summed))
+    lift, least, found = faint_lift(problem.p_x), np.inf, tilt
+    for _ in range(_STEPS):
+        sums, curve = people.sums(found)
+        joint = np.ldexp((of_sure + basis @ sums.T).T, lift)
+        (law,) = each_of(laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, problem.terms))
+        over = law.level / most - 1.0
+        last, least = least, abs(over)
+        if least > _NEAR_BUDGET or least >= 0.5 * last:
+            break
+        if -Precision.searched <= over <= 0.0:
+            return found
+        slopes = [term.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(law)]
+        slope = np.concatenate(slopes, axis=1) @ basis
+        falls = float(slope.ravel() @ curve @ slope.ravel())
+        if not falls > 0.0:
+            break
+        found = found + ((over + 0.5 * Precision.searched) * most / falls) * slope
+    return tilt
 
 
 def _private_tilt(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:

@@ -135,6 +135,31 @@ def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only()
         assert treated.with_sums(near, treated.sums(tilt)[0])[1] <= 1e-13
 
 
+def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out() -> None:
+    """The answer of an interior point; blending until the budget was kept cost 5e-8."""
+    problem = equalized(aware(4000, 2, seed=2), 1.0)
+    problem = problem.with_budget(1e-4 * problem.bayes_leakages[0])
+    made = designed(problem, None, None, None, None, key="0" * 32)
+    assert made.solution.status is ds.Status.CERTIFIED
+    assert made.rule.document["ties"]["second"] is not None
+    assert made.solution.leakage == pytest.approx(problem.terms[0].budget.amount, rel=1e-10)
+
+
+@pytest.mark.parametrize("off", [1e-3, -1e-3])
+def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off: float) -> None:
+    problem = ds.Problem.from_joint(np.random.default_rng(3).dirichlet(np.ones(1200)).reshape(2, 2, 300), 1.0)
+    problem = problem.with_budget(0.3 * problem.bayes_leakages[0])
+    found = ds.solve(problem)
+    columns = found.estimator.copy()
+    drawn = columns.max(axis=0).argmin()
+    columns[:, drawn] += off * np.array([1.0, -1.0])
+    made = ties.with_ties(problem, columns, found.tilt)
+    assert made.rule.ties.tolist() == [drawn]
+    assert abs(made.rule.columns[:, 0] - columns[:, drawn]).max() > 5e-4
+    judged = ds.certify(problem, made.rule, found.tilt, found.multiplier)
+    assert judged.status is ds.Status.CERTIFIED
+
+
 def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     certify = design.certify
