@@ -45,6 +45,10 @@ _SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
 """Masses below which sequences of guesses may count as hardly ever made; whichever proves most counts."""
 
 
+_CLEAR = 1e-8
+"""Singular values of Φ from which on a combination of private values has half of its digits."""
+
+
 class SequenceForm(Unlifted):
     """Guesses over time; see the module's docstring."""
 
@@ -87,13 +91,13 @@ class SequenceForm(Unlifted):
 class _Layout:
     """Where unknowns stand in the Newton system: those of the last step first, so that elimination fills in little.
 
-    last      of the weights r of the last step                       [M_T, K_T]
+    weights   of the weights r_t of every step                        [M_t, K_t]
     rows, columns, signs   of the entries of the causality equations, Σ over ŷ_t of r_t − r_{t−1} = 0
     prices    of these equations, which are as many unknowns
     size      of the system
     """
 
-    last: NDArray[np.intp]
+    weights: tuple[NDArray[np.intp], ...]
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     signs: Array
@@ -128,7 +132,7 @@ class _Layout:
                 rows.append(equations.ravel())
                 columns.append(np.repeat(weights[step - 1], tree.measurements[step - 1], axis=1).ravel())
                 signs.append(-np.ones(equations.size))
-        return cls(weights[-1], np.concatenate(rows), np.concatenate(columns), np.concatenate(signs), size)
+        return cls(tuple(weights[1:]), np.concatenate(rows), np.concatenate(columns), np.concatenate(signs), size)
 
 
 class _System:
@@ -138,7 +142,7 @@ class _System:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
-        place = layout.last
+        place = layout.weights[-1]
         scale = np.ones(layout.size)
         scale[place] = 1.0 / np.sqrt(np.einsum("ikk->ik", blocks))
         down = np.broadcast_to(place[:, :, None], blocks.shape).ravel()
@@ -381,20 +385,40 @@ class _InteriorPoint:
 
 
 def _perfect(problem: CausalProblem) -> Raw[Answer]:
-    """The linear program at budget 0: no sequence of guesses says anything about X."""
-    tree, private = problem.tree, _Private.of(problem)
-    matrix, sums, place = _equations(_Layout.of(tree), tree, private.rows)
-    cost, unit = np.zeros(matrix.shape[1]), problem.constant_error
-    cost[place] = problem.noncausal.loss / unit
-    weights, multipliers, rounds = _linear(cost, matrix, sums)
-    rule = CausalRule(tree, tree.kernels(_refined(matrix, sums, weights)[place]))
-    prices = np.zeros((len(place), len(private.rows)))
-    prices[:-1] = -unit * multipliers[matrix.shape[0] - prices[:-1].size :].reshape(prices[:-1].shape)
-    law = problem.noncausal.output_law(rule.dense())
-    if distance_from_private(law) > Precision.private or problem.error_probability(rule) >= problem.constant_error:
-        rule = CausalRule.constant(tree, int(problem.constant_errors.argmin()))
+    """The linear program at budget 0: no sequence of guesses says anything about X.
+
+    Combinations of private values that hardly depend on the measurements have few digits. The program without them is a
+    relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks nothing count.
+    """
+    layout, every = _Layout.of(problem.tree), _Private.of(problem)
+    clear = every.above(_CLEAR)
+    privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
+    found = [_solved(problem, layout, private) for private in privates]
+    _, tilt, _, rounds = max(found, key=lambda each: each[0])
+    rules = [CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))]
+    rules += [rule for _, _, rule, solved in found if solved and _leaks_nothing(problem, rule)]
     claimed = "optimal" if rounds else "HiGHS found no point: a constant guess"
-    return Raw(claimed, Answer(rule, prices @ private.tilts, np.inf), rounds)
+    return Raw(claimed, Answer(min(rules, key=problem.error_probability), tilt, np.inf), rounds)
+
+
+def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
+    return distance_from_private(problem.noncausal.output_law(rule.dense())) <= Precision.private
+
+
+def _solved(problem: CausalProblem, layout: _Layout, private: _Private) -> tuple[float, Array, CausalRule, int]:
+    """The bound that the program's tilt proves, the tilt [m, n], the rule, and how many programs were solved."""
+    tree, model, unit = problem.tree, problem.noncausal, problem.constant_error
+    matrix, sums, place, scale = _equations(layout, tree, private.rows, model.p_z)
+    cost = np.zeros(matrix.shape[1])
+    cost[place] = model.loss / unit * scale[place]
+    sizes = abs(matrix).max(axis=1).toarray().ravel()
+    weights, multipliers, rounds = _linear(cost, (matrix.T / sizes).T.tocsr(), sums / sizes)
+    prices = np.zeros((len(place), len(private.rows)))
+    priced = (multipliers / sizes)[matrix.shape[0] - prices[:-1].size :]
+    prices[:-1] = -unit * priced.reshape(prices[:-1].shape)
+    rule = CausalRule(tree, tree.kernels((scale * _refined(matrix, sums, weights))[place]))
+    tilt = prices @ private.tilts
+    return tree.least(model.loss + tilt @ model.deviations), tilt, rule, rounds
 
 
 def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
@@ -431,44 +455,60 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
 class _Private:
     """Perfect privacy as few equations: rows·r_i = 0 for every sequence of guesses.
 
-    rows    independent combinations of the rows of A − π wᵀ, of ordinary size   [rank, K]
+    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; they add up to 0   [rank, K]
     tilts   what each is in terms of private values: rows = tilts (A − π wᵀ)     [rank, n]
+    values  singular values of Φ: how much each depends on the measurements      [rank]
     """
 
     rows: Array
     tilts: Array
+    values: Array
 
     @classmethod
     def of(cls, problem: CausalProblem) -> _Private:
-        """By the singular values of Φ, as `Problem.phi_rank` counts them."""
+        """By the singular values of Φ, as `Problem.phi_rank` counts them.
+
+        A constant guess leaks nothing, so rows that do not add up to 0 are off by rounding, which they then share.
+        """
         model = problem.noncausal
         root_x, root_z = np.sqrt(model.p_x)[:, None], np.sqrt(model.p_z)
         scaled = np.divide(model.deviations, root_x * root_z, out=np.zeros_like(model.p_xz), where=root_x * root_z > 0.0)
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
         rank = model.phi_rank.rank
         tilts = np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0) / values[:rank]
-        return cls(tilts.T @ model.deviations, tilts.T)
+        rows = tilts.T @ model.deviations
+        return cls(rows - rows.sum(axis=1)[:, None] * (model.p_z / model.p_z.sum()), tilts.T, values[:rank])
+
+    def above(self, value: float) -> _Private:
+        """Those of larger singular values."""
+        kept = self.values > value
+        return _Private(self.rows[kept], self.tilts[kept], self.values[kept])
 
 
-def _equations(layout: _Layout, tree: Tree, private: Array) -> tuple[csr_array, Array, NDArray[np.intp]]:
-    """Causality, and private·r_i = 0: the matrix, the right side, and the columns [M_T, K_T] of the last weights.
+def _equations(layout: _Layout, tree: Tree, private: Array, masses: Array) -> tuple[Any, Array, NDArray[np.intp], Array]:
+    """Causality, and private·r_i = 0: the matrix, the right side, the columns [M_T, K_T] of the last weights, and scales.
 
-    Privacy of the last sequence of guesses follows from that of all others.
+    Privacy of the last sequence of guesses follows from that of all others. Unknowns are weights over these scales, the
+    inverse roots of the probabilities of what was measured, so that HiGHS tells the entries of rare histories from 0.
     """
     from scipy.sparse import csr_array, vstack
 
     prices, rows = np.unique(layout.rows, return_inverse=True)
     unknowns, columns = np.unique(layout.columns, return_inverse=True)
-    causal = csr_array((layout.signs, (rows, columns)), shape=(prices.size, unknowns.size))
-    place = np.searchsorted(unknowns, layout.last)
+    scale = np.ones(unknowns.size)
+    for step, each in enumerate(layout.weights, 1):
+        seen = masses.reshape(tree.sizes(step)[1], -1).sum(axis=1)
+        scale[np.searchsorted(unknowns, each)] = 1.0 / np.sqrt(np.maximum(seen, Precision.lightest / masses.size))
+    causal = csr_array((layout.signs * scale[columns], (rows, columns)), shape=(prices.size, unknowns.size))
+    place = np.searchsorted(unknowns, layout.weights[-1])
     count, rank = len(place) - 1, len(private)
     across = np.broadcast_to(place[:-1, None, :], (count, rank, place.shape[1]))
     down = np.broadcast_to(np.arange(count * rank).reshape(count, rank, 1), across.shape)
-    values = np.broadcast_to(private, across.shape)
+    values = private * scale[across]
     secret = csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
     sums = np.zeros(prices.size + count * rank)
     sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0  # the first step starts from the weight one
-    return csr_array(vstack([causal, secret])), sums, place
+    return csr_array(vstack([causal, secret])), sums, place, scale
 
 
 def _refined(matrix: csr_array, sums: Array, found: Array) -> Array:

@@ -41,6 +41,20 @@ def certified(problem: ds.CausalProblem) -> ds.Solution:
     return found
 
 
+def nearly_deterministic(sharpness: float, steps: int, seed: int) -> ds.CausalProblem:
+    """Budget 0; laws of a few states and two measurements, of which most are nearly 0 or 1."""
+    rng = np.random.default_rng(seed)
+    laws = [rng.dirichlet(np.full(shape[-1], sharpness), size=shape[:-1]) for shape in ((4,), (4, 4), (4, 2))]
+    return ds.CausalProblem.from_chain(*laws, 0.0, steps=steps, private=[0, 0, 1, 1], public=[0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "steps", "seed"), [(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9)]
+)
+def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness: float, steps: int, seed: int) -> None:
+    certified(nearly_deterministic(sharpness, steps, seed))
+
+
 def by_cvxpy(problem: ds.CausalProblem) -> float:
     """The optimum by exponential cones: one variable for each kernel product, causality as equations between them."""
     cvxpy = pytest.importorskip("cvxpy")
