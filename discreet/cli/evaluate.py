@@ -151,7 +151,9 @@ def _tables(tables: Any, title: str, found: Evaluation) -> list[Any]:
     def cells(each: Any) -> list[str]:
         return [f"{value:.4g}" for value in (each.estimate, each.low, each.high)]
 
-    rates = [(str(group), str(guess), *cells(each)) for group, row in found.rates.items() for guess, each in row.items()]
+    rates = [
+        (found.called(group), str(guess), *cells(each)) for group, row in found.rates.items() for guess, each in row.items()
+    ]
     return [
         tables.listed(
             f"{title}: {found.people:,} people", ("", *numbers), ((n, *cells(e)) for n, e in limits.items()), right=numbers

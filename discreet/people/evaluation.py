@@ -59,12 +59,13 @@ class Evaluation:
     confidence   probability with which the limits hold
     measure      by which `leakage` is counted
     guesses      labels of the guesses
-    groups       labels of the groups
+    groups       labels of the groups; of several sensitive columns tuples of values
     truths       labels of the truths
     by_truth     how many people of each truth and group got each guess [truths, m, n], or sums of the probabilities
     losses       loss of guess i when the truth is k [truths, m]
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
+    columns      names of the sensitive columns, where there are several
     """
 
     confidence: float
@@ -76,6 +77,7 @@ class Evaluation:
     losses: Array
     counted: bool
     secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
+    columns: tuple[Any, ...] = ()
 
     @cached_property
     def table(self) -> Array:
@@ -226,6 +228,13 @@ class Evaluation:
         """What is said about each sensitive column alone, where there are several, by its measure and its name."""
         return {f"{found.measure} about {name}": found.leakage for name, found in self.secrets.items()}
 
+    def called(self, group: Any) -> str:
+        """A group in words: a combination of values by column, such as sex=f, race=0."""
+        if not self.columns:
+            return str(group)
+        each = zip(self.columns, group, strict=True)
+        return ", ".join(f"{name}={value}" if isinstance(name, str) else f"{value}" for name, value in each)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON; None for what is not finite."""
 
@@ -244,11 +253,11 @@ class Evaluation:
             "leakage_at_most": self.at_most if np.isfinite(self.at_most) else None,
             "odds": plain(self.odds),
             "leakages": {name: plain(limits) for name, limits in self.leakages.items()},
-            "groups": [str(group) for group in self.groups],
+            "groups": [self.called(group) for group in self.groups],
             "guesses": [str(guess) for guess in self.guesses],
             "table": self.table.tolist(),
             "rates": [
-                {"group": str(group), "share": plain(self.shares[group])}
+                {"group": self.called(group), "share": plain(self.shares[group])}
                 | {"guesses": {str(guess): plain(limits) for guess, limits in row.items()}}
                 for group, row in self.rates.items()
             ],
@@ -260,7 +269,8 @@ class Evaluation:
         found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
         found |= {(name, "", ""): limits for name, limits in self.about_each.items()}
         found |= {("largest change of odds", "", ""): self.odds}
-        found |= {("rate", group, guess): each for group, row in self.rates.items() for guess, each in row.items()}
+        rates = {self.called(group) if self.columns else group: row for group, row in self.rates.items()}
+        found |= {("rate", group, guess): each for group, row in rates.items() for guess, each in row.items()}
         names = dict(zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True))
         return showing.frame(
             names | {name: [getattr(limits, name) for limits in found.values()] for name in ("estimate", "low", "high")}
@@ -275,7 +285,9 @@ class Evaluation:
             ends = np.maximum(0.0, [rate - found.low[:, j], found.high[:, j] - rate])
             at = places + width * (j - 0.5 * (len(self.groups) - 1))
             ink = showing.INKS[j % len(showing.INKS)]
-            drawn.bar(at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=showing.unread(group), alpha=0.85)
+            drawn.bar(
+                at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=showing.unread(self.called(group)), alpha=0.85
+            )
         drawn.set_xticks(places, list(map(showing.unread, self.guesses)))
         title = f"Guesses by group: {self.people:,} people, limits of {100.0 * self.confidence:g} %"
         return showing.finish(drawn, title, "guess", "share of the group", legend=True)
@@ -287,7 +299,11 @@ class Evaluation:
         def cells(each: Limits) -> tuple[str, ...]:
             return tuple(f"{value:.4g}".replace("inf", "∞") for value in (each.estimate, each.low, each.high))
 
-        rates = [(str(group), str(guess), *cells(each)) for group, row in self.rates.items() for guess, each in row.items()]
+        rates = [
+            (self.called(group), str(guess), *cells(each))
+            for group, row in self.rates.items()
+            for guess, each in row.items()
+        ]
         tables = (
             showing.html_table(("", *numbers), ((name, *cells(each)) for name, each in limits.items())),
             showing.html_table(("group", "guess", *numbers), rates),
@@ -367,9 +383,11 @@ def evaluate(
     truths, true_codes = coded(truth, "y", known)
     losses = _losses(loss_matrix, len(truths), len(known))
 
-    def evaluation(labels: tuple[Any, ...], codes: Codes, secrets: Mapping[Any, Evaluation]) -> Evaluation:
+    def evaluation(
+        labels: tuple[Any, ...], codes: Codes, secrets: Mapping[Any, Evaluation], several: tuple[Any, ...] = ()
+    ) -> Evaluation:
         tables = _tables(weights, true_codes, len(truths), codes, len(labels))
-        return Evaluation(level, chosen, known, labels, truths, tables, losses, counted, secrets)
+        return Evaluation(level, chosen, known, labels, truths, tables, losses, counted, secrets, several)
 
     alone = {}
     for place, (name, part) in enumerate(parts):
@@ -377,7 +395,7 @@ def evaluate(
         own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(more or ()))
         if len(own) > 1:
             alone[name] = replace(evaluation(own, own_codes, {}), measure=_measure(own_measures[place], chosen, len(own)))
-    return evaluation(found_groups, codes, alone)
+    return evaluation(found_groups, codes, alone, tuple(name for name, _ in parts) if len(parts) > 1 else ())
 
 
 def _measure(own: Any, together: Measure, values: int) -> Measure:

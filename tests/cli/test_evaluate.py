@@ -55,6 +55,7 @@ def test_several_columns_measures_and_packed_files(people: Path) -> None:
     more = ("--hide", "old", "--measure", "parity-difference", "--confidence", "0.5", "--json")
     found = json.loads(run("evaluate", str(packed), *ASKED, *more).stdout)
     assert len(found["groups"]) == 6
+    assert all(group.startswith("sex=") and ", old=" in group for group in found["groups"])
     assert (found["measure"], found["confidence"]) == ("parity-difference", 0.5)
 
 

@@ -196,6 +196,19 @@ def test_groups_of_several_columns_and_missing_values() -> None:
     assert set(one.groups) == {"f", "m", None}
     array = ds.evaluate(guess, None, guess, sensitive_features=np.column_stack([guess, guess]))
     assert array.groups == ((0, 0), (1, 1))
+    assert array.to_dict()["groups"] == ["0, 0", "1, 1"]
+
+
+def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
+    columns = {"sex": np.repeat(["f", "m"], 20), "race": np.tile([0, 1], 20)}
+    guess = np.tile([0, 0, 1, 1, 1], 8)
+    found = ds.evaluate(guess, None, guess, sensitive_features=columns)
+    words = ["sex=f, race=0", "sex=f, race=1", "sex=m, race=0", "sex=m, race=1"]
+    assert found.to_dict()["groups"] == [row["group"] for row in found.to_dict()["rates"]] == words
+    assert set(found.to_frame()["group"]) == {"", *words}
+    assert "<td>sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
+    assert set(found.rates) == set(found.groups) == {("f", 0), ("f", 1), ("m", 0), ("m", 1)}
+    assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
 
 
 def test_the_sentences_say_for_whom_and_how_surely() -> None:
