@@ -25,13 +25,14 @@ from discreet.people.design import Labels, RuleDesign, about_people, constant_ru
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of
-from discreet.people.labels import Codes, coded, column, columns_of, groups, people_digest
+from discreet.people.labels import coded, column, columns_of, groups, people_digest
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
 from discreet.people.promise import LADDER, Limit, Promise, named, promised
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
+from discreet.problems.frames import Codes
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of

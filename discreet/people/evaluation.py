@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.people.extremes import highest_of, leakage_of, limits_of
-from discreet.people.labels import Codes, coded, column, columns_of, groups
+from discreet.people.labels import coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
 from discreet.problems import showing
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
+from discreet.problems.frames import Codes
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.each_guess import LocalDifferentialPrivacy
 from discreet.problems.measures.measure import Measure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
-from discreet.problems.frames import Values, digest_of
-
-Codes = NDArray[np.intp]
-
-MOST_LABELS = 1000
-"""More distinct values than this are a measurement, not a label."""
+from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
 
 
 def column(values: Any, what: str) -> NDArray[Any]:
@@ -111,15 +105,10 @@ def coded(values: NDArray[Any], what: str, known: Sequence[Any] = ()) -> tuple[t
 def merged(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
     """The known labels, then the others, sorted where they can be, else by type and text."""
     have = {*known}
-    others = list(dict.fromkeys(label for label in more if label not in have))
-    try:
-        others.sort()
-    except TypeError:
-        others.sort(key=lambda label: (type(label).__name__, repr(label)))
-    return (*known, *others)
+    return (*known, *in_order(dict.fromkeys(label for label in more if label not in have)))
 
 
 def _plain(value: Any) -> Any:
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return None
     return value.item() if isinstance(value, np.generic) else value

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.people.labels import Codes
 from discreet.problems.errors import InputError
+from discreet.problems.frames import Codes
 from discreet.problems.numerics.double_double import Array
 
 FOLDS = 3

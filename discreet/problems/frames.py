@@ -83,12 +83,12 @@ class Values:
         """Which entries are missing [people]."""
         if self._numeric:
             return np.asarray(self.raw != self.raw)
-        return self._told([_is_missing(value) for value in self._distinct[0]], bool)
+        return self._told([is_missing(value) for value in self._distinct[0]], bool)
 
     @cached_property
     def _present(self) -> list[Any]:
         """The distinct entries that are not missing."""
-        return [value for value in self._distinct[0] if not _is_missing(value)]
+        return [value for value in self._distinct[0] if not is_missing(value)]
 
     @cached_property
     def numbers(self) -> Array | None:
@@ -101,7 +101,7 @@ class Values:
         if not all(isinstance(value, kinds) and not isinstance(value, bool) for value in self._present):
             return None
         try:
-            return self._told([np.nan if _is_missing(value) else float(value) for value in self._distinct[0]], np.float64)
+            return self._told([np.nan if is_missing(value) else float(value) for value in self._distinct[0]], np.float64)
         except OverflowError:
             raise InputError(f"column {brief(self.name)} has a number beyond those of doubles; scale it") from None
 
@@ -174,7 +174,7 @@ class Values:
             order = np.argsort(known, kind="stable")
             hit = order[np.minimum(np.searchsorted(known[order], self.numbers), len(known) - 1)]
             return np.where(self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN))
-        each = [absent if _is_missing(value) else place.get(plain(value), UNKNOWN) for value in self._distinct[0]]
+        each = [absent if is_missing(value) else place.get(plain(value), UNKNOWN) for value in self._distinct[0]]
         return self._told(each, np.intp)
 
 
@@ -201,10 +201,11 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, decimal.Decimal):
         return plain(float(value))
-    return None if _is_missing(value) else str(value)
+    return None if is_missing(value) else str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
     # pandas.NA has no truth value, so it is known by the name of its type.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
