@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -356,7 +357,15 @@ def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyP
 
 
 def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_CONNECT", "1s")
+    monkeypatch.setattr(executors, "_CONNECT", 0.5)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as deaf,
+        pytest.raises(
+            InputError, match=r"no scheduler of Dask answers at '127\.0\.0\.1:\d+' \(nothing came within 0\.5 s\)"
+        ),
+        opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, Limits()),
+    ):
+        pass
     with (
         pytest.raises(InputError, match=r"no scheduler of Dask answers at 'tcp://127\.0\.0\.1:9'"),
         opened("dask:tcp://127.0.0.1:9", tmp_path, Limits()),

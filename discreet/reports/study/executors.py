@@ -10,6 +10,7 @@ Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import math
@@ -38,7 +39,8 @@ _LIBRARIES = {"loky": ("loky", "executors"), "dask": ("distributed", "distribute
 _JOBS = 64
 """How many jobs of a queue are waiting or running at once: it can start what it has room for, and holds no whole study."""
 
-_CONNECT = "10s"
+_CONNECT = 10.0
+"""Seconds in which a scheduler has to answer."""
 _TALKATIVE = ("distributed.client", "distributed.core", "distributed.utils")
 """Loggers that print tracebacks when a scheduler ends; one sentence says so already."""
 
@@ -186,10 +188,13 @@ class _Cluster:
         for each in self._levels:
             each.setLevel(logging.CRITICAL)
         try:
+            asyncio.run(asyncio.wait_for(_identity(distributed, address), _CONNECT))
             self._client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, TimeoutError, RuntimeError) as error:
+            self._speak()
+            why = _first_line(error) if str(error) else f"nothing came within {_CONNECT:g} s"
             raise InputError(
-                f"no scheduler of Dask answers at {brief(address)} ({_first_line(error)}); start one with dask scheduler"
+                f"no scheduler of Dask answers at {brief(address)} ({why}); start one with dask scheduler"
             ) from None
 
     def room(self) -> int:
@@ -211,8 +216,18 @@ class _Cluster:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
+        self._speak()
+
+    def _speak(self) -> None:
         for each, level in self._levels.items():
             each.setLevel(level)
+
+
+async def _identity(distributed: Any, address: str) -> None:
+    """Ask a scheduler who it is: a client that is made for an address where there is none does not end by itself."""
+    arguments = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(address, connection_args=arguments, timeout=_CONNECT) as scheduler:
+        await scheduler.identity()
 
 
 class _Queue:
