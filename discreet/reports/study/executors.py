@@ -150,6 +150,11 @@ class _Processes:
     def __init__(self, workers: int | None) -> None:
         self._loky, self.run = _library("loky"), uuid.uuid4().hex
         self._workers = self._loky.cpu_count() if workers is None else workers
+        self._held = contextlib.ExitStack()
+        self._held.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings(
+            "ignore", module="loky"
+        )  # of workers that are replaced, or cannot be killed with their children
 
     def room(self) -> int:
         return int(self._workers)
@@ -164,12 +169,11 @@ class _Processes:
         return f"a worker process died{f' ({codes.group(1)})' if codes else ''}"
 
     def stop(self, futures: Iterable[Any]) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # without psutil and pgrep it kills workers alone; their children then end
-            self._pool().shutdown(wait=True, kill_workers=True)
+        self._pool().shutdown(wait=True, kill_workers=True)
 
     def close(self) -> None:
         self._pool().shutdown(wait=True)
+        self._held.close()
 
     def _pool(self) -> Any:
         """Its workers leave Ctrl-C, which a terminal sends to all processes, to this one."""
