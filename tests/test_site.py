@@ -158,6 +158,10 @@ def test_the_reference_has_every_public_name(reference: str) -> None:
     assert {name[1] for name in names if name} - anchors == {"discreet.__version__"}
 
 
+def test_classes_that_words_name_are_links(reference: str) -> None:
+    assert "[`OutcomeRule`](discreet.md#discreet.OutcomeRule)" in reference
+
+
 def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference: str) -> None:
     words = re.sub(r"^```.*?^```", "", reference, flags=re.MULTILINE | re.DOTALL)
     assert not re.findall(r"^[^|\n].*\S {3,}\S.*$", words, flags=re.MULTILINE)

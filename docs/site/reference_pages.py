@@ -20,6 +20,7 @@ FOLDER = "reference/python"
 PROPERTIES = {"property", "cached_property", "functools.cached_property"}
 _COLUMNS = re.compile(r"^(\S(?:.*?\S)?) {2,}(\S.*)$")
 _NAMED = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)$")
+_CLASS = re.compile(r"(?<!\[)`([A-Z]\w+)`")
 _CODE = re.compile(r"(`+[^`]+`+)")
 
 
@@ -138,7 +139,13 @@ class Reference:
         for name in sorted(names, key=lambda each: (each.lower(), each)):
             anchor = f"{package}.{name}"
             parts += [f"## {name} {{#{anchor}}}", *self._entry(package, anchor, name, names[name])]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        linked = (part if part.startswith(("#", "```")) else _CLASS.sub(self._to_class, part) for part in parts if part)
+        return "\n\n".join(linked) + "\n"
+
+    def _to_class(self, found: re.Match[str]) -> str:
+        """A class that words name, with a link to its entry."""
+        package = next((each for each in PACKAGES if found[1] in self._source.exported(each)), None)
+        return f"[{found[0]}]({package}.md#{package}.{found[1]})" if package else found[0]
 
     def _entry(self, package: str, anchor: str, name: str, full: str) -> list[str]:
         for other in PACKAGES[: PACKAGES.index(package)]:
