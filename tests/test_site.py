@@ -107,6 +107,8 @@ def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[st
     found = tools["formulas"].formula(long, displayed=False)
     pieces = [re.sub(r"<[^>]*>", "", piece) for piece in found.split("<wbr>")]
     assert pieces == ["|e|≤", "∑if(a,b)+", "g1+", "h(a+b+c+", "d+e+f+g)"]
+    assert found.count('<mo form="infix">') == 4
+    assert "<mi>base</mi>" in tools["formulas"].formula(r"\text{base} + a + b + c + d", displayed=False)
 
 
 def test_no_line_begins_with_the_comma_after_a_formula(tools: dict[str, Any]) -> None:

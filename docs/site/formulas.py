@@ -139,10 +139,13 @@ def _pieces(root: ET.Element) -> list[ET.Element]:
     parts: list[list[ET.Element]] = [[]]
     depth = 0
     for each in row:
+        if _tag(each) == "mtext" and (each.text or "").isalpha():
+            each.tag = f"{{{_SPACE}}}mi"  # text counts as space, and with it an operator alone would fill a piece
         parts[-1].append(each)
         if _tag(each) == "mo" and each.text:
             depth += (each.text in "([{⟨") - (each.text in ")]}⟩")
             if each.text in _BREAKS and len(parts[-1]) >= (_LONG if depth > 0 else 2):
+                each.attrib.setdefault("form", "infix")  # at the end of a row it would be taken for a sign behind
                 parts.append([])
     whole = [ET.Element(root.tag, root.attrib) for part in parts if part]
     for math, part in zip(whole, filter(None, parts), strict=True):
