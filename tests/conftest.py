@@ -51,7 +51,7 @@ if "TMPDIR" not in os.environ and os.path.isdir(_IN_MEMORY) and os.access(_IN_ME
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SHARING = ("test_docs.py", "test_first_page.py", "test_html_report.py", "test_vendored_site.py")
+SHARING = ("test_docs.py", "test_first_page.py", "test_html_report.py", "test_site.py", "test_vendored_site.py")
 """Their tests share a process that is slow to start. An idle worker takes over another's last tests, so these come first."""
 
 settings.register_profile("repeatable", deadline=None, max_examples=30, derandomize=True, database=None)
