@@ -74,16 +74,29 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
 
 
+_OPEN: list[tuple[Any, Any]] = []
+"""Playwright and its browser while tests share them; it keeps an event loop running, which other tests would trip over."""
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium; skips where there is none."""
+def browser() -> Any:
+    """A headless Chromium, one for all files that share processes; skips where there is none."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield found
+    if not _OPEN:
+        engine = playwright.sync_playwright().start()
+        _OPEN.append((engine, engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])))
+    return _OPEN[0][1]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Close the browser after the last file that may use it."""
+    if _OPEN and (nextitem is None or nextitem.path.name not in (item.path.name, *SHARING)):
+        engine, found = _OPEN.pop()
         found.close()
+        engine.stop()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -110,7 +110,7 @@ for name in (*sys.argv[1:], *ours):
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
 os.fsync = lambda descriptor: None  # as in conftest.py
-run(["discreet", "--help"])  # imports what every command line needs
+run(["discreet", "problems", "--json"])  # imports what every command line needs, and makes what checks its options
 gc.freeze()
 for line in sys.stdin:
     page = json.loads(line)
@@ -131,7 +131,7 @@ for line in sys.stdin:
 """
 APART = ("how-to/add-a-backend.md",)
 """Pages whose commands solve in processes of their own, as usual; for the others that would take longer than the rest."""
-IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy")
+IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy", "sklearn.ensemble", "sklearn.linear_model", "distributed")
 """Libraries that several pages need."""
 
 

@@ -164,13 +164,11 @@ def test_the_licences_lie_beside_the_scripts(command: Any, site: Path) -> None:
     assert all("MIT" in text or "Permission is hereby granted" in text for text in texts.values())
 
 
-def test_the_vendored_site_shows_grid_and_plot_without_a_network(command: Any, site: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def test_the_vendored_site_shows_grid_and_plot_without_a_network(command: Any, site: Path, browser: Any) -> None:
     before = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("*") if path.is_file()}
     assert command.vendor(site, site.parent / "vendor") == 0
     assert before == {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("*") if path.is_file()}
-    with _served(site) as address, playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with _served(site) as address:
         page = browser.new_page()
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -186,7 +184,7 @@ def test_the_vendored_site_shows_grid_and_plot_without_a_network(command: Any, s
         page.goto(f"{address}/index.html#bench_sum.Sum.time_sum")
         page.wait_for_selector("#main-graph canvas.flot-base")
         page.wait_for_selector("#main-graph .flot-text >> nth=0", state="attached")
-        browser.close()
+        page.close()
     assert complaints == []
 
 
