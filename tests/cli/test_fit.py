@@ -32,10 +32,10 @@ def write(path: Path, count: int, seed: int) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees() -> Iterator[None]:
-    """These tests are about commands, and a few trees are enough to guess."""
+    """These tests are about commands: a few trees are enough to guess, and every second rung of the ladder to promise."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from discreet.people import probabilities
+    from discreet.people import classifier, probabilities, promise, saving
 
     def small(categories: list[bool] | None, enough: bool, seed: int) -> HistGradientBoostingClassifier:
         return HistGradientBoostingClassifier(
@@ -44,6 +44,9 @@ def few_trees() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probabilities, "_boosting", small)
+        rungs = promise.LADDER[1::2]
+        for module in (classifier, promise, saving):
+            patch.setattr(module, "LADDER", rungs)
         yield
 
 
@@ -304,11 +307,21 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
     assert "leave it out with --ignore name" in said.stderr
 
 
+@pytest.fixture(scope="module")
+def whole(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rule of a fit that nobody interrupts, at one time of a clock that stands still."""
+    found = tmp_path_factory.mktemp("whole") / "rule"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        assert run("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found)).exit_code == 0
+    return found
+
+
 @pytest.mark.parametrize(
     ("at", "kept"), [(1, "nothing"), (2, "1 classifier"), (3, "2 classifiers"), (7, "2 classifiers and 4 designs")]
 )
 def test_an_interrupted_fit_goes_on_with_what_it_has_done(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, kept: str
+    place: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, kept: str
 ) -> None:
     """And comes to the very files that it would have come to; the file of what was done goes in the end."""
     from discreet.people import classifier, unfinished
@@ -338,10 +351,6 @@ def test_an_interrupted_fit_goes_on_with_what_it_has_done(
     said = run(*asked, str(tmp_path / "rule"), "--json")
     assert said.exit_code == 0, said.stderr
     assert (f"going on with {kept}" in said.stderr) == (before > 0)
-    whole = tmp_path / "whole"
-    monkeypatch.setattr(classifier, "calibrated", calibrated)
-    monkeypatch.setattr(unfinished, "solve", solve)
-    assert run(*asked, str(whole)).exit_code == 0
     names = sorted(path.name for path in whole.iterdir())
     assert sorted(path.name for path in (tmp_path / "rule").iterdir()) == names
     for name in names:
