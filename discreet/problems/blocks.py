@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from discreet.problems.checks import TOTAL_TOLERANCE
-from discreet.problems.constraint import Constrained, Term
+from discreet.problems.constraint import Constrained, Term, stated
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import faint_lift
 from discreet.problems.numerics.double_double import Array
@@ -221,3 +221,7 @@ class BlockProblem(Constrained):
                 f"the blocks' losses of constant guesses are {errors.tolist()} and the problem says "
                 f"{np.asarray(self.constant_errors).tolist()}; give the totals found"
             )
+
+    def __repr__(self) -> str:
+        title = f"{self.name!r}, " if self.name else ""
+        return f"BlockProblem({title}n={self.n}, m={self.m}, N={self.N}, {stated(self.terms)})"

@@ -103,6 +103,13 @@ def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets() -
     np.testing.assert_allclose(one, problem.constant_errors, rtol=1e-14)
 
 
+def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has() -> None:
+    problem = random_problem(2, 3, 500)
+    unnamed = block_problem(ArrayBlocks(problem.p_xz, problem.loss), 0.1)
+    assert repr(unnamed) == "BlockProblem(n=2, m=3, N=500, budget=0.1 nats)"
+    assert repr(BlockProblem.of(problem)) == "BlockProblem('an example', n=2, m=3, N=500, budget=0.01 nats)"
+
+
 @pytest.mark.parametrize("total", [1 + 9e-10, 1 - 9e-10, 1 + 1e-14])
 def test_a_total_near_one_is_divided_out(total: float) -> None:
     joint = random_joint() * total

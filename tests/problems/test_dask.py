@@ -172,6 +172,7 @@ def bad_values(arrays: tuple[Array, Array]) -> Any:
     ("given", "words"),
     [
         (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray, which is not in Dask"),
+        (lambda arrays: (da.from_array(arrays[0][0]), arrays[1]), r"p_xz is a Dask array of shape \[\d+\]; give one of \["),
         (lambda arrays: ([arrays[0]], [arrays[1]]), "other things than delayed blocks"),
         (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None), "give pairs"),
         (lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]), r"p_xz of block 0 has shape \[\]"),

@@ -290,7 +290,9 @@ def _blocks(given: Any, what: str) -> list[_Delayed]:
     wanted = "give a Dask array [rows, outcomes], a Dask DataFrame with a row for every outcome, or a list of delayed blocks"
     if isinstance(given, list | tuple):
         blocks = listed(given, what, "a list of delayed blocks")
-    elif is_dask_collection(given) and hasattr(given, "rechunk") and given.ndim == 2:
+    elif is_dask_collection(given) and hasattr(given, "rechunk"):
+        if given.ndim != 2:
+            raise InputError(f"{what} is a Dask array of shape {list(given.shape)}; give one of [rows, outcomes]")
         blocks = given.rechunk({0: -1}).to_delayed().ravel().tolist()
     elif is_dask_collection(given) and hasattr(given, "npartitions") and hasattr(given, "columns"):
         blocks = given.to_delayed()
