@@ -120,7 +120,8 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
         step, size = together * dtype.itemsize, offset + math.prod(shape) * dtype.itemsize
         if dtype.hasobject or rows > 10_000 or step > 1 << 26 or size != info.file_size:
             raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
-        all(iter(partial(stream.read, 1 << 20), b""))  # to the end, where the checksum is compared
+        if offset + sum(map(len, iter(partial(stream.read, 1 << 20), b""))) != size:  # the checksum is compared at the end
+            raise ValueError(f"{archive.filename}: {info.filename} ends before its shape does; write it again")
     opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))  # one for each row
     if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:  # in the file itself seeking is not reading
         archive.fp.seek(info.header_offset + 26)

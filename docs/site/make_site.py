@@ -154,10 +154,10 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 def build(out: Path, history: bool) -> int:
     """Make the site in a folder, which is replaced; the number of its pages. Raises SiteError."""
-    if importlib.util.find_spec("zensical") is None:
-        raise SiteError("Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`")
     if out.exists() and not (out / "sitemap.xml").exists() and any(out.iterdir()):
         raise SiteError(f"{out} holds something that is no site; name another folder with --out")
+    if importlib.util.find_spec("zensical") is None:
+        raise SiteError("Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`")
     with tempfile.TemporaryDirectory(prefix="discreet-site-") as scratch:
         stage = Path(scratch)
         pages = Pages(stage / "pages")
