@@ -8,7 +8,7 @@ It prints counts, and times of linear measures, of tilts of many entries and of 
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
   of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
 - linear measures: programs that sifting solves from the interior point and from no tilt, with shares of outcomes that need
-  no row and without, and vertices found;
+  no row and without, all at once or next to the tilt of few, of which some or all are in the program, and vertices found;
 - both together: crossovers called, and iterations;
 - the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
