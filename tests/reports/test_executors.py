@@ -175,7 +175,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     with opened(words, tmp_path, Limits()) as executor:
         with pytest.raises((BrokenProcessPool, distributed.scheduler.KilledWorker)) as died:
-            executor.submit(os._exit, 3).result()
+            executor.submit(signal.raise_signal, signal.SIGKILL).result()
         assert "died" in executor.lost(died.value)
         with pytest.raises(ZeroDivisionError) as raised:
             executor.submit(divmod, 1, 0).result()
