@@ -99,13 +99,14 @@ def _as_rule(problem: Problem, answer: Answer) -> Answer:
     tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
     rule = OutcomeRule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
     seen = problem.p_z[rule.ties] > 0.0
-    return Answer(OutcomeRule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multiplier)
+    return Answer(OutcomeRule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multipliers)
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
     """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad input of the user."""
     outcomes = getattr(problem, "N", 0)
-    expected = [("tilt", answer.tilt, (problem.m, problem.n))]
+    expected: list[tuple[str, Array | None, tuple[int, ...]]] = [("tilt", answer.tilt, (problem.m, problem.n))]
+    expected.append(("multipliers", answer.multipliers, (len(problem.terms),)))
     expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
     if isinstance(answer.estimator, np.ndarray):
         expected.append(("estimator", answer.estimator, (problem.m, outcomes)))
@@ -120,7 +121,7 @@ def restored(reduced: Reduced, answer: Answer) -> Answer:
     return Answer(
         reduced.restore(matrix(reduced.problem, answer.estimator)),
         None if answer.tilt is None else reduced.restore_tilt(answer.tilt),
-        answer.multiplier,
+        answer.multipliers,
         tuple(reduced.restore(anchor) for anchor in answer.anchors),
     )
 

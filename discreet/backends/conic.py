@@ -239,7 +239,7 @@ def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
     prices = [float(np.sum(duals.get(f"budget {k}", 0.0))) for k in range(len(program.parts))]
     if "joint" in duals:
-        return -program.unit * np.asarray(duals["joint"]), program.multiplier(prices)
+        return -program.unit * np.asarray(duals["joint"]), program.multipliers(prices)
     links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]
     return program.duals(np.concatenate([np.zeros(0), *links]), prices)
 

@@ -24,7 +24,6 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
 from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -287,13 +286,14 @@ class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
     estimator   a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a `CausalRule` for guesses over time
-    tilt        [m, n], multiplier ≥ 0 (of several constraints one for each [C]); without them a rule's own tilt counts
+    tilt        [m, n]
+    multipliers ≥ 0, one for each constraint [C]; without duals a rule's own tilt counts
     anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
     estimator: Array | OutcomeRule | IntervalRule | CausalRule
     tilt: Array | None = None
-    multiplier: Multiplier | None = None
+    multipliers: Array | None = None
     anchors: tuple[Array, ...] = ()
 
 

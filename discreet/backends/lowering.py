@@ -38,6 +38,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
 from discreet.problems.constraint import Term, entropy
 from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.measures.duals import no_multipliers
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
@@ -297,18 +298,18 @@ class Program:
                 slope = -self.unit / part.root * links[deviation - start]
                 shift = -self.unit * masses[guess - start - links.size] - slope @ group.prior  # D holds u − π s
                 tilt[i, group.rows] = slope + shift
-        return tilt, self.multiplier(budget_prices)
+        return tilt, self.multipliers(budget_prices)
 
     def private_tilt(self, prices: Array) -> Array:
         """The tilt [m, n] of the prices of the privacy equations; 0 without any."""
         return self.rows.tilt(-self.unit * prices.reshape(self.problem.m - 1, len(self.rows.features)), self.problem.m)
 
-    def multiplier(self, prices: Sequence[float]) -> Any:
-        """Of the price of each part's budget in units of B: a number, or one for each of several constraints."""
-        found = np.array([math.inf if term.budget.perfect else 0.0 for term in self.problem.terms])
+    def multipliers(self, prices: Sequence[float]) -> Array:
+        """The multipliers [C], from the price of each part's budget in units of B."""
+        found = no_multipliers(self.problem.terms)
         for part, price in zip(self.parts, prices, strict=True):
             found[part.number] = max(0.0, price) * self.unit / part.unit
-        return float(found[0]) if found.size == 1 else found
+        return found
 
 
 def _is_slack(problem: Problem, term: Term) -> bool:

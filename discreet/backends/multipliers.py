@@ -25,8 +25,9 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.problems.constraint import Term
+from discreet.problems.measures.duals import no_multipliers
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.laws import TermLaw, parts_of
+from discreet.problems.measures.laws import Law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import LARGEST_TILT
@@ -36,18 +37,18 @@ _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
 _TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
 
 
-def multipliers_of(problem: Problem, laws: Sequence[TermLaw]) -> tuple[Array, Any] | None:
-    """(tilt [m, n], a multiplier for each constraint) for an answer of these laws; None for many outcomes or no solution."""
+def multipliers_of(problem: Problem, law: Law) -> tuple[Array, Array] | None:
+    """(tilt [m, n], a multiplier for each constraint) for an answer of this law; None for many outcomes or no solution."""
     from scipy.optimize import linprog
 
     if problem.loss.size > _LARGEST or not problem.p_z.all():
         return None
     program = _Program(problem)
-    for number, (term, law) in enumerate(zip(problem.terms, laws, strict=True)):
+    for number, (term, groups) in enumerate(zip(problem.terms, law.constraints, strict=True)):
         if term.budget.perfect:
             program.equal(term)
         elif term.priced:
-            program.bounded(number, term, parts_of(law))
+            program.bounded(number, term, groups)
     if not program.directions:
         return None
     unit = problem.constant_error or 1.0
@@ -78,10 +79,10 @@ def multipliers_of(problem: Problem, laws: Sequence[TermLaw]) -> tuple[Array, An
         return None
     weights = np.maximum(found[problem.N :], least) / size * unit
     tilt = np.tensordot(weights, directions, 1)
-    prices = np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
+    prices = no_multipliers(problem.terms)
     for number, place in program.prices.items():
         prices[number] = min(weights[place], LARGEST_TILT)
-    return tilt, prices if prices.size > 1 else float(prices[0])
+    return tilt, prices
 
 
 class _Program:

@@ -13,7 +13,7 @@ Source: docs/theory.md, sections 6, 8 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,9 +24,8 @@ from discreet.backends.precision import Precision
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_of
+from discreet.problems.measures.laws import Law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -60,8 +59,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     feature = np.divide(deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0)
 
     def laws(estimator: Array) -> tuple[OutputLaw, ...]:
-        found = zip(problem.terms, problem.laws(estimator), strict=True)
-        return tuple(part for term, law in found if term.budget.perfect for part in parts_of(law))
+        return _private_groups(problem, problem.law(estimator))
 
     moved = _moved(columns, problem.p_z, feature, laws)
     if moved is None:
@@ -74,29 +72,35 @@ def _within_others(problem: Problem, private: Array) -> Array:
     """A private estimator blended until it keeps the other budgets, with what costs least of the guesses that ignore the
     outcome: the best constant one, and a draw from the law of Ŷ.
     """
-    law = Laws(problem.laws(private))
+    law = problem.law(private)
     budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
     found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
-        share = least_common_share(law, law_of_guess(end, law), budgets, slack)
+        share = least_common_share(law, law.under_guess(end), budgets, slack)
         if share is not None:
             blend = normalise((1.0 - share) * private + share * end[:, None])
             found.append(min((blend, summing_to_one(blend)), key=partial(_uncertain, problem)))
     return min(found, key=problem.error_probability, default=private)
 
 
-def _uncertain(problem: Problem, columns: Array, laws: Sequence[TermLaw] | None = None) -> float:
+def _private_groups(problem: Problem, law: Law) -> tuple[OutputLaw, ...]:
+    """The laws of the groups of rows that must be perfectly private."""
+    each = zip(problem.terms, law.constraints, strict=True)
+    return tuple([group for term, groups in each if term.budget.perfect for group in groups])
+
+
+def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> float:
     """By how much entries of the law of an estimator [m, N] may be other than they look, relatively.
 
     Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
     """
-    off, each = column_error(columns), problem.laws(columns) if laws is None else laws
-    private = (law for term, law in zip(problem.terms, each, strict=True) if term.budget.perfect)
-    leaks = [distance_from_private(part) for law in private for part in parts_of(law)]
+    off = column_error(columns)
+    own = problem.law(columns) if law is None else law
+    leaks = [distance_from_private(group) for group in _private_groups(problem, own)]
     return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
-def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
+def duals_for(problem: Any, answer: Any) -> tuple[Array, Any] | None:
     """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
 
     The law of a rule for densities is taken on a fine partition.
@@ -117,13 +121,15 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    laws, (first, *_) = problem.laws(normalise(np.asarray(answer, dtype=np.float64))), problem.terms
-    if is_plain(problem.terms) and first.measure == MUTUAL_INFORMATION and first.priced and isinstance(laws[0], OutputLaw):
-        return tilts_from_ratio(laws[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
-    found = multipliers_of(problem, laws)
+    law = problem.law(normalise(np.asarray(answer, dtype=np.float64)))
+    first = problem.terms[0]
+    if problem.measures == (MUTUAL_INFORMATION,) and first.priced:
+        return tilts_from_ratio(law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    found = multipliers_of(problem, law)
     if found is not None or len(problem.terms) > 1 or not first.priced or first.measure.scope is not Scope.TOTAL:
         return found
-    direction = np.concatenate([first.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(laws[0])], axis=1)
+    slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
+    direction = np.concatenate(slopes, axis=1)
     multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, first.level)
     return multiplier * direction, multiplier
 
@@ -198,18 +204,18 @@ def _within_budgets(problem: Problem, columns: Array) -> Array:
 
 def _keeps(problem: Problem, columns: Array) -> bool:
     """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
-    laws = problem.laws(columns)
-    uncertain = _uncertain(problem, columns, laws)
+    law = problem.law(columns)
+    ceilings = law.ceilings(_uncertain(problem, columns, law))
 
-    def kept(term: Term, law: TermLaw) -> bool:
+    def keeps(term: Term, groups: tuple[OutputLaw, ...], ceiling: float) -> bool:
         if term.budget.perfect:
-            return all(distance_from_private(part) <= Precision.private for part in parts_of(law))
-        return term.budget.oblivious or law.leakage_ceiling(uncertain) <= term.budget.amount
+            return all(distance_from_private(group) <= Precision.private for group in groups)
+        return term.budget.oblivious or ceiling <= term.budget.amount
 
-    return all(map(kept, problem.terms, laws))
+    return all(map(keeps, problem.terms, law.constraints, ceilings.tolist()))
 
 
-def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:
+def blended(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:
     """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most `target`, or else that one."""
     share = least_share(law, end, target, 0.0)
     share = 1.0 if share is None else share
@@ -221,12 +227,11 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
 
     It is the best constant guess; drawn from the law of Ŷ where the budget is one of each guess.
     """
-    law = problem.output_law(normalise(columns))
+    law = problem.law(normalise(columns))
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
     if problem.measure.scope is not Scope.TOTAL:
         constant = law.mass / law.mass.sum()
-    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x, measure=problem.measure)
-    share = least_share(law, nothing, problem.budget, (problem.m + 1) * Precision.entry)
+    share = least_share(law, law.under_guess(constant), problem.budget, (problem.m + 1) * Precision.entry)
     return 1.0 if share is None else share, constant
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from discreet.backends.attempts import Attempt, Clock, ask
 from discreet.backends.contract import Answer, AnyProblem, Kind, Options, Policy, refuse_unknown
 from discreet.backends.precision import Precision
@@ -26,7 +28,6 @@ from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.checks import at_most, listed, real_numbers
 from discreet.problems.errors import Absent, BackendError, InputError, Interrupted, Unsupported
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
 
@@ -63,7 +64,7 @@ def certify(
     problem: AnyProblem | str | os.PathLike[str],
     answer: Any,
     tilt: Any = None,
-    multiplier: Multiplier | None = None,
+    multiplier: float | Array | None = None,
     *,
     gap: float = 1e-9,
     anchors: Iterable[Array] = (),
@@ -76,12 +77,11 @@ def certify(
     by however little; then the Solution holds its repair. Raises InputError for wrong shapes.
     """
     model = opened(problem)
+    multipliers = None
     if multiplier is not None:
-        several = len(model.terms) > 1
-        found = real_numbers("multiplier", multiplier, (len(model.terms),) if several else ())
-        multiplier = found if several else float(found)
+        multipliers = real_numbers("multiplier", np.atleast_1d(multiplier), (len(model.terms),))
     towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
-    given = Attempt("", Answer(answer, tilt, multiplier, towards), None)
+    given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)
 
 
@@ -89,7 +89,7 @@ def audit(
     problem: AnyProblem | str | os.PathLike[str],
     estimator: Any,
     tilt: Any = None,
-    multiplier: Multiplier | None = None,
+    multiplier: float | Array | None = None,
     *,
     gap: float = 1e-9,
 ) -> Solution:
@@ -102,11 +102,11 @@ def audit(
         from discreet.problems.files.records import load_solution
 
         stored = load_solution(estimator)
-        estimator, tilt, multiplier = stored.estimator, stored.tilt, stored.multiplier
+        estimator, tilt, multiplier = stored.estimator, stored.tilt, stored.multipliers
     elif isinstance(estimator, Solution):
         if estimator.rule is None:
             raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
-        estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multiplier
+        estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multipliers
     model = opened(problem)
     found = certify(model, estimator, tilt, multiplier, gap=gap)
     leaks, odds = judge.leaks(model, estimator)
@@ -221,11 +221,11 @@ def judged(problem: Any, answer: Answer) -> Verdict[Any]:
     If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it.
     """
     estimator, ends = answer.estimator, answer.anchors
-    found: Verdict[Any] = judge.certify(problem, estimator, answer.tilt, answer.multiplier, anchors=ends)
+    found: Verdict[Any] = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
     blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
     if blended and (private := private_versions(problem, estimator)):
         ends = (*ends, *private)
-        found = judge.certify(problem, estimator, answer.tilt, answer.multiplier, anchors=ends)
+        found = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
     if found.certificate.relative_gap > Precision.derived and (duals := duals_for(problem, estimator)) is not None:
         other = judge.certify(problem, estimator, *duals, anchors=ends)
         found = max(found, other, key=lambda verdict: verdict.certificate.lower)

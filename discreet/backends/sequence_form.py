@@ -30,6 +30,7 @@ from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.causal.tree import Tree
 from discreet.problems.errors import BackendError, Unsupported
+from discreet.problems.measures.duals import no_multipliers
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
@@ -76,12 +77,12 @@ class SequenceForm(Unlifted):
     def solve(self, lowered: CausalProblem, options: Options) -> Raw[Answer]:
         """The Bayes rule under a slack budget, the linear program at budget 0, else the interior point."""
         problem, none = lowered, np.zeros((lowered.m, lowered.n))
-        price = np.inf if problem.perfect else 0.0
+        prices = no_multipliers(problem.terms)
         if problem.oblivious or problem.bayes_leakage <= problem.budget:
-            return Raw(SLACK, Answer(problem.bayes_rule, none, price))
+            return Raw(SLACK, Answer(problem.bayes_rule, none, prices))
         if problem.constant_error <= problem.bayes_error:
             constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
-            return Raw("optimal: a constant guess", Answer(constant, none, price))
+            return Raw("optimal: a constant guess", Answer(constant, none, prices))
         if problem.perfect:
             return _perfect(problem)
         return _InteriorPoint(problem, options).run()
@@ -289,7 +290,7 @@ class _InteriorPoint:
         tilt = np.zeros((self._problem.m, self._problem.n))
         tilt[:, self._problem.p_x > 0.0], multiplier = self._proof
         tree = self._problem.tree
-        answer = Answer(CausalRule(tree, tree.kernels(self._best.weights)), tilt, multiplier)
+        answer = Answer(CausalRule(tree, tree.kernels(self._best.weights)), tilt, np.array([multiplier]))
         claimed = "optimal" if self._narrow else f"stopped after {rounds} steps"
         return Raw(claimed, answer, rounds)
 
@@ -398,7 +399,7 @@ def _perfect(problem: CausalProblem) -> Raw[Answer]:
     rules = [CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))]
     rules += [rule for _, _, rule, solved in found if solved and _leaks_nothing(problem, rule)]
     claimed = "optimal" if rounds else "HiGHS found no point: a constant guess"
-    return Raw(claimed, Answer(min(rules, key=problem.error_probability), tilt, np.inf), rounds)
+    return Raw(claimed, Answer(min(rules, key=problem.error_probability), tilt, no_multipliers(problem.terms)), rounds)
 
 
 def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from discreet.backends.contract import Answer
 from discreet.backends.precision import Precision
 from discreet.problems.constraint import Term
 from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.laws import parts_of
 from discreet.problems.problem import Problem
 
 SLACK = "optimal: the Bayes rule keeps the budget"
@@ -21,14 +18,16 @@ def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budgets (always when n = 1 or m = 1), else None."""
     if not all(_keeps(problem, number, term, precision) for number, term in enumerate(problem.terms)):
         return None
-    multiplier: Any = 0.0 if len(problem.terms) == 1 else np.zeros(len(problem.terms))
-    return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), multiplier)
+    nothing = np.zeros((problem.m, problem.n))
+    return Answer(problem.bayes_estimator, nothing, np.zeros(len(problem.terms)))
 
 
 def _keeps(problem: Problem, number: int, term: Term, precision: Precision) -> bool:
     if term.budget.perfect:
-        return all(distance_from_private(part) <= Precision.private for part in parts_of(problem.bayes_laws[number]))
+        groups = problem.bayes_law.constraints[number]
+        return all(distance_from_private(group) <= Precision.private for group in groups)
     if term.budget.oblivious:
         return True  # summing in another order may change the leakage by the undercut
     most = term.budget.amount * (1.0 + precision.undercut)
-    return problem.bayes_laws[number].leakage() <= most and problem.bayes_leakages[number] <= most
+    leakages = (problem.bayes_law.leakages[number], problem.bayes_leakages[number])
+    return bool(max(leakages) <= most)

@@ -188,8 +188,10 @@ class SmoothProgram:
                 estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
             law = self.problem.output_law(normalise(estimator))
             if self.problem.measure == MUTUAL_INFORMATION:
-                return Answer(estimator, *duals_of_law(self.problem, law))
-            return Answer(estimator, *self._duals(law))
+                tilt, multiplier = duals_of_law(self.problem, law)
+            else:
+                tilt, multiplier = self._duals(law)
+            return Answer(estimator, tilt, np.array([multiplier]))
         if self.problem.constraint.perfect and multipliers is None:
             return Answer(estimator)
         prices = np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
@@ -244,4 +246,4 @@ def _start(problem: Problem) -> Array:
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
     if problem.constraint.perfect or problem.constraint.oblivious:
         return uniform
-    return blended(problem.bayes_estimator, problem.bayes_law, uniform, problem.output_law(uniform), problem.budget)
+    return blended(problem.bayes_estimator, problem.bayes_law, uniform, problem.law(uniform), problem.budget)

@@ -15,7 +15,6 @@ from discreet.backends.contract import AnyProblem
 from discreet.problems import showing
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
-from discreet.problems.constraint import is_plain
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
@@ -122,8 +121,13 @@ class Solution:
         return None if self.verdict is None else self.verdict.tilt
 
     @property
-    def multiplier(self) -> float | Array | None:
-        """Multiplier μ ≥ 0 of the tilt (inf at perfect privacy), of several constraints one each; None without an answer."""
+    def multipliers(self) -> Array | None:
+        """Multipliers μ ≥ 0 of the tilt [C], inf at perfect privacy; None without an answer."""
+        return None if self.verdict is None else self.verdict.multipliers
+
+    @property
+    def multiplier(self) -> float | None:
+        """μ of the only constraint; None without an answer, InputError if there are several."""
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
@@ -161,14 +165,17 @@ class Solution:
 
     @property
     def leakage(self) -> float:
-        """Leakage of the estimator returned, in the unit of the problem's measure (inf without one)."""
+        """Leakage of the estimator returned by the only constraint, in the unit of its measure.
+
+        inf without an estimator; InputError if there are several constraints.
+        """
         return math.inf if self.certificate is None else self.certificate.leakage
 
     @property
     def equivocation(self) -> float:
         """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage is something else."""
-        plain = is_plain(self.problem.terms) and self.problem.measure == MUTUAL_INFORMATION
-        return self.problem.entropy_x - self.leakage if plain else math.nan
+        informed = self.problem.measures == (MUTUAL_INFORMATION,)
+        return self.problem.entropy_x - self.leakage if informed else math.nan
 
     @property
     def relative_gap(self) -> float:
@@ -178,9 +185,11 @@ class Solution:
     @property
     def _leaks(self) -> str:
         """What it leaks of every budget, for its repr."""
-        judged = self.certificate
-        leaked = [each.leakage for each in judged.terms] if judged is not None and judged.terms else [self.leakage]
-        pairs = zip(leaked, self.problem.terms, strict=True)
+        terms = self.problem.terms
+        leaked = [math.inf] * len(terms)
+        if self.certificate is not None:
+            leaked = [each.leakage for each in self.certificate.terms]
+        pairs = zip(leaked, terms, strict=True)
         return f"leakage {' and '.join(f'{each:.6g} of {term.budget}' for each, term in pairs)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,7 +200,7 @@ class Solution:
         """
         judged = self.certificate
         leaks, own_leaks = self._told_leakage()
-        prices = [number(price) for price in np.ravel(self.multiplier)] if self.multiplier is not None else [None]
+        prices = [None] if self.multipliers is None else [*map(number, self.multipliers.tolist())]
         return {
             "status": self.status.value,
             "backend": self.backend,
@@ -260,7 +269,7 @@ class Solution:
         return {"own_leaks": [*map(record, self.own_leaks)], "own_odds": self.own_odds and record(self.own_odds)}
 
     @property
-    def _stated(self) -> tuple[Array | OutcomeRule, Array, float | Array, dict[int, list[int]]]:
+    def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
         """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
 
         Raises FileError without an answer.
@@ -279,11 +288,10 @@ class Solution:
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
-        terms, groups = self.problem.terms, [slice(None)]
-        if not is_plain(terms):
-            groups = [group for term in terms if term.budget.perfect for group in term.groups]
+        private = [term for term in self.problem.terms if term.budget.perfect]
+        groups = [group for term in private for group in term.groups]
         exact = exact_columns(blocks, found, judged.moved, groups)
-        return found, judged.tilt, judged.multiplier, exact
+        return found, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
@@ -301,10 +309,10 @@ class Solution:
         """
         from discreet.problems.files.records import save_solution
 
-        estimator, tilt, multiplier, exact = self._stated
+        estimator, tilt, multipliers, exact = self._stated
         report = getattr(self.problem, "samples", None)
         record = self.to_dict() | {"date": date_now()}
-        save_solution(path, estimator, tilt, multiplier, record, exact=exact, samples=report, overwrite=overwrite)
+        save_solution(path, estimator, tilt, multipliers, record, exact=exact, samples=report, overwrite=overwrite)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
@@ -369,22 +377,17 @@ def derive_status(certificate: Certificate, gap: float, as_given: bool = False) 
     as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep the budget. At perfect
     privacy every answer is.
     """
-    perfect = certificate.private_within < math.inf
-    if certificate.terms and not as_given:
-        violated = any(map(_exceeds, certificate.terms))
-    elif as_given or perfect:
+    if as_given:
         violated = not certificate.own_budget_kept
-    elif certificate.budget == 0.0:
-        violated = certificate.own_leakage > GAIN_TOLERANCE
     else:
-        violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
+        violated = any(map(_exceeds, certificate.terms))
     if violated:
         return Status.VIOLATED_PRIVACY
     return Status.CERTIFIED if certificate.relative_gap <= gap else Status.INACCURATE
 
 
 def _exceeds(term: TermLeakage) -> bool:
-    """Whether the answer as given broke one of several budgets, by more than is tolerated of a backend."""
+    """Whether the answer as given broke a budget by more than is tolerated of a backend."""
     if term.perfect:
         return not term.own_budget_kept
     return term.own_leakage > (term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else GAIN_TOLERANCE)

@@ -50,8 +50,8 @@ class Sweep:
         self._reduced = self._reduced.with_budget(self._scale.budgets(at))  # keeps what has been computed about the model
         problem, options = self._reduced.original, self._options
         solution = self._continued(at) or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
-        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
-            self._known[at] = Known(at, solution.tilt[:, self._reduced.private_values], solution.multiplier)
+        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multipliers is not None:
+            self._known[at] = Known(at, solution.tilt[:, self._reduced.private_values], solution.multipliers)
         return solution, time.perf_counter() - started
 
     def _continued(self, at: float) -> Solution | None:

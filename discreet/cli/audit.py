@@ -38,15 +38,16 @@ def audit(
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
     from discreet.problems.adversary.inference import inference
-    from discreet.problems.constraint import is_plain
     from discreet.problems.files.records import load_solution
     from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):
         model = asked.problem(problem)
         stored = load_solution(solution)
-        judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
-        found = inference(model, normalise(stored.matrix(model))) if is_plain(model.terms) else None
+        judged = audited(model, stored.estimator, stored.tilt, stored.multipliers, gap=gap)
+        found = None
+        if len(model.groups) == 1:
+            found = inference(model, normalise(stored.matrix(model)))
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     name = model.name or problem
@@ -59,10 +60,11 @@ def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
     from discreet.reports.outputs import plain
 
-    told, terms = judged.to_dict(), judged.problem.terms
-    unit = terms[0].measure.suffix  # of the only constraint; records of several have their own
-    leaks = (f"leakage{unit}", f"leakage_ceiling{unit}") if len(terms) == 1 else ()
-    kept, numbers = told["own_budget_kept"], (*leaks, "phi_residual", "private_within")
+    told = judged.to_dict()
+    unit = judged.problem.terms[0].measure.suffix
+    kept = told["own_budget_kept"]
+    numbers = [f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within"]
+    numbers = [name for name in numbers if name in told]  # several constraints have records of their own
     return {
         **{name: told[name] for name in ("status", "message", f"budget{unit}", "measure", "constraints") if name in told},
         "budget_kept": kept,

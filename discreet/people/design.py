@@ -67,7 +67,7 @@ class RuleDesign:
         """What it leaks in the model, named alike."""
         judged = self.solution.certificate
         assert judged is not None  # a design has an answer
-        leaked = [term.leakage for term in judged.terms] or [judged.leakage]
+        leaked = [term.leakage for term in judged.terms]
         return dict(zip(self._names, leaked, strict=True))
 
     @property
@@ -170,7 +170,7 @@ def designed(
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
     secrets: the names of its constraints, where each sensitive column has a budget; ask: what solves it to a gap, with an
-    `estimator`, a `tilt` and a `multiplier`.
+    `estimator`, a `tilt` and `multipliers`.
     """
     tied, judged = _solved(problem, gap) if ask is None else _of_solution(problem, ask(problem, gap), gap)
     rule = judged.rule
@@ -200,10 +200,11 @@ def _solved(problem: Problem, gap: float) -> tuple[Tied, Solution]:
 
 
 def _of_solution(problem: Problem, found: Any, gap: float) -> tuple[Tied, Solution]:
-    """The same of what has an estimator, a tilt and a multiplier."""
-    made = (
-        None if found.estimator is None else _deployable(problem, Answer(found.estimator, found.tilt, found.multiplier), gap)
-    )
+    """The same of what has an estimator, a tilt and multipliers."""
+    made = None
+    if found.estimator is not None:
+        answer = Answer(found.estimator, found.tilt, found.multipliers)
+        made = _deployable(problem, answer, gap)
     if made is None:
         raise InputError(
             f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
@@ -218,16 +219,16 @@ def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Sol
         return None
     for second in (True, False):
         tied = with_ties(problem, matrix(problem, answer.estimator), answer.tilt, second=second)
-        judged = certify(problem, tied.rule, answer.tilt, answer.multiplier, gap=gap)
+        judged = certify(problem, tied.rule, answer.tilt, answer.multipliers, gap=gap)
         for share in _BLENDS if tied.second is not None else ():
             if judged.status is Status.VIOLATED_PRIVACY:  # a repair of the judge may not follow the second tilt
                 rule, towards = tied.rule, matrix(problem, answer.estimator) @ problem.p_z
                 blended = OutcomeRule(rule.tilt, rule.ties, rule.columns, share, towards / towards.sum())
-                judged = certify(problem, blended, answer.tilt, answer.multiplier, gap=gap)
+                judged = certify(problem, blended, answer.tilt, answer.multipliers, gap=gap)
         if judged.status is not Status.VIOLATED_PRIVACY:
             return tied, judged
         # ties left out, or a rounding: the repair is a rule too
-        repaired.append((tied, certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)))
+        repaired.append((tied, certify(problem, judged.rule, judged.tilt, judged.multipliers, gap=gap)))
         if tied.second is None:
             break
     return min(repaired, key=lambda each: each[1].error_probability)
@@ -367,19 +368,16 @@ def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:
     if secrets:
         judged = solution.certificate
         assert judged is not None
-        leaked = [(each.leakage, each.leakage_ceiling) for each in judged.terms] or [
-            (judged.leakage, judged.leakage_ceiling)
-        ]
-        parts = zip(secrets, leaked, problem.terms, strict=True)
+        parts = zip(secrets, judged.terms, problem.terms, strict=True)
         model["secrets"] = {
             str(secret): {
-                "leakage": number(leakage),
-                "leakage_ceiling": number(ceiling),
+                "leakage": number(leaked.leakage),
+                "leakage_ceiling": number(leaked.leakage_ceiling),
                 "budget": number(term.budget.amount),
                 "measure": str(term.measure),
                 "unit": term.measure.unit or None,
             }
-            for secret, (leakage, ceiling), term in parts
+            for secret, leaked, term in parts
         }
     else:
         model |= {key: facts[f"{key}{problem.measure.suffix}"] for key in ("leakage", "leakage_ceiling", "budget")}

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import private_versions
 from discreet.problems.measures.law import faint_lift
-from discreet.problems.measures.laws import each_of, laws_of, parts_of
+from discreet.problems.measures.laws import laws_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
@@ -301,14 +301,14 @@ def _at_budget(problem: Problem, people: _Treatment, tilt: Array, basis: Array, 
     for _ in range(_STEPS):
         sums, curve = people.sums(found)
         joint = np.ldexp((of_sure + basis @ sums.T).T, lift)
-        (law,) = each_of(laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, problem.terms))
-        over = law.level / most - 1.0
+        law = laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, problem.terms)
+        over = float(law.levels[0]) / most - 1.0
         last, least = least, abs(over)
         if least > _NEAR_BUDGET or least >= 0.5 * last:
             break
         if -Precision.searched <= over <= 0.0:
             return found
-        slopes = [term.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(law)]
+        slopes = [term.measure.slope(part.ratio_minus_one(), part.p_x) for part in law.groups]
         slope = np.concatenate(slopes, axis=1) @ basis
         falls = float(slope.ravel() @ curve @ slope.ravel())
         if not falls > 0.0:

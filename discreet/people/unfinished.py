@@ -55,11 +55,11 @@ class Restored:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """The answer to a design: estimator [m, N], tilt [m, n] and multiplier."""
+    """The answer to a design: estimator [m, N], tilt [m, n] and multipliers [C]."""
 
     estimator: Array
     tilt: Array
-    multiplier: float | Array
+    multipliers: Array
 
 
 class Unfinished:
@@ -127,15 +127,15 @@ class Unfinished:
         """The answer for a design budget: the one that is kept, or a new one, which then is."""
         name = " ".join(float(term.budget.amount).hex() for term in problem.terms)
         if f"{name}.{_ANSWER[0]}" in self._held:
-            chosen, drawn, columns, tilt, multiplier = (self._held[f"{name}.{each}"] for each in _ANSWER)
+            chosen, drawn, columns, tilt, multipliers = (self._held[f"{name}.{each}"] for each in _ANSWER)
             estimator = one_hot(chosen, problem.m)
             estimator[:, drawn] = columns
-            return Kept(estimator, tilt, multiplier if multiplier.ndim else float(multiplier))
+            return Kept(estimator, tilt, np.atleast_1d(multipliers))
         found = solve(problem, gap=gap)
         if found.estimator is not None and found.tilt is not None:
             drawn = np.flatnonzero(found.estimator.max(axis=0) < 1.0)
             chosen = found.estimator.argmax(axis=0).astype(np.min_scalar_type(problem.m))
-            parts = (chosen, drawn, found.estimator[:, drawn], found.tilt, found.multiplier)
+            parts = (chosen, drawn, found.estimator[:, drawn], found.tilt, found.multipliers)
             self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_ANSWER, parts, strict=True)}
             self._write()
         return found

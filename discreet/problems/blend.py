@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.problems.measures.laws import AnyLaw, TermLaw, each_of, parts_of
+from discreet.problems.measures.laws import Law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.rounding import UNIT
 
@@ -24,20 +24,21 @@ class End(Protocol):
     """An estimator to blend towards: the law of (X, Ŷ) under it and its error probability."""
 
     @property
-    def law(self) -> AnyLaw: ...
+    def law(self) -> Law: ...
     @property
     def error(self) -> float: ...
 
 
-def least_share(start: TermLaw, end: TermLaw, target: float, slack: float) -> float | None:
-    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward; None if even θ = 1 leaks too much.
+def least_share(start: Law, end: Law, target: float, slack: float) -> float | None:
+    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward.
 
-    Leakage, or what it is a function of, is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ,
+    The laws are about one constraint. None if even θ = 1 leaks too much. Leakage, or what it is a
+    function of, is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ,
     and the chord at a feasible one. Both together close in on the root faster than either alone.
     """
 
     def excess(share: float) -> float:
-        return start.blend(end, share).leakage_ceiling(slack) - target  # type: ignore[arg-type]  # of one kind
+        return float(start.blend(end, share).ceilings(slack)[0]) - target
 
     low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
     tolerance = 1024.0 * UNIT  # relative, of the share and of the target: sums of many terms are no more accurate
@@ -60,13 +61,13 @@ def least_share(start: TermLaw, end: TermLaw, target: float, slack: float) -> fl
     return high
 
 
-def _tangent(start: TermLaw, end: TermLaw, share: float, excess: float) -> float:
+def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
     """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess counts."""
-    measure = start.measure
+    measure = start.measures[0]
     if measure.scope is not Scope.TOTAL:
         return np.inf
     slope = level = 0.0
-    for first, last in zip(parts_of(start), parts_of(end), strict=True):
+    for first, last in zip(start.groups, end.groups, strict=True):
         here = first.blend(last, share)
         change = (last.mass - first.mass)[:, None] * first.p_x + last.deviation - first.deviation
         with np.errstate(over="ignore", invalid="ignore"):
@@ -77,15 +78,17 @@ def _tangent(start: TermLaw, end: TermLaw, share: float, excess: float) -> float
     return share - excess / slope if slope < 0.0 else share
 
 
-def least_common_share(start: AnyLaw, end: AnyLaw, targets: Sequence[float], slack: float) -> float | None:
+def least_common_share(start: Law, end: Law, targets: Sequence[float], slack: float) -> float | None:
     """Smallest θ, rounded upward, with which the leakage by each constraint is at most its target; None if there is none.
 
     Each leakage is within its target from its own least share on, so the largest of these is the least for all. A target of
     inf asks for nothing.
     """
-    each, largest = zip(each_of(start), each_of(end), targets, strict=True), 0.0
-    for first, last, target in each:
-        share = 0.0 if target == np.inf else least_share(first, last, target, slack)
+    largest = 0.0
+    for number, target in enumerate(targets):
+        if target == np.inf:
+            continue
+        share = least_share(start.of(number), end.of(number), target, slack)
         if share is None:
             return None
         largest = max(largest, share)
@@ -93,7 +96,7 @@ def least_common_share(start: AnyLaw, end: AnyLaw, targets: Sequence[float], sla
 
 
 def blends(
-    start: AnyLaw,
+    start: Law,
     error: float,
     ends: Sequence[End],
     budgets: Sequence[float],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.problems import showing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import at_most
+from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import OutcomeRule
 
@@ -45,13 +46,15 @@ class KKTResiduals:
 
 @dataclass(frozen=True)
 class TermLeakage:
-    """What is proven about one of several constraints, in the unit of its measure.
+    """What is proven about one constraint, in the unit of its measure.
 
-    budget, measure       of the constraint; perfect: whether it asks for perfect privacy
-    leakage               of the repaired answer; an estimate, as of `Certificate`, and leakage_ceiling a proven upper bound
+    budget, measure      of the constraint; perfect: whether it asks for perfect privacy
+    leakage              of the repaired answer: an estimate, of which digits are lost below 1e-24
+                         nats and nearly all below 1e-44
+    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive
     own_leakage, own_leakage_ceiling
-                          of the answer as given
-    own_budget_kept       whether the answer as given is proven to keep this budget
+                         of the answer as given
+    own_budget_kept      whether the answer as given is proven to keep this budget
     """
 
     budget: float
@@ -65,7 +68,10 @@ class TermLeakage:
 
     @property
     def own_leakage_ratio(self) -> float:
-        """Leakage of the answer as given ÷ budget; 0 without constraint, at budget 0 inf unless it is kept."""
+        """Leakage of the answer as given ÷ budget.
+
+        0 without a constraint; at budget 0 it is 0 if the budget is kept, and inf otherwise.
+        """
         if self.budget > 0.0:
             return self.own_leakage / self.budget
         return 0.0 if self.own_budget_kept else math.inf
@@ -79,44 +85,73 @@ class TermLeakage:
 class Certificate:
     """What is proven. `lower` is rounded downward and `upper` upward.
 
-    The repaired answer keeps the budget. It is the answer as given wherever that is proven to keep it (`own_budget_kept`).
-    Only the numbers that begin with `own_` belong to the answer as given; where it leaks too much, `own_error` may be less
-    than `lower`, which bounds the estimators that keep the budget.
+    The repaired answer keeps every budget. It is the answer as given wherever that is proven to
+    keep them (`own_budget_kept`). Only the numbers that begin with `own_` belong to the answer as
+    given. If that leaks too much, `own_error` may be less than `lower`, which bounds the estimators
+    that keep the budgets.
 
-    lower, upper       bracket of the optimal error probability; `upper` is reached by the repaired answer
-    leakage            of the repaired answer, nats; ≤ budget; an estimate, of which digits are lost below 1e-24 nats and
-                       nearly all below 1e-44
+    lower, upper       bracket of the optimal error probability; the repaired answer reaches `upper`
     phi_residual       ‖Φ P‖∞ of the repaired answer
-    private_within     at budget 0, δ: the bracket is about the estimators under which |p(x given ŷ) / p(x) − 1| ≤ δ for
-                       every guess and every x. 0: about the exactly private ones, of which one is proven to lie next to the
-                       answer and to err no more than `upper`. inf at other budgets, where nothing is relaxed
-    budget             ε, nats
-    blend              share of a leak-free estimator that the repair mixed in (0 exactly where none was needed); at budget
-                       0, the probability that the guess was changed
-    own_error, own_leakage, own_phi_residual, own_private_within
+    private_within     at perfect privacy, δ: the bracket is about the estimators under which
+                       |p(x given ŷ) / p(x) − 1| ≤ δ for every guess and every x. 0: about the
+                       exactly private ones, of which one is proven to lie next to the answer and to
+                       err no more than `upper`. inf at other budgets, where nothing is relaxed
+    blend              share of a leak-free estimator that the repair mixed in (0 exactly where none
+                       was needed); at perfect privacy, the probability that the guess was changed
+    own_error, own_phi_residual, own_private_within
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
-    leakage_ceiling, own_leakage_ceiling
-                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0
-    terms              of several constraints, what is proven about each; empty for one. The leakages above are inf then, and
-                       the budget nan, as none of them is the one; `private_within` is about all that ask for perfect privacy
+    terms              what is proven about each constraint [C]
+
+    `budget`, `leakage`, `leakage_ceiling`, `own_leakage` and `own_leakage_ceiling` are those of the
+    only constraint. InputError if there are several: `terms` has an entry for each.
     """
 
     lower: float
     upper: float
-    leakage: float
     phi_residual: float
     private_within: float
-    budget: float
     blend: float
     own_error: float
-    own_leakage: float
     own_phi_residual: float
     own_private_within: float
     kkt: KKTResiduals
-    leakage_ceiling: float = math.inf
-    own_leakage_ceiling: float = math.inf
-    terms: tuple[TermLeakage, ...] = ()
+    terms: tuple[TermLeakage, ...]
+
+    @property
+    def only(self) -> TermLeakage:
+        """What is proven about the only constraint; InputError if there are several."""
+        if len(self.terms) != 1:
+            raise InputError(
+                f"this certificate is about {len(self.terms)} constraints; read its .terms, which "
+                "have the leakage and the budget of each"
+            )
+        return self.terms[0]
+
+    @property
+    def budget(self) -> float:
+        """ε of the only constraint."""
+        return self.only.budget
+
+    @property
+    def leakage(self) -> float:
+        """What the repaired answer leaks by the only constraint."""
+        return self.only.leakage
+
+    @property
+    def leakage_ceiling(self) -> float:
+        """Proven upper bound of `leakage`."""
+        return self.only.leakage_ceiling
+
+    @property
+    def own_leakage(self) -> float:
+        """What the answer as given leaks by the only constraint."""
+        return self.only.own_leakage
+
+    @property
+    def own_leakage_ceiling(self) -> float:
+        """Proven upper bound of `own_leakage`."""
+        return self.only.own_leakage_ceiling
 
     @property
     def gap(self) -> float:
@@ -129,15 +164,24 @@ class Certificate:
         return 0.0 if self.gap == 0.0 else self.gap / self.upper
 
     def to_frame(self) -> pd.DataFrame:
-        """One row of all numbers, so that those of many certificates can be put together."""
-        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("kkt", "terms")}
+        """One row of all numbers, so that those of many certificates can be put together.
+
+        If there are several constraints, the names of their numbers end with `_0`, `_1`, ….
+        """
+        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
+        del numbers["kkt"], numbers["terms"]
+        for number, term in enumerate(self.terms):
+            suffix = f"_{number}" if len(self.terms) > 1 else ""
+            numbers |= {f"{name}{suffix}": value for name, value in term.to_dict().items()}
         numbers |= {"gap": self.gap, "relative_gap": self.relative_gap, **self.kkt.to_dict()}
         return showing.frame({name: [value] for name, value in numbers.items()})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """What the gap is made of, in units of error probability; what is below 1e-18 has no bar."""
-        parts = {"gap": self.gap, **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"}}
-        drawn, lengths = showing.axes(ax), [max(value, 1e-18) for value in parts.values()]
+        """What the gap is made of, in units of error probability; below 1e-18 there is no bar."""
+        parts = {"gap": self.gap, **self.kkt.to_dict()}
+        del parts["worst_entry"]
+        drawn = showing.axes(ax)
+        lengths = [max(value, 1e-18) for value in parts.values()]
         drawn.barh(list(parts)[::-1], lengths[::-1], left=1e-18, color=showing.INKS[0])
         drawn.set_xscale("log")
         title = f"Error probability in [{self.lower:.6g}, {self.upper:.6g}]"
@@ -149,41 +193,43 @@ class Certificate:
             ("no estimator errs less than", f"{self.lower:.12g}"),
             ("relative gap", f"{self.relative_gap:.2g}"),
         ]
-        if not self.terms:
-            ceiling = f", proven ≤ {at_most(self.leakage_ceiling, 9)}" if math.isfinite(self.leakage_ceiling) else ""
-            facts.append(("leakage", f"{self.leakage:.6g}{ceiling}; budget {self.budget:.6g}"))
         for term in self.terms:
-            facts.append((f"leakage of {term.measure}", f"{term.leakage:.6g}; budget {term.budget:.6g}"))
-        if self.private_within < math.inf:
-            within = "exactly" if self.private_within == 0.0 else f"within {at_most(self.private_within, 2)}"
-            facts.append(("private", within))
-        kept = "is the answer as given" if self.own_budget_kept else "is a repair of the answer as given, which leaked more"
-        return showing.card("Certificate", "", facts, words=[f"The estimator that it is about {kept}."])
+            ceiling = ""
+            if math.isfinite(term.leakage_ceiling):
+                ceiling = f", proven ≤ {at_most(term.leakage_ceiling, 9)}"
+            name = f"leakage of {term.measure}" if len(self.terms) > 1 else "leakage"
+            facts.append((name, f"{term.leakage:.6g}{ceiling}; budget {term.budget:.6g}"))
+        if self.private_within == 0.0:
+            facts.append(("private", "exactly"))
+        elif self.private_within < math.inf:
+            facts.append(("private", f"within {at_most(self.private_within, 2)}"))
+        if self.own_budget_kept:
+            about = "is the answer as given"
+        else:
+            about = "is a repair of the answer as given, which leaked more"
+        return showing.card("Certificate", "", facts, words=[f"The estimator that it is about {about}."])
 
     def __repr__(self) -> str:
-        leaked = f"leakage {self.leakage:.6g} of {self.budget:.6g}" if not self.terms else f"{len(self.terms)} constraints"
-        return f"Certificate([{self.lower:.12g}, {self.upper:.12g}], gap {self.relative_gap:.1e}, {leaked})"
+        leaked = " and ".join(f"{term.leakage:.6g} of {term.budget:.6g}" for term in self.terms)
+        bracket = f"[{self.lower:.12g}, {self.upper:.12g}]"
+        return f"Certificate({bracket}, gap {self.relative_gap:.1e}, leakage {leaked})"
 
     def excludes(self, other: Certificate) -> bool:
-        """Whether this lower bound, which holds for what the other is about, lies above the other's upper one."""
+        """Whether no estimator that the other is about can err as little as this one proves.
+
+        This lower bound must hold for the estimators of the other certificate too.
+        """
         return other.private_within <= self.private_within and self.lower > other.upper
 
     @property
     def own_budget_kept(self) -> bool:
-        """Whether the answer as given is proven to keep the budget (0: within `private_within`); then it is not repaired."""
+        """Whether the answer as given is proven to keep every budget; then it is not repaired."""
         return self.blend == 0.0
 
     @property
     def own_leakage_ratio(self) -> float:
-        """Leakage of the answer as given ÷ budget; 0 without constraint, inf if it had to be replaced at budget 0.
-
-        Of several constraints the largest ratio of any.
-        """
-        if self.terms:
-            return max(each.own_leakage_ratio for each in self.terms)
-        if self.budget > 0.0:
-            return self.own_leakage / self.budget
-        return math.inf if self.blend > 0.0 else 0.0
+        """The largest leakage of the answer as given ÷ budget; see `TermLeakage`."""
+        return max(term.own_leakage_ratio for term in self.terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +237,7 @@ class Verdict(Generic[_Answer]):
     """The repaired answer and duals, both feasible, and their certificate.
 
     answer             of the kind that was judged: a matrix [m, N] or a rule
-    tilt, multiplier   t [m, n] and μ, one for each of several constraints [C] (sign conventions of docs/theory.md)
+    tilt, multipliers  t [m, n] and μ [C] (sign conventions of docs/theory.md)
     blocks             the outcomes that an `OutcomeRule` is a rule for
     moved              at budget 0, of an answer next to which an exactly private one is proven to lie: the outcomes and the
                        guesses of the probabilities in which they differ [2, K], but for the likeliest guess of the outcome
@@ -199,10 +245,15 @@ class Verdict(Generic[_Answer]):
 
     answer: _Answer
     tilt: Array
-    multiplier: float | Array
+    multipliers: Array
     certificate: Certificate
     blocks: Blocks | None = None
     moved: NDArray[np.intp] = field(default_factory=lambda: np.zeros((2, 0), dtype=np.intp))
+
+    @property
+    def multiplier(self) -> float:
+        """μ of the only constraint; InputError if there are several."""
+        return float(self.multipliers[self.certificate.terms.index(self.certificate.only)])
 
     @property
     def estimator(self) -> Array:

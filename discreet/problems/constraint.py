@@ -126,12 +126,7 @@ def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
 
 def stated(terms: Sequence[Term]) -> str:
     """The constraints, as reprs show them."""
-    return f"budget={terms[0].budget}" if len(terms) == 1 else f"budgets=[{', '.join(str(term.budget) for term in terms)}]"
-
-
-def is_plain(terms: Sequence[Term]) -> bool:
-    """Whether there is one secret with one prior: one constraint, by a measure that is not conditional."""
-    return len(terms) == 1 and not terms[0].measure.conditional
+    return f"budget={' and '.join(str(term.budget) for term in terms)}"
 
 
 def constraint_of(
@@ -225,35 +220,31 @@ class Constrained:
         equivocation: float | None = None,
         measure: str | Measure | None = None,
     ) -> Self:
-        """The same model, with what is already computed, under another budget, of its measure unless told otherwise.
+        """The same model, with what is already computed, under other budgets.
 
-        Of several constraints each gets its own: budget is a sequence.
+        budget: one for each constraint, or the number itself if there is only one. The measures
+        stay, unless a `LeakageBudget` states another. equivocation and measure are about the only
+        constraint; InputError if there are several.
         """
-        other = copy(self)
-        if len(self.terms) > 1:
-            if equivocation is not None or measure is not None:
-                raise InputError(f"this problem has {len(self.terms)} constraints; give budget= alone, one for each of them")
-            freeze(other, terms=self._under_budgets(budget))
-            return other
-        (term,) = self.terms
-        if measure is None and equivocation is None and not isinstance(budget, LeakageBudget):
-            measure = term.measure
-        found = constraint_of(budget, equivocation, self._prior, measure)  # type: ignore[arg-type]
-        freeze(other, terms=(_retold(term, found),))
-        return other
-
-    def _under_budgets(self, budgets: Any) -> tuple[Term, ...]:
         wanted = f"{len(self.terms)} budgets, one for each constraint"
-        given = listed(budgets, "budget", wanted)
-        if len(given) != len(self.terms):
-            raise InputError(f"budget has {len(given)} entries; give {wanted}")
+        rows = (Sequence, np.ndarray)
+        budgets = listed(budget, "budget", wanted) if isinstance(budget, rows) else [budget]
+        if equivocation is not None or measure is not None:
+            _ = self.only
+        if len(budgets) != len(self.terms):
+            raise InputError(f"budget has {len(budgets)} entries; give {wanted}")
         terms = []
-        for number, (term, budget) in enumerate(zip(self.terms, given, strict=True)):
+        for number, (term, asked) in enumerate(zip(self.terms, budgets, strict=True)):
             prior = [part[term.rows] for part in self._prior]
-            measure = None if isinstance(budget, LeakageBudget) else term.measure
-            with numbered(number):
-                terms.append(_retold(term, constraint_of(budget, None, prior, measure)))
-        return tuple(terms)
+            chosen = measure
+            if measure is None and equivocation is None and not isinstance(asked, LeakageBudget):
+                chosen = term.measure
+            with numbered(number, len(self.terms)):
+                found = constraint_of(asked, equivocation, prior, chosen)
+                terms.append(_retold(term, found))
+        other = copy(self)
+        freeze(other, terms=tuple(terms))
+        return other
 
     def refuse_other_measures(self, what: str) -> None:
         """InputError if there are several constraints or leakage is not mutual information; what: is about it alone."""
@@ -272,8 +263,7 @@ class Constrained:
     @property
     def constraint(self) -> LeakageBudget:
         """The only constraint; InputError if there are several."""
-        terms = self.terms
-        return terms[0 if len(terms) == 1 else self.only].budget
+        return self.terms[self.only].budget
 
     @property
     def perfect(self) -> bool:
@@ -305,6 +295,16 @@ class Constrained:
         """By which the leakage is counted."""
         return self.constraint.measure
 
+    @property
+    def groups(self) -> tuple[slice, ...]:
+        """The rows of each group, which has a prior of its own; those of all constraints in order."""
+        return tuple([group for term in self.terms for group in term.groups])
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """By which the leakage of each constraint is counted."""
+        return tuple([term.measure for term in self.terms])
+
     @cached_property
     def entropy_x(self) -> float:
         """H(X) in nats."""
@@ -313,24 +313,27 @@ class Constrained:
     @property
     def equivocation(self) -> float:
         """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
-        informed = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
+        informed = self.measures == (MUTUAL_INFORMATION,)
         return self.entropy_x - self.budget if informed else -math.inf
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:
     """Whether any of the constraints is perfect privacy."""
-    if len(terms) == 1:  # in a third of the time
-        return terms[0].budget.perfect
     return any(term.budget.perfect for term in terms)
 
 
+def named(number: int, count: int) -> str:
+    """What a message about constraint `number`, out of `count`, begins with."""
+    return f"constraints[{number}]: " if count > 1 else ""
+
+
 @contextmanager
-def numbered(number: int) -> Iterator[None]:
-    """Names the constraint in what is refused about it."""
+def numbered(number: int, count: int) -> Iterator[None]:
+    """Names the constraint, out of `count`, in what is refused about it."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"constraints[{number}]: {error}") from None
+        raise InputError(f"{named(number, count)}{error}") from None
 
 
 def _retold(term: Term, budget: LeakageBudget) -> Term:
@@ -354,3 +357,8 @@ def _number(value: Any, what: str, measure: Measure = MUTUAL_INFORMATION) -> flo
     except (TypeError, ValueError, OverflowError):
         words = "nats as one number" if measure.unit else "one number"
         raise InputError(f"{what} is {brief(value)}, which is not a number; give {words}") from None
+
+
+def is_plain(terms: Sequence[Term]) -> bool:
+    """Whether there is one secret with one prior: one constraint, by a measure that is not conditional."""
+    return len(terms) == 1 and not terms[0].measure.conditional

@@ -27,7 +27,6 @@ import numpy as np
 from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
-from discreet.problems.measures.duals import Multiplier, each_price
 from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -98,11 +97,12 @@ class Scale:
             return [term.budget.amount for term in self.terms]
         return [term.measure.amount(at * term.level) for term in self.terms]
 
-    def price(self, multiplier: Multiplier) -> float:
+    def price(self, multipliers: Array) -> float:
         """What a unit of the level costs in the bound of these duals."""
         if len(self.terms) == 1:
-            return float(multiplier)
-        return sum(price * term.level for term, price in zip(self.terms, each_price(multiplier), strict=True))
+            return float(multipliers[0])
+        pairs = zip(self.terms, multipliers.tolist(), strict=True)
+        return float(sum([price * term.level for term, price in pairs]))
 
     def ends(self, at: Any) -> tuple[Array, Array]:
         """The least and the largest that the levels there may be, up to the horizon; one where budgets are levels."""
@@ -123,15 +123,15 @@ class Scale:
             return levels
         return np.asarray(np.minimum(np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels), self.horizon))
 
-    def bound(self, certificate: Certificate, multiplier: Multiplier, at: float) -> Bound:
-        """What the judge's certificate there proves, with the multiplier of the duals that prove its lower bound."""
+    def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
+        """What the judge's certificate there proves, with the multipliers of the duals that prove its lower bound."""
         leaked = 0.0
         if 0.0 < certificate.private_within < math.inf:
-            leaked = certificate.leakage_ceiling
+            leaked = max([term.leakage_ceiling for term in certificate.terms])
         if leaked > 0.0 and len(self.terms) > 1:
             leaks = zip(self.terms, certificate.terms, strict=True)
             leaked = max(term.measure.level(leak.leakage_ceiling) / term.level for term, leak in leaks) * (1.0 + 8.0 * UNIT)
-        return Bound(at, certificate.lower, certificate.upper, self.price(multiplier), leaked)
+        return Bound(at, certificate.lower, certificate.upper, self.price(multipliers), leaked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,11 +35,11 @@ from discreet.problems.checks import (
     real_numbers,
     row_totals,
 )
-from discreet.problems.constraint import Constrained, Constraint, LeakageBudget, Term, constraint_of, is_plain, stated
+from discreet.problems.constraint import Constrained, Constraint, LeakageBudget, Term, constraint_of, named, stated
 from discreet.problems.errors import InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.law import OutputLaw, faint_lift
-from discreet.problems.measures.laws import TermLaw, each_of, laws_of
+from discreet.problems.measures.laws import Law, laws_of
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
@@ -47,7 +47,7 @@ from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
 from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
-from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
+from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, private_rows, stacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,12 +147,12 @@ class Problem(Constrained):
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
-        found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, named(terms), strict=True)]
+        names = [f"{named(number, len(terms))}p_xz" for number in range(len(terms))]
+        found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, names, strict=True)]
         if any(total != 1.0 for *_, total in found):
             a, cost = np.concatenate([own for own, *_ in found]), cost / found[0][2]
-        high, low = found[0][1]
-        if len(found) > 1:
-            high, low = (np.concatenate(parts) for parts in zip(*(marginal for _, marginal, _ in found), strict=True))
+        marginals = [marginal for _, marginal, _ in found]
+        high, low = (np.concatenate(parts) for parts in zip(*marginals, strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         check_same_outcomes(a, terms)
@@ -236,19 +236,16 @@ class Problem(Constrained):
             measure_asked(*each) for each in zip(budgets, each_secret(measure, secrets, "measure", every=False), strict=True)
         ]
         matrix, guesses = named_losses(loss_matrix, counted.report.truths)
-        if len(secrets) == 1:
-            model = cls.from_joint(counted.joints[0], math.inf, measure=asked[0], loss_matrix=matrix, name=name)
-        else:
-            each = [
-                Constraint(_private(joint, chosen), math.inf, chosen)
-                for joint, chosen in zip(counted.joints, asked, strict=True)
-            ]
-            losses = loss_table(matrix, len(counted.report.truths)).T @ counted.joints[0].sum(axis=0)
-            model = cls(loss=losses, constraints=each, name=name)
+        each = [
+            Constraint(_private(joint, chosen), math.inf, chosen)
+            for joint, chosen in zip(counted.joints, asked, strict=True)
+        ]
+        losses = loss_table(matrix, len(counted.report.truths)).T @ counted.joints[0].sum(axis=0)
+        model = cls(loss=losses, constraints=each, name=name)
         if budget is None:
             shares = each_secret(fraction, secrets, "fraction", every=True)
             budgets = shares_of_bayes(model, [positive(share, "fraction", zero=True) for share in shares])
-        model = model.with_budget(budgets if len(secrets) > 1 else budgets[0])
+        model = model.with_budget(budgets)
         freeze(model, samples=replace(counted.report, guesses=guesses))
         if few := counted.report.few:
             warnings.warn(few, FewRecordsWarning, stacklevel=2)
@@ -287,21 +284,23 @@ class Problem(Constrained):
     @cached_property
     def deviations(self) -> Array:
         """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value of each group of rows."""
-        if is_plain(self.terms):
-            return _frozen(self.p_xz - self.p_x[:, None] * self.p_z)
-        groups = [group for term in self.terms for group in term.groups]
-        totals = [self.p_x[group].sum() or 1.0 for group in groups]
-        each = [
-            self.p_xz[g] - (self.p_x[g] / t)[:, None] * self.p_xz[g].sum(axis=0) for g, t in zip(groups, totals, strict=True)
-        ]
-        return _frozen(np.concatenate(each))
+        found = np.empty_like(self.p_xz)
+        for term in self.terms:
+            for rows in term.groups:
+                prior = self.p_x[rows]
+                if term.measure.conditional:
+                    prior = prior / (prior.sum() or 1.0)
+                mass = self.p_xz[rows].sum(axis=0)
+                np.subtract(self.p_xz[rows], prior[:, None] * mass, out=found[rows])
+        return _frozen(found)
 
     @cached_property
     def digest(self) -> str:
         """16 hex digits of p_xz, loss and constraints: those of the same problem alone."""
-        plain = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
         asked = [each for term in self.terms for each in (term.budget.amount, str(term.measure), *term.sizes)]
-        found = hashlib.sha256(repr((self.n, self.m, self.N, *(asked[:1] if plain else asked))).encode("ascii"))
+        if self.measures == (MUTUAL_INFORMATION,):
+            asked = asked[:1]
+        found = hashlib.sha256(repr((self.n, self.m, self.N, *asked)).encode("ascii"))
         for array in (self.p_xz, self.loss):
             found.update(array.astype("<f8", order="C").tobytes())
         return found.hexdigest()[:16]
@@ -330,31 +329,31 @@ class Problem(Constrained):
         high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(self.loss)
         return float(high + low)
 
-    def laws(self, estimator: Array) -> tuple[TermLaw, ...]:
-        """The joint law of X and Ŷ of each constraint under an estimator [m, N]."""
+    def law(self, estimator: Array) -> Law:
+        """The joint law of each secret and Ŷ under an estimator [m, N]."""
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift, rows, n = faint_lift(self.p_x), self.rows, self.n
         high, low = decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
-        return each_of(laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms))
+        return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and conditional measures."""
-        return self._only(self.laws(estimator))
+        return self._only(self.law(estimator))
 
-    def _only(self, laws: tuple[TermLaw, ...]) -> OutputLaw:
-        if len(laws) > 1 or not isinstance(laws[0], OutputLaw):
+    def _only(self, law: Law) -> OutputLaw:
+        if len(law.groups) != 1 or law.measures[0].conditional:
             raise InputError(
-                "this problem has no single law of X and the guess; use problem.laws, which has one for each of .terms"
+                "this problem has no single law of X and the guess; use problem.law, which has one for each of .terms"
             )
-        return laws[0]
+        return law.groups[0]
 
     def leakage(self, estimator: Array) -> float:
         """What an estimator [m, N] leaks, by the problem's measure; InputError for several constraints."""
-        return self.leakages(estimator)[self.only]
+        return float(self.leakages(estimator)[self.only])
 
-    def leakages(self, estimator: Array) -> tuple[float, ...]:
-        """What an estimator [m, N] leaks by each of the constraints, in the unit of its measure."""
-        return tuple(law.leakage() for law in self.laws(estimator))
+    def leakages(self, estimator: Array) -> Array:
+        """What an estimator [m, N] leaks by each constraint [C], in the unit of its measure."""
+        return self.law(estimator).leakages
 
     @cached_property
     def bayes_estimator(self) -> Array:
@@ -369,44 +368,39 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
-    def _bayes_laws(self) -> dict[tuple[Measure, ...], tuple[TermLaw, ...]]:
+    def _bayes_laws(self) -> dict[tuple[Measure, ...], Law]:
         """By the measures asked for; the same model under other budgets shares them."""
         return {}
 
     @property
-    def bayes_laws(self) -> tuple[TermLaw, ...]:
-        """The joint law of X and Ŷ of each constraint under the Bayes rule."""
-        measures = tuple(term.measure for term in self.terms)
-        if measures not in self._bayes_laws:
-            self._bayes_laws[measures] = self.laws(self.bayes_estimator)
-        return self._bayes_laws[measures]
-
-    @property
-    def bayes_law(self) -> OutputLaw:
-        """The joint law of (X, Ŷ) under the Bayes rule; InputError for several constraints and conditional measures."""
-        return self._only(self.bayes_laws)
+    def bayes_law(self) -> Law:
+        """The joint law of each secret and Ŷ under the Bayes rule."""
+        if self.measures not in self._bayes_laws:
+            self._bayes_laws[self.measures] = self.law(self.bayes_estimator)
+        return self._bayes_laws[self.measures]
 
     @cached_property
-    def _bayes_leakages(self) -> dict[tuple[Measure, ...], tuple[float, ...]]:
+    def _bayes_leakages(self) -> dict[tuple[Measure, ...], Array]:
         return {}
 
     @property
-    def bayes_leakages(self) -> tuple[float, ...]:
-        """Ceilings of what the Bayes rule leaks by each of the constraints; budgets from them on are slack."""
-        measures = tuple(term.measure for term in self.terms)
-        if measures not in self._bayes_leakages:
-            self._bayes_leakages[measures] = tuple(map(self._ceiling, self.bayes_laws))
-        return self._bayes_leakages[measures]
+    def bayes_leakages(self) -> Array:
+        """Ceilings [C] of what the Bayes rule leaks by each constraint; 0 where none is seen.
 
-    def _ceiling(self, law: TermLaw) -> float:
-        found = law.leakage()
-        ordinary = found * (1.0 + 2.0**-44)  # the ceiling of few values, rounded up: budgets of it keep their last digits
-        return max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n))) if found > 0.0 else 0.0
+        Budgets from them on are slack.
+        """
+        if self.measures not in self._bayes_leakages:
+            found = self.bayes_law.leakages
+            ordinary = found * (1.0 + 2.0**-44)  # rounded up, so that budgets of it keep their last digits
+            ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
+            leakages = np.where(found > 0.0, np.maximum(ordinary, ceilings), 0.0)
+            self._bayes_leakages[self.measures] = _frozen(leakages)
+        return self._bayes_leakages[self.measures]
 
     @property
     def bayes_leakage(self) -> float:
-        """I_MAP: a ceiling of what the Bayes rule leaks; 0 where none is seen. Budgets from it on are slack."""
-        return self.bayes_leakages[self.only]
+        """I_MAP: `bayes_leakages` of the only constraint; InputError if there are several."""
+        return float(self.bayes_leakages[self.only])
 
     @cached_property
     def constant_errors(self) -> Array:
@@ -453,7 +447,7 @@ class Problem(Constrained):
 
 def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:
     """Of every constraint its share of what the Bayes rule leaks; InputError where that is without bound."""
-    leakages: tuple[float, ...] = problem.bayes_leakages  # type: ignore[attr-defined]
+    leakages: list[float] = problem.bayes_leakages.tolist()  # type: ignore[attr-defined]
     budgets = [share * most if share > 0.0 else 0.0 for share, most in zip(shares, leakages, strict=True)]
     for budget, term in zip(budgets, problem.terms, strict=True):
         if math.isinf(budget):

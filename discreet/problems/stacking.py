@@ -45,7 +45,7 @@ def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]
     for number, each in enumerate(given):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
-        with numbered(number):
+        with numbered(number, len(given)):
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
@@ -55,11 +55,6 @@ def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]
             terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
         rows.append(own)
     return np.concatenate(rows), tuple(terms)
-
-
-def named(terms: Sequence[Term]) -> list[str]:
-    """What the private joint of each constraint is called in messages."""
-    return ["p_xz"] if len(terms) == 1 else [f"constraints[{number}]: p_xz" for number in range(len(terms))]
 
 
 def check_rows(terms: Sequence[Term], count: int) -> None:
@@ -85,15 +80,14 @@ def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...
 
 def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:
     """Refuse constraints by which outcomes of p_xz [n, ·] are not as probable as by the first; they begin at `start`."""
-    if len(terms) == 1:
-        return
-    masses = [p_xz[term.rows].sum(axis=0) for term in terms]
-    for number, each in enumerate(masses[1:], 1):
-        apart = np.where((each > 0.0) == (masses[0] > 0.0), np.abs(each - masses[0]), np.inf)
+    for number, term in enumerate(terms[1:], 1):
+        first = p_xz[terms[0].rows].sum(axis=0)
+        each = p_xz[term.rows].sum(axis=0)
+        apart = np.where((each > 0.0) == (first > 0.0), np.abs(each - first), np.inf)
         if apart.max() > TOTAL_TOLERANCE:
             at = int(apart.argmax())
             raise InputError(
                 f"outcome {start + at} has probability {each[at]:.12g} by constraints[{number}] and "
-                f"{masses[0][at]:.12g} by constraints[0]; "
+                f"{first[at]:.12g} by constraints[0]; "
                 "give private joints of the same outcomes"
             )

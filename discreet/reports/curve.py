@@ -81,7 +81,7 @@ class FrontierPoint:
             upper=solution.error_probability,
             leakage=solution.leakage,
             equivocation_nats=-math.inf if math.isnan(equivocation) else equivocation,
-            multiplier=math.inf if solution.multiplier is None else scale.price(solution.multiplier),
+            multiplier=math.inf if solution.multipliers is None else scale.price(solution.multipliers),
             seconds=seconds,
             status=solution.status,
             private_within=solution.certificate.private_within if solution.certificate else math.inf,
@@ -316,8 +316,8 @@ class _Search:
         """Solve one more budget."""
         solution, seconds = self._sweep.solve(budget)
         self.points[budget] = FrontierPoint.of(solution, seconds, self._scale, budget)
-        if solution.certificate is not None and solution.multiplier is not None:
-            self._bounds.append(self._scale.bound(solution.certificate, solution.multiplier, budget))
+        if solution.certificate is not None and solution.multipliers is not None:
+            self._bounds.append(self._scale.bound(solution.certificate, solution.multipliers, budget))
 
     def envelope(self) -> Envelope:
         """What the points prove."""

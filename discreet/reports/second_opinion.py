@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate, TermLeakage
+from discreet.problems.constraint import named
 from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
@@ -58,14 +59,15 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
 
 
 def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
-    if not judged.terms:
-        return _term_faults(judged, judged.private_within, found)
-    pairs = enumerate(zip(judged.terms, found.terms, strict=True))
-    stated = [(k, own, judged.private_within if own.perfect else math.inf, proven) for k, (own, proven) in pairs]
-    return [f"constraint {k}: {said}" for k, own, within, proven in stated for said in _term_faults(own, within, proven)]
+    faults = []
+    for number, (own, proven) in enumerate(zip(judged.terms, found.terms, strict=True)):
+        within = judged.private_within if own.perfect else math.inf
+        where = named(number, len(judged.terms))
+        faults += [f"{where}{fault}" for fault in _term_faults(own, within, proven)]
+    return faults
 
 
-def _term_faults(judged: Certificate | TermLeakage, stated: float, found: Verification | TermVerification) -> list[str]:
+def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) -> list[str]:
     """What is wrong about one constraint; stated: how private the answer is said to be, ∞ if it need not be."""
     low, high = found.leakage
     share, faults = found.deviation[0], []

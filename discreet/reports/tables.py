@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.text import Text
 
 from discreet.backends.contract import Kind
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
     from discreet.reports.curve import Frontier, FrontierPoint
-    from discreet.verification import TermVerification, Verification
+    from discreet.verification import Verification
 
 _STYLES = {
     Status.CERTIFIED: "green",
@@ -80,7 +79,7 @@ def solution_table(solution: Solution) -> Facts:
 def _priced(solution: Solution) -> Iterator[tuple[float, Term]]:
     """Each constraint with its multiplier."""
     return zip(
-        np.ravel(math.nan if solution.multiplier is None else solution.multiplier).tolist(),
+        [] if solution.multipliers is None else solution.multipliers.tolist(),
         solution.problem.terms,
         strict=True,
     )
@@ -90,12 +89,16 @@ def _leakages(solution: Solution) -> list[tuple[str, str]]:
     """The leakage of the estimator returned, with the budget, of each constraint."""
     judged, terms = solution.certificate, solution.problem.terms
     assert judged is not None  # of an answer
-    found = [(each.leakage, each.leakage_ceiling) for each in judged.terms] or [(judged.leakage, judged.leakage_ceiling)]
-    names = ["leakage"] if len(terms) == 1 else [f"leakage {number}" for number in range(len(terms))]
-    return [
-        (name, f"{wording.leakage(*leaked, term.measure.unit)}; {wording.budget(term.budget)}")
-        for name, leaked, term in zip(names, found, terms, strict=True)
-    ]
+    lines = []
+    for number, (each, term) in enumerate(zip(judged.terms, terms, strict=True)):
+        leaked = wording.leakage(each.leakage, each.leakage_ceiling, term.measure.unit)
+        lines.append((f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}"))
+    return lines
+
+
+def _which(number: int, constraints: Sequence[object]) -> str:
+    """The number of a constraint after a word, if there are several."""
+    return f" {number}" if len(constraints) > 1 else ""
 
 
 def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
@@ -153,8 +156,9 @@ def _leaks_table(audited: Solution, secret: int) -> Listing:
         before, after = wording.number(odds.before, 4), wording.number(odds.after, 4)
         change = f"Guess {odds.guess} raises the odds of private value {odds.value} most, from {before} to {after}."
         caption = f"{change} {caption}"
-    which = f" of secret {secret}" if len(audited.problem.terms) > 1 else ""
-    return listed(f"What the estimator given leaks{which}", heads, lines, right=numbers, caption=caption)
+    which = _which(secret, audited.problem.terms)
+    of_secret = f" of secret{which}" if which else ""
+    return listed(f"What the estimator given leaks{of_secret}", heads, lines, right=numbers, caption=caption)
 
 
 def _proven(ceiling: float) -> str:
@@ -167,7 +171,7 @@ def _revealed(solution: Solution) -> str:
     assert judged is not None  # of an answer
     found = [(each.own_leakage, each.own_leakage_ceiling) for each in judged.terms]
     units = [term.measure.unit for term in solution.problem.terms]
-    leaks = zip(found or [(judged.own_leakage, judged.own_leakage_ceiling)], units, strict=True)
+    leaks = zip(found, units, strict=True)
     words = f"{' and '.join(wording.leakage(*each, unit) for each, unit in leaks)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
     perfect = judged.private_within < math.inf
     return f"{words}, private within {at_most(judged.own_private_within, 2)}" if perfect else words
@@ -180,10 +184,9 @@ def verification_table(title: str, found: Verification) -> Facts:
         False: Text("proven to be exceeded", "bold red"),
         None: Text("undecided", "yellow"),
     }
-    each: Sequence[Verification | TermVerification] = found.terms or (found,)
     lines: list[tuple[Cell, Cell]] = []
-    for k, term in enumerate(each):
-        measure, number = measure_of(term.measure), f" {k}" if found.terms else ""
+    for k, term in enumerate(found.terms):
+        measure, number = measure_of(term.measure), _which(k, found.terms)
         lines += [
             (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
             (f"budget{number}", kept[term.budget_kept]),

@@ -5,7 +5,6 @@ What the numbers mean is said at the head of the package (`discreet.verification
 
 from __future__ import annotations
 
-import math
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,14 @@ from discreet.verification.members import TOLERANCE, Answer, Model, Term, answer
 
 @dataclass(frozen=True)
 class TermVerification:
-    """What is proven about one of several constraints; the words are those of `Verification`."""
+    """What is proven about one constraint. Intervals are pairs of doubles, rounded outwards.
+
+    measure        the name of the measure, with its parameters
+    budget         ε, in the unit of the measure
+    budget_kept    True or False if proven; None if leakage and budget agree to 16,000 bits
+    leakage        in the same unit; (0, 0) if nothing is leaked; (inf, inf) without bound
+    deviation      largest |posterior / prior − 1| over guesses and private values
+    """
 
     measure: str
     budget: float
@@ -35,26 +41,48 @@ class Verification:
     """What is proven. Intervals are pairs of doubles (low, high), rounded outwards.
 
     error          error probability of the estimator
-    leakage        by the measure of the budget, in its unit; (0, 0) exactly if nothing is leaked; (inf, inf) without bound
-    deviation      largest |posterior / prior − 1| over guesses and private values
-    budget         ε, in the same unit
-    budget_kept    True or False if proven; None if leakage and budget agree to 16,000 bits
-    lower_bound    no estimator that keeps the budget errs less
-    bracket        of the optimum: from lower_bound to `error` if the budget is kept, otherwise to that of a constant guess
-    measure        the name of the measure, with its parameters
-    terms          of several constraints, what is proven about each; empty for one. Then `budget_kept` is about all of them
-                   and `deviation` the largest; the leakage is (0, inf), the budget nan, the measure "", as none is the one
+    budget_kept    whether all budgets are kept: True or False if proven, else None
+    lower_bound    no estimator that keeps the budgets errs less
+    bracket        of the optimum: from lower_bound to `error` if the budgets are kept, otherwise to
+                   that of a constant guess
+    terms          what is proven about each constraint [C]
+
+    `leakage`, `budget` and `measure` are those of the only constraint; ValueError if there are
+    several. `deviation` is the largest of all constraints.
     """
 
     error: tuple[float, float]
-    leakage: tuple[float, float]
-    deviation: tuple[float, float]
-    budget: float
     budget_kept: bool | None
     lower_bound: float
     bracket: tuple[float, float]
-    measure: str = "mutual-information"
-    terms: tuple[TermVerification, ...] = ()
+    terms: tuple[TermVerification, ...]
+
+    @property
+    def only(self) -> TermVerification:
+        """What is proven about the only constraint; ValueError if there are several."""
+        if len(self.terms) != 1:
+            raise ValueError(f"this is about {len(self.terms)} constraints; read its .terms")
+        return self.terms[0]
+
+    @property
+    def leakage(self) -> tuple[float, float]:
+        """By the only constraint, in the unit of its measure."""
+        return self.only.leakage
+
+    @property
+    def budget(self) -> float:
+        """ε of the only constraint."""
+        return self.only.budget
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure of the only constraint."""
+        return self.only.measure
+
+    @property
+    def deviation(self) -> tuple[float, float]:
+        """Largest |posterior / prior − 1| over constraints, guesses and private values."""
+        return max([term.deviation for term in self.terms])
 
 
 def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = None) -> Verification:
@@ -83,11 +111,7 @@ def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = No
     all_kept = False if False in kept else None if None in kept else True
     error, constants = sums.error(model), sums.totals[model.n :] / sums.total(model.terms[0])
     bracket = lower, outward(error if all_kept else min(constants))[1]
-    if len(terms) == 1:
-        (one,) = terms
-        return Verification(outward(error), one.leakage, one.deviation, one.budget, all_kept, lower, bracket, one.measure)
-    deviation = max(term.deviation for term in terms)
-    return Verification(outward(error), (0.0, math.inf), deviation, math.nan, all_kept, lower, bracket, "", terms)
+    return Verification(outward(error), all_kept, lower, bracket, terms)
 
 
 @dataclass(frozen=True)

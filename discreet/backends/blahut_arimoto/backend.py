@@ -17,8 +17,6 @@ from discreet.backends.repairs import within_budget
 from discreet.backends.settings import choice
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.problems.constraint import is_plain
-from discreet.problems.measures.duals import Multiplier
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
@@ -84,22 +82,18 @@ class BlahutArimoto(Unlifted):
         anchors = () if outcomes.perfect else (bracket.leak_free,)
         estimator, duals = normalise(bracket.estimator), bracket.duals
         kept = within_budget(lowered.problem, estimator) if outcomes.perfect else estimator
-        return Raw(claimed, Answer(kept, *duals, anchors), bracket.passes)
+        return Raw(claimed, Answer(kept, duals.tilt, np.array([duals.multiplier]), anchors), bracket.passes)
 
 
 def _several(lowered: _Lowered, secrets: Secrets, options: Options, deadline: float) -> Raw[Answer]:
     """The sweeps for several secrets, or groups of one."""
     problem, prices = lowered.problem, np.where(secrets.budget == 0.0, math.inf, 0.0)
     if all(most <= budget for most, budget in zip(problem.bayes_leakages, secrets.budget.tolist(), strict=True)):
-        slack = Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), _one_or_all(prices))
+        slack = Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), prices)
         return Raw(SLACK, slack, 0)
     bracket = Bracket(secrets, lowered.precision.small, options.max_iterations or 3_000, deadline)
     with np.errstate(under="ignore"):
         claimed = sweeps(secrets, bracket, growing=lowered.acceleration == "proximal")
     tilt, found = bracket.duals
-    multiplier = _one_or_all(np.asarray(found) + np.zeros_like(prices) if np.any(tilt) else prices)
+    multiplier = np.asarray(found) + np.zeros_like(prices) if np.any(tilt) else prices
     return Raw(claimed, Answer(normalise(bracket.estimator), tilt, multiplier, (bracket.leak_free,)), bracket.passes)
-
-
-def _one_or_all(prices: Array) -> Multiplier:
-    return float(prices[0]) if prices.size == 1 else prices

@@ -25,6 +25,7 @@ from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended
 from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
+from discreet.problems.measures.laws import Law
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -144,7 +145,7 @@ class Outcomes:
             private = distance_from_private(law) <= Precision.private
             return self.error(estimator) if private else math.inf, estimator
         if law.leakage() > self.budget:
-            estimator = blended(estimator, law, leak_free, self.law(leak_free), self.target)
+            estimator = blended(estimator, Law(((law,),)), leak_free, Law(((self.law(leak_free),),)), self.target)
         return self.error(estimator), estimator
 
 

@@ -30,6 +30,7 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import distance_from_private
+from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import midpoints
 
@@ -63,7 +64,7 @@ class Intervals(Unlifted):
                 if options.progress is not None:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
         claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
-        return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, lowered.multiplier), rounds)
+        return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, np.array([lowered.multiplier])), rounds)
 
 
 class _Search:
@@ -127,9 +128,9 @@ class _Search:
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
         self.offer_rule(IntervalRule(self.edges, estimator).simplified())
-        tilt, multiplier, swept = self.offer_duals(
-            answer.tilt, math.inf if answer.multiplier is None else float(answer.multiplier)
-        )
+        multipliers = answer.multipliers
+        price = math.inf if multipliers is None else float(multipliers[0])
+        tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier, self.precision)
@@ -168,8 +169,10 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
-    target = problem.budget * (1.0 - precision.undercut)
-    kept = private[0] if perfect else blended(rule.estimator, law, *private, target)
+    kept, end = private
+    if not perfect:
+        target = problem.budget * (1.0 - precision.undercut)
+        kept = blended(rule.estimator, Law(((law,),)), kept, Law(((end,),)), target)
     return IntervalRule(rule.edges, kept), discrete.error_probability(kept)
 
 

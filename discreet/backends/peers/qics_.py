@@ -121,7 +121,7 @@ def _answer(program: Program, model: _Model, variables: Array, prices: Array, sl
     for first, block in model.blocks:
         tilt[block.guess, block.group.rows] -= program.unit * (slopes[first : first + len(block.slopes)] @ block.slopes)
     budgets = [float(slopes[rows.start : rows.stop].sum()) for rows in model.budgets]
-    return Answer(estimator, tilt, program.multiplier(budgets))
+    return Answer(estimator, tilt, program.multipliers(budgets))
 
 
 def _model(program: Program) -> _Model:

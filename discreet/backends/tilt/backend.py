@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,6 @@ from discreet.backends.tilt.statement import rule_of
 from discreet.backends.tilt.vertex import is_entropic
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import is_plain
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -89,7 +89,7 @@ class Tilt(Unlifted):
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             deadline = options.deadline()
             found = (crossover(problem, *start, precision, deadline=deadline) for start in starts)
-            answers = (Answer(at.columns, at.tilt, at.multiplier) for at in found if at is not None)
+            answers = (Answer(at.columns, at.tilt, np.atleast_1d(at.multiplier)) for at in found if at is not None)
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
         if first is None or not (entropic or many):
@@ -115,7 +115,9 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     solved, plain = precision.resolvable(problem) if precision.unresolved else problem, is_plain(problem.terms)
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
         point, ending = Point.bayes(problem), Ending(SLACK)
-        done = not (plain and solved.constraint.perfect and problem.bayes_law.deviation.any())  # else some are more private
+        done = not (
+            plain and solved.constraint.perfect and problem.bayes_law.groups[0].deviation.any()
+        )  # else some are more private
     else:
         (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
@@ -135,8 +137,9 @@ def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, star
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
 
 
-def _answer(estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier, problem: Problem | BlockProblem) -> Answer:
+def _answer(estimator: Array | OutcomeRule, tilt: Array, multiplier: Any, problem: Problem | BlockProblem) -> Answer:
     """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs least."""
-    if isinstance(multiplier, np.ndarray) or not math.isinf(multiplier):
-        return Answer(estimator, tilt, multiplier)
-    return Answer(estimator, tilt, price_of_perfect(tilt, problem) if problem.budget > 0.0 else None)
+    multipliers = np.atleast_1d(multiplier)
+    if len(problem.groups) == 1 and math.isinf(multipliers[0]) and problem.budget > 0.0:
+        multipliers = np.array([price_of_perfect(tilt, problem)])
+    return Answer(estimator, tilt, multipliers)

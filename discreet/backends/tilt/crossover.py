@@ -30,7 +30,6 @@ from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.stationary import Stationary
 from discreet.backends.tilt.vertex import Vertex, is_entropic, plain_law, proven_width
-from discreet.problems.measures.duals import each_price
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
@@ -186,7 +185,7 @@ class _ActiveSet:
             return False
         excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
-        dearest = max([price for price in each_price(at.multiplier) if price < math.inf], default=0.0)
+        dearest = max([price for price in np.ravel(at.multiplier).tolist() if price < math.inf], default=0.0)
         rounding += 0.125 * dearest * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():

@@ -475,7 +475,7 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     The judge moves secrets that must not leak to exact privacy, by up to the rounding of sums, which the others feel.
     """
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
+    ceilings = problem.law(columns).ceilings(moved).tolist()
     return all(
-        not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
-        for term, law in zip(problem.terms, problem.laws(columns), strict=True)
+        not term.priced or ceiling <= term.budget.amount for term, ceiling in zip(problem.terms, ceilings, strict=True)
     )

@@ -116,5 +116,5 @@ def _drawn(
     return small.error_probability(found), drawn
 
 
-def _keeps(terms: Sequence[Term], leakages: Sequence[float]) -> bool:
-    return all(leakage <= term.budget.amount for term, leakage in zip(terms, leakages, strict=True))
+def _keeps(terms: Sequence[Term], leakages: Array) -> bool:
+    return all(leaked <= term.budget.amount for term, leaked in zip(terms, leakages.tolist(), strict=True))

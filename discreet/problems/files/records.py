@@ -25,12 +25,11 @@ import numpy as np
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import as_numbers, check_columns, check_entries, freeze, whole
-from discreet.problems.constraint import Constrained, LeakageBudget, Term, is_plain
+from discreet.problems.constraint import Constrained, LeakageBudget, Term
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import counted
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
 from discreet.problems.files.writing import check_output, path_text
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
@@ -132,7 +131,7 @@ def under_budget(
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
     if terms is not None and math.inf == budget and equivocation is None:
-        return problem.with_budget([math.inf] * len(terms) if len(terms) > 1 else math.inf)
+        return problem.with_budget([math.inf] * len(terms))
     own_measure = own.measure if own is not None and not isinstance(budget, LeakageBudget) else None
     return problem.with_budget(budget, equivocation=equivocation, measure=own_measure)
 
@@ -181,15 +180,13 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
         raise InputError(f"{got}; give a path first and then a Problem")
     where = path_text(path)
     members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
-    if not is_plain(problem.terms):
+    if problem.measures == (MUTUAL_INFORMATION,):
+        members["budget"] = np.float64(problem.budget)
+    else:  # under another name, so that no reader takes it for nats of mutual information
         stated = [
             {"groups": each.sizes, "measure": str(each.measure), "budget": each.budget.amount} for each in problem.terms
         ]
         members["constraint"] = np.array(json.dumps(stated))
-    elif problem.measure == MUTUAL_INFORMATION:
-        members["budget"] = np.float64(problem.budget)
-    else:  # under another name, so that no reader takes it for nats of mutual information
-        members["constraint"] = np.array(json.dumps({"measure": str(problem.measure), "budget": problem.budget}))
     if printable(where, problem.name):
         members["name"] = np.array(problem.name)
     write_archive(where, members | counted.report_members(problem.samples), overwrite=overwrite)
@@ -200,18 +197,18 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
 
 @dataclass(frozen=True, eq=False)
 class StoredSolution:
-    """The content of a solution file: data, not a proof; judge it with `certify(problem, estimator, tilt, multiplier)`.
+    """The content of a solution file: data, not a proof; judge it with `certify(problem, estimator, tilt, multipliers)`.
 
     estimator    P_il [m, N], column-stochastic; or a rule
     tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
-    multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy; of several constraints one for each [C]
+    multipliers  μ ≥ 0 [C], error probability per nat; inf at perfect privacy
     metadata     the record of the solution (`Solution.to_dict()`), and the date of writing
     samples      how the table became the problem, if the problem came from one
     """
 
     estimator: Array | OutcomeRule
     tilt: Array
-    multiplier: Multiplier
+    multipliers: Array
     metadata: Mapping[str, Any]
     samples: SampleReport | None = None
 
@@ -233,16 +230,16 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
         raise FileError(f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, multiplier and metadata")
-    multiplier, tilt = _multiplier(where, stored), stored.arrays["tilt"]
+    multipliers, tilt = _multipliers(where, stored), stored.arrays["tilt"]
     estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
-    _check_solution(where, estimator, tilt, multiplier)
+    _check_solution(where, estimator, tilt, multipliers)
     report = counted.report_of(where, stored)
     shape = np.shape(estimator) if isinstance(estimator, np.ndarray) else None
     if report is not None and shape != (len(report.guesses), len(report.counts)):
         raise FileError(f"{where}: samples are about other guesses or outcomes than estimator; write it with save_solution")
     for array in stored.arrays.values():
         array.setflags(write=False)
-    return StoredSolution(estimator, tilt, multiplier, _metadata(where, stored.texts["metadata"]), report)
+    return StoredSolution(estimator, tilt, multipliers, _metadata(where, stored.texts["metadata"]), report)
 
 
 _RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
@@ -259,13 +256,13 @@ def _rule(where: str, stored: Archive) -> OutcomeRule:
 
 
 def solution_members(
-    estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier, exact: Mapping[int, Sequence[int]] | None = None
+    estimator: Array | OutcomeRule, tilt: Array, multipliers: Array, exact: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, Any]:
     """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the duals, and exact columns.
 
     exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
     """
-    members = {"tilt": tilt, "multiplier": np.asarray(multiplier, dtype=np.float64)}
+    members = {"tilt": tilt, "multiplier": multipliers}
     if isinstance(estimator, OutcomeRule):
         members |= {name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE}
     else:
@@ -280,14 +277,16 @@ def save_solution(
     path: _PathLike,
     estimator: Array | OutcomeRule,
     tilt: Array,
-    multiplier: Multiplier,
+    multipliers: float | Array,
     metadata: Mapping[str, Any],
     *,
     exact: Mapping[int, Sequence[int]] | None = None,
     samples: SampleReport | None = None,
     overwrite: bool | None = None,
 ) -> None:
-    """Write a solution, all or nothing: estimator [m, N] or rule, tilt [m, n], multiplier ≥ 0 (or inf), JSON-able metadata.
+    """Write a solution, all or nothing.
+
+    estimator [m, N] or a rule, tilt [m, n], multipliers ≥ 0 or inf [C], metadata for JSON.
 
     exact: outcome → integers in proportion to its column, for `verify` (perfect privacy). samples: the report of the table
     that the problem came from.
@@ -300,17 +299,17 @@ def save_solution(
         if not isinstance(estimator, OutcomeRule):
             estimator = as_numbers(estimator, "estimator", "[m, N]")
         tilt = as_numbers(tilt, "tilt", "[m, n]")
-        multiplier = _one_or_several(as_numbers(multiplier, "multiplier", "[C] or one number"))
+        multipliers = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
     except (InputError, TypeError) as error:
         raise FileError(f"{where}: {error}") from None
-    _check_solution(where, estimator, tilt, multiplier)
+    _check_solution(where, estimator, tilt, multipliers)
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values") from None
     if overwrite is None:
         check_output(path, is_solution)
-    members = solution_members(estimator, tilt, multiplier, exact) | {"metadata": np.array(text)}
+    members = solution_members(estimator, tilt, multipliers, exact) | {"metadata": np.array(text)}
     write_archive(path, members | counted.report_members(samples), overwrite=overwrite is not False)
 
 
@@ -319,7 +318,7 @@ def is_solution(path: Path) -> bool:
     return member_names(path) >= _SOLUTION
 
 
-def _check_solution(where: str, estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier) -> None:
+def _check_solution(where: str, estimator: Array | OutcomeRule, tilt: Array, multipliers: Array) -> None:
     estimator = estimator.tilt if (rule := isinstance(estimator, OutcomeRule)) else estimator  # a rule has checked itself
     if estimator.ndim != 2 or tilt.ndim != 2 or 0 in estimator.shape + tilt.shape or len(estimator) != len(tilt):
         raise FileError(
@@ -333,8 +332,8 @@ def _check_solution(where: str, estimator: Array | OutcomeRule, tilt: Array, mul
         check_entries(tilt, "tilt", signed=True)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
-    if not (np.ravel(multiplier) >= 0.0).all():
-        raise FileError(f"{where}: multiplier is {multiplier}; give a number ≥ 0 (inf at perfect privacy)")
+    if not (multipliers >= 0.0).all():
+        raise FileError(f"{where}: multiplier is {multipliers}; give a number ≥ 0 (inf at perfect privacy)")
 
 
 def _metadata(where: str, text: str) -> dict[str, Any]:
@@ -360,15 +359,11 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
     return float(array.reshape(()))
 
 
-def _multiplier(where: str, stored: Archive) -> Multiplier:
+def _multipliers(where: str, stored: Archive) -> Array:
     array = stored.arrays["multiplier"]
     if array.ndim > 1 or array.size == 0:
         raise FileError(f"{where}: multiplier has shape {list(array.shape)}; give a number, or one for each constraint")
-    return _one_or_several(array)
-
-
-def _one_or_several(array: Array) -> Multiplier:
-    return float(array.reshape(())) if array.size == 1 else array
+    return np.atleast_1d(array)
 
 
 def printable(where: str, name: str) -> str:

@@ -19,14 +19,13 @@ import numpy as np
 
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
 from discreet.problems.checks import are_masses, real_numbers
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
-from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
+from discreet.problems.measures.duals import measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.measures.laws import blend_of, mass_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
@@ -47,7 +46,7 @@ class MatrixCase:
         problem: Problem,
         estimator: Array,
         tilt: Array | None,
-        multiplier: Multiplier | None,
+        multipliers: float | Array | None,
         anchors: Iterable[Array] = (),
         wrong: tuple[Array, Array] | None = None,
     ) -> None:
@@ -56,7 +55,7 @@ class MatrixCase:
         wrong: how far entries of `p_xz` [n, N] and `loss` [m, N] may be from the true ones, at most; None if they are exact.
         """
         self._problem, self._towards, self._wrong = problem, anchors, wrong
-        self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
+        self._tilt, self._multipliers = usable_duals(problem, tilt, multipliers)
         self._lift = faint_lift(problem.p_x)
         self.terms, self.off = problem.terms, total_error(problem.marginal, problem.terms[0].rows)
         self._private = private_rows_of(problem.terms)
@@ -87,7 +86,7 @@ class MatrixCase:
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
         sums, marginal = self._latest[1], self._problem.marginal
         worth = worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
-        if not underflow_matters(self.terms) or mass_of(worth.law).all():
+        if not underflow_matters(self.terms) or worth.law.mass.all():
             return worth
         return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
 
@@ -126,7 +125,7 @@ class MatrixCase:
         """Zero duals, which prove the Bayes error, and the given ones."""
         yield Duals(*usable_duals(self._problem, None, None), (self._problem.bayes_error * (1.0 - 4.0 * UNIT),))
         if self._tilt.any():
-            yield Duals(self._tilt, self._multiplier, self._sums.least(self._tilt, self._lift))
+            yield Duals(self._tilt, self._multipliers, self._sums.least(self._tilt, self._lift))
 
     def worst_entry(self, answer: Array, tilt: Array) -> float:
         """max_il P_il r_il / w_l."""
@@ -137,13 +136,11 @@ class MatrixCase:
 
 def _unknown_where(worth: Worth, made: Any) -> Worth:
     """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
-    return replace(worth, doubt=math.inf) if (made & (mass_of(worth.law) == 0.0)).any() else worth
+    return replace(worth, doubt=math.inf) if (made & (worth.law.mass == 0.0)).any() else worth
 
 
 def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
-    """The groups of rows that must be perfectly private; all rows of a plain problem as such."""
-    if is_plain(terms):
-        return (slice(None),) if terms[0].budget.perfect else ()
+    """The groups of rows that must be perfectly private."""
     return tuple(group for term in terms if term.budget.perfect for group in term.groups)
 
 
@@ -248,7 +245,7 @@ class RuleCase:
         problem: Problem | BlockProblem,
         rule: OutcomeRule,
         tilt: Array | None,
-        multiplier: Multiplier | None,
+        multipliers: float | Array | None,
         threads: int,
         progress: Progress | None,
         compiled: bool | None = None,
@@ -266,7 +263,7 @@ class RuleCase:
         self.blocks: Blocks = (
             problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
         )
-        self._tilt, self._multiplier = usable_duals(problem, rule.tilt if tilt is None else tilt, multiplier)
+        self._tilt, self._multipliers = usable_duals(problem, rule.tilt if tilt is None else tilt, multipliers)
         self._lift = faint_lift(problem.p_x)
         self._compiled = compiled_pays(problem.N) if compiled is None else compiled
         found = self._pass(threads, progress)
@@ -320,7 +317,7 @@ class RuleCase:
         end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
         if share == 1.0:
             return end
-        law, off = blend_of(plain.law, end.law, share), column_error(rule.towards[:, None])
+        law, off = plain.law.blend(end.law, share), column_error(rule.towards[:, None])
         error = (1.0 - share) * plain.error + share * end.error
         missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
         upper = rounded_up(error, max(off, self._sums.column_error), missed)
@@ -339,7 +336,7 @@ class RuleCase:
         size = float(np.abs(tilt).max())
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
         for group, shift in shifts:
-            mass = total if is_plain(self.terms) else float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
+            mass = float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
             parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * mass * (1.0 + 8.0 * UNIT))
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
@@ -349,12 +346,12 @@ class RuleCase:
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
         """Each group of rows with its constraint, multiplier and prior, for the totals found."""
-        for term, multiplier, total in zip(self.terms, each_price(self._multiplier), self._totals, strict=True):
+        for term, multiplier, total in zip(self.terms, self._multipliers.tolist(), self._totals, strict=True):
             for group in term.groups:
                 mass = self._marginal[0][group]
                 yield term, multiplier, group, mass / ((mass.sum() or 1.0) if term.measure.conditional else total)
 
-    def _lowered(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Multiplier]:
+    def _lowered(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
         """The tilt, lowered, and the price of its multipliers for the totals found."""
         tilt = self._tilt
         if shifts:
@@ -362,7 +359,7 @@ class RuleCase:
             for group, shift in shifts:
                 tilt[:, group] -= shift
         if not tilt.any():
-            return tilt, self._multiplier
+            return tilt, self._multipliers
         prices = list[float]()
         for term, multiplier, group, p_x in self._groups():
             if group.start == term.rows.start:  # a measure of each guess has one group
@@ -370,7 +367,7 @@ class RuleCase:
                 fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
                 price = fitting.price(tilt[:, group][:, possible], p_x[possible], multiplier) if term.priced else multiplier
                 prices.append(price)
-        return tilt, np.array(prices) if len(prices) > 1 else prices[0]
+        return tilt, np.array(prices)
 
     def _shifts(self) -> list[tuple[slice, float]]:
         """By how much tilts of which rows must be lowered to be feasible for the totals found, which may differ from those

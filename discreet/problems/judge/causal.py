@@ -21,7 +21,6 @@ from discreet.problems.causal.rule import CausalRule
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals, worth_of
 from discreet.problems.judge.privacy import groups_of, privacy
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import faint_lift, total_error
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
 from discreet.problems.numerics.estimators import Decisions, normalise
@@ -40,13 +39,15 @@ class CausalCase:
 
     anchors: tuple[End, ...] = ()
 
-    def __init__(self, problem: CausalProblem, rule: CausalRule, tilt: Array | None, multiplier: Multiplier | None) -> None:
+    def __init__(
+        self, problem: CausalProblem, rule: CausalRule, tilt: Array | None, multipliers: float | Array | None
+    ) -> None:
         """Raises InputError for a rule of other sizes and for duals of a wrong shape."""
         if rule.tree != problem.tree:
             raise InputError(f"the rule is {rule} and the problem has {problem.tree}; give a rule of the same sizes")
         self._problem, self.answer, self.terms = problem, rule, problem.terms
         self._model = problem.noncausal
-        self._tilt, self._multiplier = usable_duals(self._model, tilt, multiplier)
+        self._tilt, self._multipliers = usable_duals(self._model, tilt, multipliers)
         self._lift, self.off = faint_lift(problem.p_x), total_error(self._model.marginal, self.terms[0].rows)
         tree = problem.tree
         # Of each of T factors: its exact quotient by a total of m terms, and its product; then the total of a column.
@@ -87,7 +88,7 @@ class CausalCase:
         """Zero duals, which prove the error of the causal Bayes rule, and the given ones."""
         yield Duals(*usable_duals(self._model, None, None), self._least(np.zeros_like(self._tilt)))
         if self._tilt.any():
-            yield Duals(self._tilt, self._multiplier, self._least(self._tilt))
+            yield Duals(self._tilt, self._multipliers, self._least(self._tilt))
 
     def _least(self, tilt: Array) -> tuple[float, ...]:
         """Numbers whose exact sum is at most that of the tilted losses under any causal rule.

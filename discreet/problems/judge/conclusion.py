@@ -40,9 +40,9 @@ from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
 from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
 from discreet.problems.lazy import cached_property
-from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
+from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.law import OutputLaw, phi_residual
-from discreet.problems.measures.laws import AnyLaw, TermLaw, each_of, law_of_guess, laws_of, mass_of, parts_of
+from discreet.problems.measures.laws import Law, laws_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -67,7 +67,7 @@ class Worth:
     shaken    by how much these change an entry of the laws of other constraints, relatively, at most
     """
 
-    law: AnyLaw
+    law: Law
     error: float
     upper: float
     doubt: float = 0.0
@@ -76,10 +76,9 @@ class Worth:
     shaken: float = 0.0
 
     @cached_property
-    def leakage_ceilings(self) -> tuple[float, ...]:
-        """What the answer leaks by each of the constraints, at most."""
-        doubt = self.doubt + self.shaken
-        return tuple([law.leakage_ceiling(doubt) for law in each_of(self.law)])
+    def leakage_ceilings(self) -> Array:
+        """What the answer leaks by each constraint [C], at most."""
+        return self.law.ceilings(self.doubt + self.shaken)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +95,14 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Feasible duals (t [m, n], μ), and a lower bound of the sum of the least tilted losses.
+    """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
 
     uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so much
     parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not finite means "unknown"
     """
 
     tilt: Array
-    multiplier: Multiplier
+    multipliers: Array
     parts: tuple[float, ...]
     uneven: float = 0.0
 
@@ -149,22 +148,23 @@ def worth_of(
         error /= totals[0]
     accuracy, wrong = sums.doubt, 0.0 if inexact is None else inexact.loss
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
-    if inexact is not None and moves is None and isinstance(law, OutputLaw):
-        law = replace(law, off=inexact.joint)
-    if inexact is not None and moves is not None and isinstance(law, OutputLaw):
-        share = inexact.relative(law)  # of every entry, and so of the totals π_j
+    if inexact is not None and moves is None:
+        ((group,),) = law.constraints
+        law = Law(((replace(group, off=inexact.joint),),))
+    if inexact is not None and moves is not None:
+        share = inexact.relative(law.groups[0])  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
     found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
     upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
 
 
-def worth_of_guess(column: Array, errors: Array, law: AnyLaw) -> Worth:
+def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
     """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant guesses [m]; law: has p(x)."""
     error = float(errors @ column)
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0  # quotients, products
     upper = rounded_up(error, column_error(column[:, None]), vanished)
-    return Worth(law_of_guess(column, law), error, upper, within=0.0)
+    return Worth(law.under_guess(column), error, upper, within=0.0)
 
 
 def rounded_up(error: float, column_error: float, missed: float) -> float:
@@ -213,34 +213,28 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     duals, bound = max(((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1))
     lower = max(0.0, bound) if bound <= worth.upper else 0.0  # a bound above the upper side would be wrong: claim nothing
     lower, upper = _of_either_total(lower, worth.upper, case.off)
-    stated = _stated(case, worth) if len(case.terms) > 1 else ()
-    sole = _NO_TERM if stated else _leakages(worth, case.own, 0)
-    private, own = asks_privacy(case.terms), case.own
+    private = asks_privacy(case.terms)
+    own = case.own
     residual = _phi_residual(worth)
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        leakage=sole[0],
         phi_residual=residual,
         private_within=worth.within if private else math.inf,
-        budget=math.nan if stated else case.terms[0].budget.amount,
         blend=share,
         own_error=own.error,
-        own_leakage=sole[2],
         own_phi_residual=residual if own is worth else _phi_residual(own),
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
-        leakage_ceiling=sole[1],
-        own_leakage_ceiling=sole[3],
-        terms=stated,
+        terms=_stated(case.terms, worth, own),
     )
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
-    return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks, moved)
+    return Verdict(answer, duals.tilt, duals.multipliers, certificate, blocks, moved)
 
 
 def _phi_residual(worth: Worth) -> float:
-    return max(map(phi_residual, parts_of(worth.law)))
+    return max(map(phi_residual, worth.law.groups))
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
@@ -251,34 +245,36 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
     return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (SMALLEST if upper > 0.0 else 0.0)
 
 
-_NO_TERM = (math.inf, math.inf, math.inf, math.inf)
-"""The leakages of the one constraint where there are several: no comparison with them holds."""
-
-
-def _leakages(worth: Worth, own: Worth, number: int) -> tuple[float, float, float, float]:
-    """Leakage and its ceiling by a constraint, of the repaired answer and of the one that was given."""
-    leaked = each_of(worth.law)[number].leakage(), worth.leakage_ceilings[number]
-    return leaked * 2 if own is worth else (*leaked, each_of(own.law)[number].leakage(), own.leakage_ceilings[number])
-
-
-def _stated(case: Case, worth: Worth) -> tuple[TermLeakage, ...]:
-    """What is proven about the leakage by each of several constraints."""
+def _stated(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
+    """What is proven about each constraint: of the repaired answer and of the one as given."""
+    leakages = worth.law.leakages.tolist()
+    ceilings = worth.leakage_ceilings.tolist()
+    own_leakages = leakages
+    own_ceilings = ceilings
+    if own is not worth:
+        own_leakages = own.law.leakages.tolist()
+        own_ceilings = own.leakage_ceilings.tolist()
     return tuple(
-        TermLeakage(
-            term.budget.amount,
-            str(term.measure),
-            *_leakages(worth, case.own, number),
-            own_budget_kept=_keeps(number, term, case.own),
-            perfect=term.budget.perfect,
-        )
-        for number, term in enumerate(case.terms)
+        [
+            TermLeakage(
+                term.budget.amount,
+                str(term.measure),
+                leakages[number],
+                ceilings[number],
+                own_leakages[number],
+                own_ceilings[number],
+                own_budget_kept=_keeps(number, term, own),
+                perfect=term.budget.perfect,
+            )
+            for number, term in enumerate(terms)
+        ]
     )
 
 
 def _keeps(number: int, term: Term, worth: Worth) -> bool:
     if term.budget.perfect:
         return is_private(worth.within, worth.doubt)
-    return term.budget.oblivious or worth.leakage_ceilings[number] <= term.budget.amount
+    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= term.budget.amount)
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
@@ -291,7 +287,7 @@ def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
 def _ignoring(case: Case) -> list[End]:
     """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw from the law of Ŷ."""
     errors, law = case.constant_errors, case.own.law
-    mass = mass_of(law)
+    mass = law.mass
     columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], mass / mass.sum()]
     return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
@@ -307,8 +303,8 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
         best = min((end for end in ends if _keeps_budgets(case.terms, end.worth)), key=lambda end: end.worth.error)
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
 
-    def leaked() -> tuple[float, ...]:
-        return worth.leakage_ceilings
+    def leaked() -> Sequence[float]:
+        return tuple(worth.leakage_ceilings.tolist())
 
     ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
     budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
@@ -321,54 +317,56 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
 
 
 def usable_duals(
-    problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: Multiplier | None
-) -> tuple[Array, Multiplier]:
-    """The duals made feasible for a problem; if they cannot be, t = 0 with the best μ, which proves the Bayes error.
+    problem: Problem | BlockProblem | ContinuousProblem,
+    tilt: Array | None,
+    multipliers: float | Array | None,
+) -> tuple[Array, Array]:
+    """The duals made feasible for a problem: tilt [m, n] and multipliers [C].
 
-    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers, and for another number of
-    multipliers than there are constraints.
+    If they cannot be made feasible, t = 0 with the best μ, which proves the Bayes error.
+
+    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers, and
+    for another number of multipliers than there are constraints.
     """
-    several = len(problem.terms) > 1
-    price: Multiplier = math.nan if multiplier is None or several else float(multiplier)
-    if several:
-        shape = (len(problem.terms),)
-        price = np.full(shape, math.nan) if multiplier is None else real_numbers("multiplier", multiplier, shape)
-    given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
+    prices = np.full(len(problem.terms), math.nan)
+    if multipliers is not None:
+        given_prices = np.atleast_1d(np.asarray(multipliers))
+        prices = real_numbers("multiplier", given_prices, (len(problem.terms),))
     found = None
-    if given is not None and given.any():
-        found = feasible_for(given, price, problem.p_x, problem.terms)
+    if tilt is not None:
+        given = real_numbers("tilt", tilt, (problem.m, problem.n))
+        if given.any():
+            found = feasible_for(given, prices, problem.p_x, problem.terms)
     if found is None or not found[0].any():
-        none = [math.inf if term.budget.perfect else 0.0 for term in problem.terms]
-        return np.zeros((problem.m, problem.n)), np.array(none) if several else none[0]
+        return np.zeros((problem.m, problem.n)), no_multipliers(problem.terms)
     return found
 
 
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
-    """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c, at perfect privacy Σ parts − δ·spread.
+    """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
 
-    μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
+    A constraint of perfect privacy costs δ·spread instead of μ B. μ B holds for a total probability
+    of one; stored problems have it within `TOTAL_ROUNDING`.
     """
-    cost, prices = 0.0, each_price(duals.multiplier)
-    for number, term in enumerate(terms):
+    cost = 0.0
+    for number, (term, price) in enumerate(zip(terms, duals.multipliers.tolist(), strict=True)):
         if term.budget.perfect:
             if reached.within != 0.0:
-                cost += reached.within * _spread_of(term, duals.tilt, each_of(reached.law)[number])
-        elif prices[number] > 0.0:
-            cost += prices[number] * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
-    if not isinstance(reached.law, OutputLaw):
-        cost *= 1.0 + duals.uneven + 8.0 * (len(terms) + 8) * UNIT
+                groups = reached.law.constraints[number]
+                cost += reached.within * _spread_of(term, duals.tilt, groups)
+        elif price > 0.0:
+            cost += price * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT  # of their sum
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
     return bound - 4.0 * UNIT * (abs(bound) + cost)
 
 
-def _spread_of(term: Term, tilt: Array, law: TermLaw) -> float:
-    """Of a group `_spread`, of several their sum with the probabilities of the given values."""
-    if isinstance(law, OutputLaw):
-        return _spread(tilt[:, term.rows], law.p_x)
-    each = zip(term.groups, law.parts, strict=True)
-    return sum(float(part.mass.sum()) * _spread(tilt[:, group], part.p_x) for group, part in each)
+def _spread_of(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
+    """Σ over groups of `_spread`, each with the probability of its given value."""
+    each = zip(term.groups, groups, strict=True)
+    return sum([float(law.mass.sum()) * _spread(tilt[:, rows], law.p_x) for rows, law in each])
 
 
 def _spread(tilt: Array, p_x: Array) -> float:
@@ -378,15 +376,15 @@ def _spread(tilt: Array, p_x: Array) -> float:
 
 
 def _residuals(terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
-    laws = parts_of(worth.law)
-    joint = [part.mass[:, None] * part.p_x + part.deviation for part in laws]
-    tilted = float((duals.tilt * (joint[0] if len(joint) == 1 else np.concatenate(joint, axis=1))).sum())
-    spent, unused, prices = 0.0, 0.0, each_price(duals.multiplier)
-    for number, term in enumerate(terms):
+    joint = [law.mass[:, None] * law.p_x + law.deviation for law in worth.law.groups]
+    tilted = float((duals.tilt * np.concatenate(joint, axis=1)).sum())
+    spent = 0.0
+    unused = 0.0
+    levels = worth.law.levels.tolist()
+    for term, price, level in zip(terms, duals.multipliers.tolist(), levels, strict=True):
         if term.priced:
-            level = each_of(worth.law)[number].level
-            spent += prices[number] * level
-            unused += max(0.0, prices[number] * (term.level - level))
+            spent += price * level
+            unused += max(0.0, price * (term.level - level))
     return KKTResiduals(
         complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
         alignment=max(0.0, spent - tilted),

@@ -16,7 +16,6 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.judge.cases import MatrixCase
 from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
-from discreet.problems.measures.duals import Multiplier
 from discreet.problems.numerics.double_double import Array
 
 
@@ -27,12 +26,12 @@ class DensityCase:
     off = 0.0
 
     def __init__(
-        self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: Multiplier | None
+        self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multipliers: float | Array | None
     ) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         problem.refuse_other_measures("constraints on densities are")
         self._problem, self._rule = problem, rule.simplified()  # intervals joined, so that no edge between equals is charged
-        self._feasible = usable_duals(problem, tilt, multiplier)
+        self._feasible = usable_duals(problem, tilt, multipliers)
         rule.check(problem)
         discrete, *wrong = problem.on_within(self._rule.edges)
         self._matrix = MatrixCase(discrete, self._rule.estimator, None, None, wrong=(wrong[0], wrong[1]))
@@ -48,13 +47,13 @@ class DensityCase:
 
     def duals(self) -> Iterator[Duals]:
         """The feasible duals, with the lower bound of their integral that a certified subdivision proves."""
-        tilt, multiplier = self._feasible
+        tilt, multipliers = self._feasible
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
         # The p(x_j) for which the tilt is feasible err by a share δ, as does the total by which the value is to be divided.
         # As both p(x) have total one, that changes no h_i by more than 7 δ max |t|.
         rounding = 8.0 * self._problem.rounding * (abs(value) + float(np.abs(tilt).max()))
-        yield Duals(tilt, multiplier, (value, -rounding))
+        yield Duals(tilt, multipliers, (value, -rounding))
 
     def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:
         """Unknown (inf): it would be a supremum over all measurements."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.constraint import Term
 from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
-from discreet.problems.measures.laws import AnyLaw, parts_of
+from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -72,14 +72,14 @@ class Moves:
         p_xz: Array,
         loss: Array,
         p_x: Array,
-        groups: tuple[slice, ...] = (slice(None),),
+        groups: tuple[slice, ...],
     ) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones.
 
         Where they are many, those of most effect.
         """
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
-        columns = columns * (p_xz if len(groups) > 1 else p_xz[groups[0]]).any(axis=0)
+        columns = columns * p_xz.any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
@@ -89,10 +89,7 @@ class Moves:
             kept = _heaviest(towards, weight, most)
             towards, place = towards[kept], place[kept]
         cost = np.abs(loss[towards, place] - loss[base[place], place])
-        if len(groups) == 1:
-            made = np.asarray(columns.any(axis=1))[None, :]
-        else:
-            made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
+        made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
         return cls(drawn[place], towards, base[place], room, p_xz.take(place, axis=1), p_x, cost, made, groups)
 
@@ -133,8 +130,6 @@ def _heaviest(towards: NDArray[np.intp], weight: Array, most: int) -> NDArray[np
 def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
     """p(z_l given x_j) − p(z_l) of the rows of the groups [·, K]: what a guess at an outcome changes."""
     lift = np.divide(p_xz, p_x[:, None], out=np.zeros_like(p_xz), where=p_x[:, None] > 0.0)
-    if groups == (slice(None),):
-        return np.asarray(lift - p_xz.sum(axis=0))
     return np.concatenate([lift[group] - p_xz[group].sum(axis=0) / (p_x[group].sum() or 1.0) for group in groups])
 
 
@@ -176,12 +171,11 @@ class Group:
     perfect: bool
 
 
-def groups_of(law: AnyLaw, terms: Sequence[Term]) -> list[Group]:
+def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
     """The groups of all constraints with their laws."""
-    if isinstance(law, OutputLaw):
-        return [Group(slice(None), law, True)]
     rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
-    return [Group(group, part, perfect) for (group, perfect), part in zip(rows, parts_of(law), strict=True)]
+    pairs = zip(rows, law.groups, strict=True)
+    return [Group(group, own, perfect) for (group, perfect), own in pairs]
 
 
 def privacy(
@@ -244,19 +238,17 @@ def _exactly_private(
     systems = [each for group in private if (each := _equations(group, moves, marginal, doubt)) is not None]
     if len(systems) < len(private):
         return None
-    matrix, right = systems[0]
-    if len(systems) > 1:
-        matrix, right = (np.concatenate(parts) for parts in zip(*systems, strict=True))
+    matrix, right = (np.concatenate(parts) for parts in zip(*systems, strict=True))
     if len(matrix) > _MOST_MOVES or moves.room.size < len(matrix) or not np.isfinite(matrix).all():
         return None
     chosen = _largest_apart(matrix, len(matrix))
-    rounding = 0.0 if len(groups) == 1 else 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
+    rounding = 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
     bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy + rounding)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
     made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
-    total = float(marginal[0].sum()) if len(groups) == 1 else 1.0 - 2.0 * TOTAL_TOLERANCE
-    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / total
+    least_total = 1.0 - 2.0 * TOTAL_TOLERANCE
+    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / least_total
     shaken = max([_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0)
     return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
 
@@ -277,7 +269,7 @@ def _equations(group: Group, moves: Moves, marginal: DoubleDouble, doubt: float)
     total, every = float(prior[0].sum()), np.arange(moves.room.size)
     outcomes = law_of((p_xz.T, np.zeros_like(p_xz.T)), prior, np.zeros(law.p_x.size, dtype=np.int32))
     effect, share = np.zeros((every.size, *law.deviation.shape)), moves.room / total
-    mass = law.mass if rows == slice(None) else np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
+    mass = np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
     effect[every, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
     effect[every, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
     matrix = effect.take(guesses, axis=1).take(values, axis=2).reshape(every.size, guesses.size * values.size).T

@@ -12,8 +12,6 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
 from discreet.problems.judge.conclusion import Case, conclude
-from discreet.problems.measures.duals import Multiplier
-from discreet.problems.measures.laws import each_of
 from discreet.problems.measures.leaks import Leak, Odds, leaks_of
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
@@ -31,7 +29,7 @@ def certify(
     problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
     answer: _Answer,
     tilt: Array | None = None,
-    multiplier: Multiplier | None = None,
+    multiplier: float | Array | None = None,
     *,
     anchors: Iterable[Array] = (),
     threads: int = 0,
@@ -70,16 +68,16 @@ def leaks(
     plain = not isinstance(problem, Problem | BlockProblem)
     asked = [term.measure if plain or term.measure.conditional else other for term in problem.terms]
     limits = [LeakageBudget(math.inf, each) for each in asked]
-    free = problem.with_budget(limits if len(limits) > 1 else limits[0])
+    free = problem.with_budget(limits)
     worth = _case(free, answer, None, None, (), threads, None).own
-    return leaks_of(each_of(worth.law), worth.doubt, [term.measure for term in problem.terms])
+    return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])
 
 
 def _case(
     problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
     answer: Any,
     tilt: Array | None,
-    multiplier: Multiplier | None,
+    multiplier: float | Array | None,
     anchors: Iterable[Array],
     threads: int,
     progress: Progress | None,

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
 
-Multiplier: TypeAlias = float | Array
-"""μ of one constraint; of several, one for each [C]."""
+
+def no_multipliers(terms: Sequence[Term]) -> Array:
+    """The multipliers [C] of t = 0: inf at perfect privacy, 0 for every other constraint."""
+    return np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
 
 
-def each_price(multiplier: Multiplier) -> list[float]:
-    """The multiplier of each constraint."""
-    return multiplier.tolist() if isinstance(multiplier, np.ndarray) else [multiplier]
+def feasible_for(tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]) -> tuple[Array, Array] | None:
+    """`feasible_duals` for each constraint on its rows: tilt [m, n], multipliers [C], π [n].
 
-
-def feasible_for(tilt: Array, multiplier: Multiplier, p_x: Array, terms: Sequence[Term]) -> tuple[Array, Multiplier] | None:
-    """`feasible_duals` for each constraint on its rows: tilt [m, n], a multiplier for each, π [n] of all rows.
-
-    Those of a constraint that cannot be made feasible are 0, which is; None if that is so for all.
+    If the duals of a constraint cannot be made feasible, they become 0, which is feasible. None if
+    that is so for all constraints.
     """
-    if is_plain(terms):
-        return feasible_duals(tilt, float(multiplier), p_x, terms[0].budget.amount, terms[0].measure)
-    found, prices = np.zeros(tilt.shape), np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
+    found = np.zeros(tilt.shape)
+    prices = no_multipliers(terms)
     usable = False
-    for number, (term, price) in enumerate(zip(terms, each_price(multiplier), strict=True)):
+    for number, (term, price) in enumerate(zip(terms, multipliers.tolist(), strict=True)):
         groups = [group for group in term.groups if p_x[group].any()]
         each = [_feasible_group(tilt[:, group], price, p_x[group], term) for group in groups]
         if all(one is not None for one in each):
@@ -41,7 +37,7 @@ def feasible_for(tilt: Array, multiplier: Multiplier, p_x: Array, terms: Sequenc
             for group, one in zip(groups, each, strict=True):
                 assert one is not None
                 found[:, group], prices[number] = one
-    return (found, prices if len(terms) > 1 else float(prices[0])) if usable else None
+    return (found, prices) if usable else None
 
 
 def _feasible_group(tilt: Array, multiplier: float, p_x: Array, term: Term) -> tuple[Array, float] | None:

@@ -1,20 +1,21 @@
-"""The joint laws of each secret and the guess, for problems with several constraints or with groups of rows.
+"""The joint laws of each secret and the guess, one for every group of rows of every constraint.
 
-A conditional measure is a sum over groups: I(X; Ŷ given W) = Σ_w Σ_i s_i^w G(x_i^w), where s_i^w = Pr(W = w, Ŷ = y_i), and
-x^w compares p(x given w, ŷ) with p(x given w). So the law of a group is an `OutputLaw` whose masses add up to Pr(W = w) and
-whose prior is that of the group; levels and ceilings of groups add up.
+A conditional measure is a sum over groups: I(X; Ŷ given W) = Σ_w Σ_i s_i^w G(x_i^w), where s_i^w =
+Pr(W = w, Ŷ = y_i), and x^w compares p(x given w, ŷ) with p(x given w). The law of a group is an
+`OutputLaw` whose masses add up to Pr(W = w) and whose prior is that of the group. The levels and
+the ceilings of the groups of a constraint add up. Any other measure has one group, of all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term
+from discreet.problems.lazy import cached_property
 from discreet.problems.measures.law import OutputLaw, law_of
 from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -22,77 +23,57 @@ from discreet.problems.numerics.rounding import UNIT
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedLaw:
-    """The laws of the groups of one constraint, by a conditional measure without growth."""
+class Law:
+    """The laws of all constraints [C], each with those of its groups.
 
-    parts: tuple[OutputLaw, ...]
+    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators.
+    """
 
-    @property
-    def measure(self) -> Measure:
-        """By which leakage is counted."""
-        return self.parts[0].measure
+    constraints: tuple[tuple[OutputLaw, ...], ...]
+
+    @cached_property
+    def groups(self) -> tuple[OutputLaw, ...]:
+        """The laws of all groups, in the order of the rows."""
+        return tuple([group for groups in self.constraints for group in groups])
 
     @property
     def mass(self) -> Array:
         """Pr(Ŷ = y_i) [m]."""
-        return np.asarray(sum(part.mass for part in self.parts))
+        groups = self.constraints[0]
+        return groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
 
     @property
-    def level(self) -> float:
-        """Σ over groups of Σ_i s_i G(x_i)."""
-        return sum(part.level for part in self.parts)
+    def measures(self) -> tuple[Measure, ...]:
+        """By which the leakage of each constraint is counted."""
+        return tuple([groups[0].measure for groups in self.constraints])
 
-    def leakage(self) -> float:
-        """Leakage, ≥ 0: an estimate."""
-        return self.measure.amount(self.level)
+    @cached_property
+    def levels(self) -> Array:
+        """What the measure of each constraint compares with its B [C]."""
+        return np.array([sum([group.level for group in groups]) for groups in self.constraints])
 
-    def leakage_ceiling(self, perturbation: float = 0.0) -> float:
-        """Upper bound of the exact leakage, as of `OutputLaw`."""
-        worst = sum(part.leakage_ceiling(perturbation) for part in self.parts)
-        return worst * (1.0 + 4.0 * len(self.parts) * UNIT)
+    @property
+    def leakages(self) -> Array:
+        """What is leaked by each constraint [C], in the unit of its measure: an estimate."""
+        pairs = zip(self.measures, self.levels.tolist(), strict=True)
+        return np.array([measure.amount(level) for measure, level in pairs])
 
-    def blend(self, other: GroupedLaw, share: float) -> GroupedLaw:
+    def ceilings(self, perturbation: float = 0.0) -> Array:
+        """Upper bounds [C] of the exact leakages; `OutputLaw.leakage_ceiling` states them."""
+        return np.array([_ceiling(groups, perturbation) for groups in self.constraints])
+
+    def of(self, number: int) -> Law:
+        """The law of one constraint."""
+        return Law((self.constraints[number],))
+
+    def blend(self, other: Law, share: float) -> Law:
         """The law of (1 − share)·this + share·other."""
-        return GroupedLaw(tuple(one.blend(two, share) for one, two in zip(self.parts, other.parts, strict=True)))
+        pairs = zip(self.constraints, other.constraints, strict=True)
+        return Law(tuple([_blended(own, others, share) for own, others in pairs]))
 
-
-TermLaw: TypeAlias = OutputLaw | GroupedLaw
-"""The law of one constraint."""
-
-
-@dataclass(frozen=True, eq=False)
-class Laws:
-    """The laws of all constraints."""
-
-    each: tuple[TermLaw, ...]
-
-    @property
-    def parts(self) -> tuple[OutputLaw, ...]:
-        """The laws of all groups, in the order of the rows."""
-        return tuple(part for law in self.each for part in parts_of(law))
-
-    def blend(self, other: Laws, share: float) -> Laws:
-        """The laws of (1 − share)·these + share·others."""
-        return Laws(tuple(one.blend(two, share) for one, two in zip(self.each, other.each, strict=True)))  # type: ignore[arg-type]
-
-
-AnyLaw: TypeAlias = OutputLaw | Laws
-"""The law of a problem of one secret with one prior, or the laws of any other."""
-
-
-def each_of(law: AnyLaw) -> tuple[TermLaw, ...]:
-    """The laws of the constraints, in their order."""
-    return law.each if isinstance(law, Laws) else (law,)
-
-
-def parts_of(law: AnyLaw | GroupedLaw) -> tuple[OutputLaw, ...]:
-    """The laws of the groups, in the order of the rows."""
-    return (law,) if isinstance(law, OutputLaw) else law.parts
-
-
-def mass_of(law: AnyLaw) -> Array:
-    """Pr(Ŷ = y_i) [m]."""
-    return each_of(law)[0].mass
+    def under_guess(self, column: Array) -> Law:
+        """The law if the guess is drawn from a column [m] whatever the outcome."""
+        return Law(tuple([_ignoring(column, groups) for groups in self.constraints]))
 
 
 def laws_of(
@@ -101,47 +82,50 @@ def laws_of(
     lift: NDArray[np.int32],
     terms: Sequence[Term],
     totals: Sequence[float] | None = None,
-) -> AnyLaw:
-    """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out."""
-    shares = [1.0] * len(terms) if totals is None else totals
-    if is_plain(terms):
-        return _scaled(law_of(joint, marginal, lift, terms[0].measure), shares[0], shares[0])
-    found = list[TermLaw]()
-    for term, share in zip(terms, shares, strict=True):
-        parts = []
-        for group in term.groups:
-            prior = marginal[0][group], marginal[1][group]
-            law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure)
-            parts.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else share, share))
-        found.append(GroupedLaw(tuple(parts)) if term.measure.conditional else parts[0])
-    return Laws(tuple(found))
+) -> Law:
+    """The law from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows.
+
+    totals: of the probabilities of each constraint, which are divided out; one by default.
+    """
+    constraints = []
+    for number, term in enumerate(terms):
+        total = 1.0 if totals is None else totals[number]
+        groups = []
+        for rows in term.groups:
+            prior = (marginal[0][rows], marginal[1][rows])
+            own = (joint[0][:, rows], joint[1][:, rows])
+            law = law_of(own, prior, lift[rows], term.measure)
+            groups.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else total, total))
+        constraints.append(tuple(groups))
+    return Law(tuple(constraints))
+
+
+def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
+    worst = sum([group.leakage_ceiling(perturbation) for group in groups])
+    if groups[0].measure.conditional:
+        worst *= 1.0 + 4.0 * len(groups) * UNIT
+    return worst
+
+
+def _blended(own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float) -> tuple[OutputLaw, ...]:
+    return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])
+
+
+def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:
+    laws = []
+    for group in groups:
+        mass = column * group.mass.sum() if group.measure.conditional else column
+        laws.append(OutputLaw(mass, np.zeros_like(group.deviation), group.p_x, measure=group.measure))
+    return tuple(laws)
 
 
 def _scaled(law: OutputLaw, prior: float, total: float) -> OutputLaw:
-    """The law with its prior divided by one number and its masses by another; the ratios do not change."""
+    """The law with its prior divided by one number and its masses by another.
+
+    The ratios do not change.
+    """
     if prior == total == 1.0:
         return law
     prior = prior or 1.0  # of a group that never happens
-    return replace(law, mass=law.mass / total, deviation=law.deviation / total / prior, p_x=law.p_x / prior)
-
-
-def blend_of(start: AnyLaw, end: AnyLaw, share: float) -> AnyLaw:
-    """The law or laws of (1 − share)·start + share·end."""
-    return start.blend(end, share)  # type: ignore[arg-type]  # of one kind
-
-
-def law_of_guess(column: Array, law: AnyLaw) -> AnyLaw:
-    """The law if the guess is drawn from a column [m] whatever the outcome; law: has the priors."""
-    if isinstance(law, OutputLaw):
-        return _ignoring(column, law)
-
-    def one(each: TermLaw) -> TermLaw:
-        if isinstance(each, GroupedLaw):
-            return GroupedLaw(tuple(_ignoring(column * part.mass.sum(), part) for part in each.parts))
-        return _ignoring(column, each)
-
-    return Laws(tuple(map(one, law.each)))
-
-
-def _ignoring(mass: Array, law: OutputLaw) -> OutputLaw:
-    return OutputLaw(mass, np.zeros_like(law.deviation), law.p_x, measure=law.measure)
+    deviation = law.deviation / total / prior
+    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior)

@@ -6,13 +6,13 @@ its probability against that of all other values. Local differential privacy of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.laws import TermLaw
+from discreet.problems.measures.laws import Law
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.registry import MEASURES
 from discreet.problems.measures.sibson import Sibson
@@ -63,20 +63,26 @@ def every_measure(own: Measure) -> tuple[Measure, ...]:
     return tuple(sorted(dict.fromkeys([*plain, Sibson(2.0), own]), key=lambda each: order.index(each.name)))
 
 
-def leaks_of(laws: Iterable[TermLaw], doubt: float, own: Iterable[Measure]) -> tuple[tuple[Leak, ...], Odds | None]:
-    """The leakages of the law of each secret, whose entries are known up to a relative `doubt`, by every measure.
+def leaks_of(law: Law, doubt: float, own: Sequence[Measure]) -> tuple[tuple[Leak, ...], Odds | None]:
+    """The leakages of each secret by every measure; entries of the law have a relative `doubt`.
 
-    own: the measures of the constraints. Of a law with groups that is the only one counted, and no odds are. They are None
-    too where X has one value only, or no guess is ever made.
+    own: the measures of the constraints. A conditional measure is the only one that is counted for
+    its secret, and no odds are. They are None too if X has one value only, or if no guess is ever
+    made.
     """
-    found, odds = [], list[Odds]()
-    for secret, (law, measure) in enumerate(zip(laws, own, strict=True)):
-        for each in every_measure(measure) if isinstance(law, OutputLaw) else (measure,):
-            seen = replace(law, measure=each) if isinstance(law, OutputLaw) else law
+    found = []
+    odds = list[Odds]()
+    for secret, (groups, measure) in enumerate(zip(law.constraints, own, strict=True)):
+        for each in (measure,) if measure.conditional else every_measure(measure):
+            seen = Law((tuple([replace(group, measure=each) for group in groups]),))
             guesses = "all" if each.scope is Scope.TOTAL else "each"
-            found.append(Leak(str(each), each.unit, guesses, seen.leakage(), seen.leakage_ceiling(doubt), secret))
-        if isinstance(law, OutputLaw) and np.count_nonzero(law.p_x) > 1 and law.mass.any():
-            odds.append(_largest_odds(law, doubt, secret))
+            leakage = float(seen.leakages[0])
+            ceiling = float(seen.ceilings(doubt)[0])
+            found.append(Leak(str(each), each.unit, guesses, leakage, ceiling, secret))
+        if measure.conditional:
+            continue
+        if np.count_nonzero(groups[0].p_x) > 1 and groups[0].mass.any():
+            odds.append(_largest_odds(groups[0], doubt, secret))
     return tuple(found), max(odds, key=lambda each: each.factor, default=None)
 
 

@@ -31,7 +31,7 @@ from discreet.problems.checks import (
     refuse_total,
     whole,
 )
-from discreet.problems.constraint import LeakageBudget, Term, constraint_of, one_term
+from discreet.problems.constraint import LeakageBudget, Term, constraint_of, named, one_term
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
@@ -41,7 +41,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
-from discreet.problems.stacking import check_rows, check_same_outcomes, named
+from discreet.problems.stacking import check_rows, check_same_outcomes
 
 _PathLike = str | os.PathLike[str]
 _Pairs = tuple[Array, Array]
@@ -77,7 +77,8 @@ def block_problem(
     if seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
     totals = [math.fsum([*sums[0][term.rows].tolist(), *sums[1][term.rows].tolist()]) for term in chosen]
-    for total, what in zip(totals, named(chosen), strict=True):
+    names = [f"{named(number, len(chosen))}p_xz" for number in range(len(chosen))]
+    for total, what in zip(totals, names, strict=True):
         refuse_total(total, what)
     if max(abs(total - 1.0) for total in totals) > ROUNDED_TOTAL:
         by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])

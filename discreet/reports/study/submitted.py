@@ -137,16 +137,14 @@ def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
         estimator = real_numbers("estimator", arrays["estimator"], (problem.m, problem.N))
     else:
         estimator = lift(problem, arrays["variables"].ravel())
-    tilt, multiplier = None, None
+    tilt = None
+    multipliers = None
     if "tilt" in arrays:
-        tilt, count = real_numbers("tilt", arrays["tilt"], (problem.m, problem.n)), len(problem.terms)
-        multiplier = real_numbers("multiplier", arrays["multiplier"], (count,) if count > 1 else ())
+        tilt = real_numbers("tilt", arrays["tilt"], (problem.m, problem.n))
+        given = np.atleast_1d(arrays["multiplier"])
+        multipliers = real_numbers("multiplier", given, (len(problem.terms),))
     seconds = float(real_numbers("seconds", arrays.get("seconds", math.nan), ()))
-    return (
-        Answer(estimator, tilt, multiplier if multiplier is None or multiplier.ndim else float(multiplier)),
-        seconds,
-        (stored.texts.get("claimed", "")),
-    )
+    return Answer(estimator, tilt, multipliers), seconds, stored.texts.get("claimed", "")
 
 
 def judge_submissions(
@@ -184,8 +182,9 @@ def _row(study: Study, program: str, found: Submission, profile: Profile, best: 
 
 def _judged(program: str, found: Submission, profile: Profile, best: Solution) -> Iterable[Solution]:
     """The verdicts by the answer's own duals, or those derived from it, and by the duals of our answer."""
-    for tilt, multiplier in ((found.answer.tilt, found.answer.multiplier), (best.tilt, best.multiplier)):
-        answer = Answer(found.answer.estimator, tilt, multiplier)
+    own = (found.answer.tilt, found.answer.multipliers)
+    for tilt, multipliers in (own, (best.tilt, best.multipliers)):
+        answer = Answer(found.answer.estimator, tilt, multipliers)
         yield conclude(found.instance.problem, _attempt(program, found, answer), Options(profile.gap))
 
 
