@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
-from discreet.problems.constraint import Term
+from discreet.problems.constraint import Term, only_entry
 from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
@@ -295,6 +295,11 @@ class Answer:
     tilt: Array | None = None
     multipliers: Array | None = None
     anchors: tuple[Array, ...] = ()
+
+    @property
+    def multiplier(self) -> float | None:
+        """μ of the only constraint; None without duals, InputError if there are several."""
+        return None if self.multipliers is None else only_entry(self.multipliers)
 
 
 @runtime_checkable

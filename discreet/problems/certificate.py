@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.problems import showing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import at_most
+from discreet.problems.constraint import only_entry
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import OutcomeRule
@@ -253,7 +254,7 @@ class Verdict(Generic[_Answer]):
     @property
     def multiplier(self) -> float:
         """μ of the only constraint; InputError if there are several."""
-        return float(self.multipliers[self.certificate.terms.index(self.certificate.only)])
+        return only_entry(self.multipliers)
 
     @property
     def estimator(self) -> Array:

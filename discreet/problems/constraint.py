@@ -317,6 +317,13 @@ class Constrained:
         return self.entropy_x - self.budget if informed else -math.inf
 
 
+def only_entry(values: Array) -> float:
+    """The entry for the only constraint of an array [C]; InputError if there are several."""
+    if len(values) != 1:
+        raise InputError(f"there are {len(values)} constraints, so no one number; read .multipliers, which has one for each")
+    return float(values[0])
+
+
 def asks_privacy(terms: Sequence[Term]) -> bool:
     """Whether any of the constraints is perfect privacy."""
     return any(term.budget.perfect for term in terms)

@@ -123,14 +123,19 @@ class Scale:
             return levels
         return np.asarray(np.minimum(np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels), self.horizon))
 
+    def place(self, leakages: Sequence[float]) -> float:
+        """Where on the scale these leakages by the constraints lie: the largest of their places."""
+        if len(self.terms) == 1:
+            return leakages[0]
+        pairs = zip(self.terms, leakages, strict=True)
+        shares = [term.measure.level(leaked) / term.level for term, leaked in pairs]
+        return float(max(shares) * (1.0 + 8.0 * UNIT))
+
     def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
         """What the judge's certificate there proves, with the multipliers of the duals that prove its lower bound."""
         leaked = 0.0
         if 0.0 < certificate.private_within < math.inf:
-            leaked = max([term.leakage_ceiling for term in certificate.terms])
-        if leaked > 0.0 and len(self.terms) > 1:
-            leaks = zip(self.terms, certificate.terms, strict=True)
-            leaked = max(term.measure.level(leak.leakage_ceiling) / term.level for term, leak in leaks) * (1.0 + 8.0 * UNIT)
+            leaked = self.place([term.leakage_ceiling for term in certificate.terms])
         return Bound(at, certificate.lower, certificate.upper, self.price(multipliers), leaked)
 
 

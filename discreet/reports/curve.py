@@ -75,11 +75,15 @@ class FrontierPoint:
     def of(cls, solution: Solution, seconds: float, scale: Scale, at: float) -> FrontierPoint:
         """The point of a solution there on the scale."""
         equivocation = solution.equivocation
+        judged = solution.certificate
+        leakage = math.inf
+        if judged is not None:
+            leakage = scale.place([term.leakage for term in judged.terms])
         return cls(
             budget=at,
             lower=solution.certificate.lower if solution.certificate else -math.inf,
             upper=solution.error_probability,
-            leakage=solution.leakage,
+            leakage=leakage,
             equivocation_nats=-math.inf if math.isnan(equivocation) else equivocation,
             multiplier=math.inf if solution.multipliers is None else scale.price(solution.multipliers),
             seconds=seconds,

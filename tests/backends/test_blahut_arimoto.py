@@ -404,7 +404,7 @@ def test_several_constraints_are_certified_whichever_of_them_bind(seed: int) -> 
     problem = several(seed)
     solution = solve(problem, SOLVER)
     assert solution.status is Status.CERTIFIED, solution
-    assert np.shape(solution.multiplier) == ((len(problem.terms),) if len(problem.terms) > 1 else ())
+    assert np.shape(solution.multipliers) == (len(problem.terms),)
     leakages = problem.leakages(np.asarray(solution.estimator))
     assert all(found <= max(term.budget.amount, 1e-20) for found, term in zip(leakages, problem.terms, strict=True))
 
@@ -416,7 +416,7 @@ def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed: int) -> None:
     once, both = solve(problem, SOLVER), solve(twice, SOLVER)
     assert both.status is Status.CERTIFIED
     assert both.error_probability == pytest.approx(once.error_probability, rel=2e-9)
-    assert np.sum(both.multiplier) == pytest.approx(once.multiplier, rel=1e-3)
+    assert np.sum(both.multipliers) == pytest.approx(once.multiplier, rel=1e-3)
 
 
 @given(st.integers(0, 10**6))

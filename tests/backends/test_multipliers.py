@@ -65,4 +65,4 @@ def test_a_guess_that_is_never_made_is_excluded() -> None:
 
 def test_nothing_is_derived_where_outcomes_are_many() -> None:
     many = ds.problems.dirichlet(n=2, m=2, N=5_000, seed=1).with_budget(0.01, measure="chi-square")
-    assert multipliers_of(many, many.laws(many.bayes_estimator)) is None
+    assert multipliers_of(many, many.law(many.bayes_estimator)) is None

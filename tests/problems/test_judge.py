@@ -328,10 +328,10 @@ def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None
 
 
 def test_relative_gap_of_certificates() -> None:
-    nothing = KKTResiduals(0.0, 0.0, 0.0, 0.0)
-    assert Certificate(0.0, 0.5, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 1.0
-    assert Certificate(0.5, 0.5, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 0.0
-    assert Certificate(0.0, 0.0, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 0.0
+    nothing = (KKTResiduals(0.0, 0.0, 0.0, 0.0), ())
+    assert Certificate(0.0, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 1.0
+    assert Certificate(0.5, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 0.0
+    assert Certificate(0.0, 0.0, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 0.0
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def test_a_few_moves_are_kept_for_every_guess() -> None:
     p_xz, loss = rng.random((3, 1000)), rng.random((4, 1000))
     columns: Array = rng.dirichlet(np.ones(4), 1000).T
     p_x = p_xz.sum(axis=1)
-    moves = Moves.of(Decisions.of(columns), np.arange(1000), p_xz, loss, p_x)
+    moves = Moves.of(Decisions.of(columns), np.arange(1000), p_xz, loss, p_x, (slice(0, len(p_x)),))
     assert np.bincount(moves.towards).tolist() == [192] * 4
     assert np.bincount(Moves.joined([moves, moves]).towards).tolist() == [4] * 4
     once = Moves.joined([moves])

@@ -45,7 +45,7 @@ from discreet.backends.tilt.point import Ending, Point, none_for
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.problems.blocks import BlockProblem, Blocks, stored
 from discreet.problems.constraint import LeakageBudget, Term, is_plain
-from discreet.problems.measures.duals import feasible_for
+from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
@@ -348,11 +348,10 @@ class _Rounds:
         return sum((float(price * term.level) for term, price in paid if term.priced), 0.0)
 
     def _feasible(self, tilt: Array, multiplier: Any) -> tuple[Array, Any]:
-        feasible = feasible_for(tilt, multiplier, self._problem.p_x, self._problem.terms)
-        if feasible is not None:
-            return feasible
-        prices = [math.inf if term.budget.perfect else 0.0 for term in self._problem.terms]
-        return np.zeros_like(tilt), np.array(prices) if len(prices) > 1 else prices[0]
+        terms = self._problem.terms
+        feasible = feasible_for(tilt, np.atleast_1d(multiplier), self._problem.p_x, terms)
+        tilt, prices = feasible or (np.zeros_like(tilt), no_multipliers(terms))
+        return tilt, prices if prices.size > 1 else float(prices[0])
 
     def _expected(self, found: Scan, tilt: Array) -> float:
         """The margin up to which about twice as many outcomes lie as are to be retained; too many cost nothing."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import as_numbers, check_columns, check_entries, freeze, whole
-from discreet.problems.constraint import Constrained, LeakageBudget, Term
+from discreet.problems.constraint import Constrained, LeakageBudget, Term, only_entry
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import counted
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
@@ -211,6 +211,11 @@ class StoredSolution:
     multipliers: Array
     metadata: Mapping[str, Any]
     samples: SampleReport | None = None
+
+    @property
+    def multiplier(self) -> float:
+        """μ of the only constraint; InputError if there are several."""
+        return only_entry(self.multipliers)
 
     def matrix(self, problem: Problem) -> Array:
         """The estimator as a matrix [m, N], also of a rule."""
