@@ -12,6 +12,7 @@ from discreet.problems.certificate import Verdict
 from discreet.problems.judge.cases import MatrixCase, RuleCase
 from discreet.problems.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
@@ -32,16 +33,17 @@ class Repaired(NamedTuple):
 def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) -> Repaired:
     """The judge's repair alone, which gives the upper bound."""
     answer, worth, share = _within_budget(MatrixCase(problem, estimator, None, None, anchors))
-    return Repaired(answer, worth.law, worth.error, share)
+    return Repaired(answer, worth.law.groups[0], worth.error, share)
 
 
 def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     """The bound that feasible duals prove by themselves."""
     best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
     case = MatrixCase(problem, np.eye(problem.m)[:, best], None, None)
-    even = OutputLaw(np.full(problem.m, 1.0 / problem.m), np.zeros((problem.m, problem.n)), problem.p_x)
+    mass = np.full(problem.m, 1.0 / problem.m)
+    even = Law(((OutputLaw(mass, np.zeros((problem.m, problem.n)), problem.p_x),),))
     parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
-    return _bound(problem.terms, Duals(tilt, multiplier, parts), Worth(even, 0.0, 0.0, within=0.0))
+    return _bound(problem.terms, Duals(tilt, np.array([multiplier]), parts), Worth(even, 0.0, 0.0, within=0.0))
 
 
 def certify_rule(

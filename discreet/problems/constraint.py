@@ -226,9 +226,9 @@ class Constrained:
         stay, unless a `LeakageBudget` states another. equivocation and measure are about the only
         constraint; InputError if there are several.
         """
-        wanted = f"{len(self.terms)} budgets, one for each constraint"
-        rows = (Sequence, np.ndarray)
-        budgets = listed(budget, "budget", wanted) if isinstance(budget, rows) else [budget]
+        wanted = f"as many budgets as there are constraints, {len(self.terms)}"
+        given = isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str | bytes)
+        budgets = listed(budget, "budget", wanted) if given else [budget]
         if equivocation is not None or measure is not None:
             _ = self.only
         if len(budgets) != len(self.terms):
@@ -239,7 +239,7 @@ class Constrained:
             chosen = measure
             if measure is None and equivocation is None and not isinstance(asked, LeakageBudget):
                 chosen = term.measure
-            with numbered(number, len(self.terms)):
+            with prefixed(named(number, len(self.terms))):
                 found = constraint_of(asked, equivocation, prior, chosen)
                 terms.append(_retold(term, found))
         other = copy(self)
@@ -335,12 +335,12 @@ def named(number: int, count: int) -> str:
 
 
 @contextmanager
-def numbered(number: int, count: int) -> Iterator[None]:
-    """Names the constraint, out of `count`, in what is refused about it."""
+def prefixed(where: str) -> Iterator[None]:
+    """Lets what is refused begin with the name of the constraint that it is about."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{named(number, count)}{error}") from None
+        raise InputError(f"{where}{error}") from None
 
 
 def _retold(term: Term, budget: LeakageBudget) -> Term:

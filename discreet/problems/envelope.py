@@ -18,7 +18,7 @@ approximating convex functions", Computing 48 (1992) 337–361.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 

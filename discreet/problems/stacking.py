@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import TOTAL_TOLERANCE, brief, listed, mass_array
-from discreet.problems.constraint import Constraint, LeakageBudget, Term, constraint_of, numbered
+from discreet.problems.constraint import Constraint, LeakageBudget, Term, constraint_of, prefixed
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.registry import measure_of
@@ -45,7 +45,7 @@ def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]
     for number, each in enumerate(given):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
-        with numbered(number, len(given)):
+        with prefixed(f"constraints[{number}]: "):
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(

@@ -93,7 +93,7 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch: pytes
         name = "fake-leaky"
 
         def lift(self, raw: Raw) -> Answer:
-            return Answer(leaky.estimator, leaky.tilt, leaky.multiplier)
+            return Answer(leaky.estimator, leaky.tilt, leaky.multipliers)
 
     monkeypatch.setattr(run, "load_backend", lambda name: Leaky())
     found = ds.solve(problem, "fake-leaky", gap=1e-5)

@@ -48,7 +48,7 @@ class Stub:
         best = np.asarray(BEST.estimator)
         constant = np.zeros_like(best)
         constant[0] = 1.0
-        return Answer((1.0 - self.share) * best + self.share * constant, BEST.tilt, BEST.multiplier)
+        return Answer((1.0 - self.share) * best + self.share * constant, BEST.tilt, BEST.multipliers)
 
 
 def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[str]:

@@ -83,7 +83,7 @@ def test_a_constraint_stated_twice_is_the_same_constraint() -> None:
     once, twice = (several(0, *[(0, 0.2, "mutual-information")] * count) for count in (1, 2))
     found = [ds.solve(problem, "tilt") for problem in (once, twice)]
     assert found[0].error_probability == pytest.approx(found[1].error_probability, rel=1e-9)
-    (price,), prices = np.ravel(found[0].multiplier), np.ravel(found[1].multiplier)
+    (price,), prices = found[0].multipliers, found[1].multipliers
     assert prices.sum() == pytest.approx(price, rel=1e-5)
 
 

@@ -211,7 +211,7 @@ class Wild:
             return None
         raw = self._tilt.solve(self._tilt.lower(problem, options), options)
         useless = np.full((problem.m, problem.N), 1.0 / problem.m)
-        return replace(raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multiplier))
+        return replace(raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multipliers))
 
     def lower(self, problem: Problem, options: Options) -> Any:
         return self._tilt.lower(problem, options)

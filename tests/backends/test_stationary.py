@@ -112,6 +112,6 @@ def test_several_secrets_and_conditional_information(kind: str) -> None:
         problem = Problem(loss=loss, constraints=[ds.Constraint(first, 1e-3, "chi-square"), other])
     best = ds.solve(problem, "conic", gap=1e-9)
     assert best.tilt is not None
-    found = crossover(problem, best.tilt, best.multiplier, Precision.of(one, 1e-10), np.asarray(best.estimator), 1e-9)
+    found = crossover(problem, best.tilt, best.multipliers, Precision.of(one, 1e-10), np.asarray(best.estimator), 1e-9)
     assert found is not None
     assert ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12).status is ds.Status.CERTIFIED

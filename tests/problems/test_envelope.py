@@ -35,7 +35,7 @@ def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
         problem = model.with_budget(draw(BUDGETS) * (max(model.bayes_leakage, 1e-300) if kind % 2 else 1.0))
         duals = (draw(tilts((model.m, model.n))), draw(MULTIPLIERS)) if kind >= 2 else ()
         verdict = certify(problem, draw(estimators((model.m, model.N))), *duals)
-        bounds.append(Scale.of(model).bound(verdict.certificate, verdict.multiplier, problem.budget))
+        bounds.append(Scale.of(model).bound(verdict.certificate, verdict.multipliers, problem.budget))
     return model, bounds
 
 
@@ -154,7 +154,7 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
     model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
     certificate = certify(model, model.bayes_estimator).certificate
     assert certificate.upper == 0.0 < certificate.private_within
-    found = envelope_of(model, [Scale.of(model).bound(certificate, math.inf, 0.0)])
+    found = envelope_of(model, [Scale.of(model).bound(certificate, np.array([math.inf]), 0.0)])
     assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
     assert found.upper(found.start) == 0.0 < model.leakage(model.bayes_estimator) <= found.start
     assert found.candidates()[1].max() == 0.0

@@ -86,7 +86,7 @@ def test_bad_joints_are_named_in_one_sentence(joint: Any, matrix: Any, words: st
         ({"budget": -1e-9}, "the leakage budget is -1e-09 nats; give a number ≥ 0"),
         ({"budget": math.nan}, "the leakage budget is nan nats"),
         ({"budget": "much"}, "the leakage budget is 'much', which is not a number"),
-        ({"budget": [0.1, 0.2]}, "which is not a number"),
+        ({"budget": [0.1, 0.2]}, "which is not a number|budget has 2 entries"),
         ({"budget": True}, "which is not a number"),
         ({"equivocation": 0.7}, r"equivocation 0.7 nats exceeds H\(X\) = 0.69314718056 nats, which no estimator can keep"),
         ({"equivocation": math.nan}, "equivocation nan nats exceeds"),

@@ -35,6 +35,7 @@ from discreet.problems.checks import brief, check_table, checked_prior, loss_tab
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -271,7 +272,8 @@ def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) 
     best = min(below, key=lambda k: errors[k])
     least, found = errors[best], SampledRule(tilts[best], tilts[best], 0.0)
     for first, second in itertools.product(np.flatnonzero(leaks), below):
-        share = least_share(laws[first], laws[second], aim, 0.0) or 0.0
+        ends = [Law(((laws[place],),)) for place in (first, second)]
+        share = least_share(*ends, aim, 0.0) or 0.0
         cost = (1.0 - share) * errors[first] + share * errors[second]
         if cost < least:
             least, found = cost, SampledRule(tilts[first], tilts[second], share)

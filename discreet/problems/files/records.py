@@ -338,7 +338,7 @@ def _check_solution(where: str, estimator: Array | OutcomeRule, tilt: Array, mul
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
     if not (multipliers >= 0.0).all():
-        raise FileError(f"{where}: multiplier is {multipliers}; give a number ≥ 0 (inf at perfect privacy)")
+        raise FileError(f"{where}: multiplier is {multipliers}; give numbers ≥ 0 (inf at perfect privacy)")
 
 
 def _metadata(where: str, text: str) -> dict[str, Any]:
