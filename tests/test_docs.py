@@ -8,10 +8,10 @@ What runs, page by page, in a forked process and an empty folder of its own, in 
                   command states its exit status (0 otherwise). Lines after a command are its output on stdout.
     ```text       directly after a python block: what that block printed.
 
-Expected output is compared by `printed.agrees`: `...` stands for anything, runs of blanks are equal, and a number with a decimal
-point may differ by one unit of its last digit. A `pyproject.toml` that a page writes is
-installed as metadata only, so that its entry points are found as after `pip install`. Every other block says why it is not
-run, in a comment above it, `<!-- not run: REASON -->`, and command lines in it are read without being run.
+Expected output is compared by `printed.agrees`: `...` stands for anything, runs of blanks are equal, and a number with a
+decimal point may differ by one unit of its last digit. A `pyproject.toml` that a page writes is installed as metadata only,
+so that its entry points are found as after `pip install`. Every other block says why it is not run, in a comment above it,
+`<!-- not run: REASON -->`, and command lines in it are read without being run.
 """
 
 from __future__ import annotations

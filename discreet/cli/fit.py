@@ -169,8 +169,8 @@ def _check_asked(people: str, hide: list[str], guess: str, truth: NDArray[Any], 
         raise InputError(f"{people} has {len(truth)} people; give at least {FOLDS}, whom cross-fitting needs")
     if 0.0 < calibration * len(truth) < 1.0:
         raise InputError(
-            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps nobody apart to show the promise "
-            "on; give more people, or --calibration 0 for a rule without a promise"
+            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps nobody apart to show the "
+            "promise on; give more people, or --calibration 0 for a rule without a promise"
         )
 
 
