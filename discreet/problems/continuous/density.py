@@ -278,7 +278,7 @@ def _discrepancy(density: Component) -> tuple[float, float]:
         last = done.all() or cells > 4000
         if (counted := np.where(done | last, off, 0.0)).max() > worst:
             worst = counted.max()
-            place = float(middle[(counted >= (1.0 - 1e-6) * worst).argmax()])  # the first of those that differ by rounding
+            place = float(middle[counted >= (1.0 - 1e-6) * worst].min())  # the first of those that differ by rounding
         if last:
             break
         low, middle, high = low[~done], middle[~done], high[~done]
