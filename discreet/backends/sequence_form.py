@@ -422,8 +422,9 @@ class _InteriorPoint:
 def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:
     """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim and a count of programs.
 
-    No sequence of guesses says anything about X, which makes the program linear. Combinations of private values that hardly depend on the measurements have few digits. The program without them is a
-    relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks nothing count.
+    No sequence of guesses says anything about X, which makes the program linear. Combinations of private values that hardly
+    depend on the measurements have few digits. The program without them is a relaxation, so that its tilt may prove more;
+    the best tilt and the best rule that leaks nothing count.
     """
     constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
     every = _Private.of(problem)
