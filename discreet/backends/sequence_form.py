@@ -51,6 +51,9 @@ _SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
 """Masses below which sequences of guesses may count as hardly ever made; whichever proves most counts."""
 
 
+_FITTED = 40
+"""Newton steps of a fit: ten to thirty are taken."""
+
 _CLEAR = 1e-8
 """Singular values of Φ from which on a combination of private values has half of its digits."""
 
@@ -223,6 +226,31 @@ class _Point:
     def complementarity(self) -> float:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
+    def fitted(self) -> Array:
+        """The tilt [M, n], with rows of guesses that are hardly ever made fitted to the prices of causality.
+
+        The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights r whose tilt μ log(q/π)
+        leaves every reduced cost positive. It does not depend on how often the guesses are made. Newton's method finds r.
+        """
+        model, rows = self.model, self.law.sum(axis=1) < _SELDOM[0]
+        costs = (self.prices - self.tilt @ model.p_xz)[rows]
+        weights = np.broadcast_to(1.0 / (np.abs(costs) / model.barrier).max(axis=1, keepdims=True), costs.shape)
+        for _ in range(_FITTED):
+            law = weights @ model.p_xz.T
+            ratio = np.log(law / (law.sum(axis=1, keepdims=True) * model.p_x))
+            gradient = (costs + self.multiplier * ratio @ model.p_xz) * weights - model.barrier
+            curvature = model.curvature(law, self.multiplier) * weights[:, :, None] * weights[:, None, :]
+            diagonal = np.einsum("ikk->ik", curvature)
+            diagonal += model.barrier
+            change = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+            largest = np.abs(change).max(axis=1, keepdims=True)
+            weights = weights * (1.0 + change / np.maximum(1.0, 2.0 * largest))
+            if not largest.max(initial=0.0) > Precision.certain:
+                break
+        tilt = self.tilt.copy()
+        tilt[rows] = np.where(np.isfinite(ratio), self.multiplier * ratio, tilt[rows])
+        return tilt
+
     def proofs(self, before: Array) -> Iterator[tuple[float, Array]]:
         """Lower bounds by backward passes, and their tilts: the linear one, μ log(q/π), and others.
 
@@ -259,6 +287,13 @@ class _Model:
         aim = problem.budget * (1.0 - share)
         return cls(problem.tree, p_xz, joint.deviations[possible], joint.loss, joint.p_x[possible], aim, barrier)
 
+    def curvature(self, law: Array, price: float) -> Array:
+        """μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an array [·, K, K]."""
+        a, total = self.p_xz, self.p_xz.sum(axis=0)
+        blocks = np.matmul(a.T[None] * (price / law)[:, None, :], a)
+        blocks -= (price / law.sum(axis=1))[:, None, None] * np.outer(total, total)
+        return np.asarray(blocks)
+
     def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
         """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until it is feasible."""
         largest = tilt.max(axis=1, keepdims=True)
@@ -290,10 +325,10 @@ class _InteriorPoint:
             try:
                 with np.errstate(all="ignore"):
                     point = self._step(point)
-            except (FloatingPointError, RuntimeError):  # SuperLU raises the latter where no digits are left
-                break
+                    self._offer(point)
+            except (FloatingPointError, RuntimeError, np.linalg.LinAlgError):  # SuperLU raises the second one
+                break  # no digits are left
             rounds += 1
-            self._offer(point)
             narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(before)
             falling = point.complementarity < 0.5 * complementarity and point.complementarity > 1e-3 * self._aim
             waiting = 0 if narrowed or falling else waiting + 1
@@ -350,7 +385,10 @@ class _InteriorPoint:
 
     def _offer(self, point: _Point) -> None:
         """Keep what the point proves, and its weights if they leak hardly more than the budget: that is blended away."""
-        for lower, tilt in point.proofs(point.tilt if self._proof is None else self._proof[0]):
+        proofs = list(point.proofs(point.tilt if self._proof is None else self._proof[0]))
+        if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
+            proofs.append(self._model.proof(point.fitted(), point.multiplier))
+        for lower, tilt in proofs:
             if lower > self._lower:
                 self._lower, self._proof = lower, (tilt, point.multiplier)
         excess = max(0.0, point.leakage / self._model.budget - 1.0)
@@ -409,14 +447,11 @@ class _InteriorPoint:
         return found
 
     def _blocks(self, point: _Point) -> Array:
-        """K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A of every sequence of guesses [M, K, K]."""
-        model, law = self._model, point.law
-        a, total = model.p_xz, model.p_xz.sum(axis=0)
-        blocks = np.matmul(a.T[None] * (point.multiplier / law)[:, None, :], a)
-        blocks -= (point.multiplier / law.sum(axis=1))[:, None, None] * np.outer(total, total)
+        """K_i = diag(s/r) + μ ∇²g in r of every sequence of guesses [M, K, K]."""
+        blocks = self._model.curvature(point.law, point.multiplier)
         diagonal = np.einsum("ikk->ik", blocks)
         diagonal += point.prices / point.weights
-        return np.asarray(blocks)
+        return blocks
 
 
 def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:

@@ -66,6 +66,11 @@ def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_bet
     assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
 
 
+def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound() -> None:
+    problem = nearly_deterministic(0.5, 4, 1)
+    certified(problem.with_budget(0.3 * problem.bayes_leakage))
+
+
 def two_states(change: float, budget: float) -> ds.CausalProblem:
     """Two steps; both values of the state are measured without error and change with a small probability."""
     move = [[1.0 - change, change], [change, 1.0 - change]]
