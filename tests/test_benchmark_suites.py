@@ -47,6 +47,34 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
+@pytest.mark.parametrize(
+    ("share", "change", "words"),
+    [
+        (0.0, {}, []),
+        (0.3, {}, []),
+        (0.0, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
+        (0.3, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
+        (0.0, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
+        (0.3, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
+        (0.3, {"leakage_ceiling": 1.0 - 1e-7}, ["the rule leaks"]),
+        (0.3, {"lower": 1.0 - 1e-7}, ["it is called certified"]),
+    ],
+)
+def test_a_false_certificate_of_guesses_over_time_is_told(
+    load: Any, share: float, change: dict[str, float], words: list[str]
+) -> None:
+    """Each number of a true certificate is multiplied by a factor that makes it false."""
+    pytest.importorskip("flint", reason="the extra `verify` is not installed")
+    problem = ds.problems.person_at_home(3, fraction=share)
+    solution = ds.solve(problem)
+    assert solution.verdict is not None
+    judged = solution.verdict.certificate
+    changed = replace(judged, **{name: getattr(judged, name) * factor for name, factor in change.items()})
+    told = load("guesses_over_time").falsehoods(replace(solution, verdict=replace(solution.verdict, certificate=changed)))
+    assert all(any(said.startswith(start) for said in told) for start in words)
+    assert bool(told) == bool(words)
+
+
 def classes(module: Any) -> dict[str, Any]:
     """The suites of a module, by the last word of their names."""
     found = {name: value for name, value in vars(module).items() if isinstance(value, type) and not name.startswith("_")}

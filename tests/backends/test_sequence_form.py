@@ -49,10 +49,58 @@ def nearly_deterministic(sharpness: float, steps: int, seed: int) -> ds.CausalPr
 
 
 @pytest.mark.parametrize(
-    ("sharpness", "steps", "seed"), [(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9)]
+    ("sharpness", "steps", "seed"),
+    [
+        *[(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9), (0.02, 2, 0), (0.02, 2, 9), (0.02, 3, 8)],
+        *[(0.05, 2, 7), (0.05, 2, 9), (0.05, 4, 3), (0.05, 4, 5), (0.05, 4, 8), (0.15, 4, 4)],
+    ],
 )
 def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness: float, steps: int, seed: int) -> None:
     certified(nearly_deterministic(sharpness, steps, seed))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share: float) -> None:
+    problem = nearly_deterministic(0.05, 2, 11)
+    found = certified(problem.with_budget(share * problem.bayes_leakage))
+    assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
+
+
+def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound() -> None:
+    problem = nearly_deterministic(0.5, 4, 1)
+    certified(problem.with_budget(0.3 * problem.bayes_leakage))
+
+
+def two_states(change: float, budget: float) -> ds.CausalProblem:
+    """Two steps; both values of the state are measured without error and change with a small probability."""
+    move = [[1.0 - change, change], [change, 1.0 - change]]
+    return ds.CausalProblem.from_chain(
+        [1.0 - change, change], move, [[1.0, 0.0], [0.5, 0.5]], budget, steps=2, private=[0, 1], public=[0, 1]
+    )
+
+
+@pytest.mark.parametrize("change", [1e-110, 1e-150])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
+def test_an_error_that_is_negligible_is_certified(change: float, share: float) -> None:
+    """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below 1e-100."""
+    problem = two_states(change, 0.0)
+    certified(problem.with_budget(share * problem.bayes_leakage))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(seed: int) -> None:
+    """Costs of guesses that cannot be the least add no doubt, however large they are."""
+    problem = drawn(seed, 2)
+    tree, rng = problem.tree, np.random.default_rng(seed)
+    costs = rng.random(tree.sizes(2)) * 10.0 ** rng.uniform(-80.0, 0.0, tree.sizes(2))
+    bound = sum(map(Fraction, tree.least_bound((costs, np.zeros_like(costs)), 1e-30 * costs)))
+    value = exactly(costs)
+    for step in (2, 1):
+        best = value.reshape(tree.kernel_shape(step)).min(axis=1)
+        value = best.reshape(len(best), -1, tree.measurements[step - 1]).sum(axis=2)
+    least = value[0, 0]
+    assert least * (1 - Fraction(1, 10**28)) <= bound <= least
 
 
 def by_cvxpy(problem: ds.CausalProblem) -> float:
