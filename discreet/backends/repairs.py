@@ -33,6 +33,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
@@ -96,10 +97,11 @@ def _uncertain(problem: Problem, columns: Array, laws: Sequence[TermLaw] | None 
     return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
-def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
+def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Multiplier] | None:
     """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
 
-    The law of a rule for densities is taken on a fine partition.
+    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a linear
+    program; without time left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
         return None
@@ -117,10 +119,20 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, Multiplier] | None:
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    laws, (first, *_) = problem.laws(normalise(np.asarray(answer, dtype=np.float64))), problem.terms
+    reduced = reduce(problem, merge=False)
+    columns = normalise(np.asarray(answer, dtype=np.float64))
+    if reduced.group is not None:
+        columns = columns[:, reduced.group >= 0]
+    found = _duals_of(reduced.problem, columns, seconds)
+    return None if found is None else (reduced.restore_tilt(found[0]), found[1])
+
+
+def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Multiplier] | None:
+    """Duals derived from the law of an estimator [m, N]; all outcomes and private values have positive probability."""
+    laws, (first, *_) = problem.laws(columns), problem.terms
     if is_plain(problem.terms) and first.measure == MUTUAL_INFORMATION and first.priced and isinstance(laws[0], OutputLaw):
         return tilts_from_ratio(laws[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
-    found = multipliers_of(problem, laws)
+    found = multipliers_of(problem, laws, seconds)
     if found is not None or len(problem.terms) > 1 or not first.priced or first.measure.scope is not Scope.TOTAL:
         return found
     direction = np.concatenate([first.measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(laws[0])], axis=1)
