@@ -38,7 +38,7 @@ from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
-from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.judge.privacy import Group, Moves, Privacy, groups_of, is_private, privacy
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
 from discreet.problems.measures.law import OutputLaw, phi_residual
@@ -47,6 +47,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
+from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
 
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem, Blocks
@@ -135,10 +136,11 @@ def worth_of(
     totals: Sequence[float] | None = None,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
+    private: PrivateRows = NOTHING_PRIVATE,
 ) -> Worth:
     """The worth of an answer with these sums; totals of probability other than one, of each constraint, are divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, at budget 0.
+    marginal: Σ_l a_l. moves: of the answer, where there are private rows.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
@@ -154,7 +156,17 @@ def worth_of(
     if inexact is not None and moves is not None and isinstance(law, OutputLaw):
         share = inexact.relative(law)  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
-    found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
+    found = Privacy(math.inf)
+    if moves is not None:
+        groups = groups_of(law, terms)
+        if private.gains.size:
+            accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
+            joint = private.extended_sums(sums.joint, lift)
+            marginal = private.extended_sums(marginal, np.zeros_like(lift))
+            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
+        found = privacy(groups, moves, marginal, doubt, accuracy)
+        if found.within == 0.0:
+            law = private.without_proven(law)
     upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
 
