@@ -26,12 +26,13 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_of
+from discreet.problems.measures.laws import Laws, TermLaw, each_of, law_of_guess, parts_of, scaled_law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.problems.roots import midpoints
@@ -54,28 +55,54 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     if is_plain(problem.terms):
         found = remove_leakage(problem.p_xz, columns, problem.marginal)
         return [] if found is None else [found[0]]
-    rows = [group for term in problem.terms if term.budget.perfect for group in term.groups]
-    if not rows:
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    if not private:
         return []
-    deviations = np.concatenate([problem.deviations[group] for group in rows])
+    joint = private.extended(problem.p_xz)
+    prior = private.extended(problem.p_x)
+    deviations = np.concatenate([
+        joint[group] - (prior[group] / (prior[group].sum() or 1.0))[:, None] * joint[group].sum(axis=0)
+        for group in private.groups
+    ])  # fmt: skip
     feature = np.divide(deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0)
-
-    def laws(estimator: Array) -> tuple[OutputLaw, ...]:
-        found = zip(problem.terms, problem.laws(estimator), strict=True)
-        return tuple(part for term, law in found if term.budget.perfect for part in parts_of(law))
-
-    moved = _moved(columns, problem.p_z, feature, laws)
+    moved = _moved(columns, problem.p_z, feature, partial(_private_laws, problem, private))
     if moved is None:
         return []
-    private = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
-    return [private, *([_within_others(problem, private)] if any(term.priced for term in problem.terms) else [])]
+    version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
+    return [version, *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else [])]
+
+
+def _private_laws(
+    problem: Problem, private: PrivateRows, columns: Array, laws: Sequence[TermLaw] | None = None
+) -> tuple[OutputLaw, ...]:
+    """The laws of all groups of private rows under an estimator [m, N]."""
+    each = zip(problem.terms, problem.laws(columns) if laws is None else laws, strict=True)
+    found = [part for term, law in each if term.budget.perfect for part in parts_of(law)]
+    for group in private.groups[len(found) :]:
+        law = output_law(private.extended(problem.p_xz)[group], columns)
+        found.append(scaled_law(law, float(law.p_x.sum()), 1.0))
+    return tuple(found)
+
+
+def laws_to_keep(problem: Problem, columns: Array) -> tuple[TermLaw, ...]:
+    """The laws of the constraints under an estimator [m, N], as budgets compare them.
+
+    Where an adversary's best actions gain nothing, within a tolerance, the judge proves that they gain
+    nothing at all, and only other actions count.
+    """
+    laws = problem.laws(columns)
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    if not private.gains.size:
+        return laws
+    distances = map(distance_from_private, _private_laws(problem, private, columns, laws))
+    return each_of(private.without_proven(Laws(laws))) if max(distances) <= Precision.private else laws
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
     """A private estimator blended until it keeps the other budgets, with what costs least of the guesses that ignore the
     outcome: the best constant one, and a draw from the law of Ŷ.
     """
-    law = Laws(problem.laws(private))
+    law = Laws(laws_to_keep(problem, private))
     budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
     found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
@@ -91,10 +118,12 @@ def _uncertain(problem: Problem, columns: Array, laws: Sequence[TermLaw] | None 
 
     Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
     """
-    off, each = column_error(columns), problem.laws(columns) if laws is None else laws
-    private = (law for term, law in zip(problem.terms, each, strict=True) if term.budget.perfect)
-    leaks = [distance_from_private(part) for law in private for part in parts_of(law)]
-    return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
+    off = column_error(columns)
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    if not private:
+        return off
+    leaks = max(map(distance_from_private, _private_laws(problem, private, columns, laws)))
+    return Precision.felt * (leaks + 5.0 * off)
 
 
 def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Multiplier] | None:
@@ -172,6 +201,8 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     """
     if not is_plain(problem.terms):
         return _within_budgets(problem, columns)
+    if PrivateRows.of(problem.terms, problem.p_x).gains.size:
+        return columns if _keeps(problem, columns) else _within_budgets(problem, columns)
     error = float(np.vdot(columns, problem.loss))
     law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure)
     if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
@@ -198,7 +229,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 
 def _within_budgets(problem: Problem, columns: Array) -> Array:
     """What errs least of the versions of an estimator that keep all budgets; without any that which comes nearest."""
-    if any(term.budget.perfect for term in problem.terms):
+    if PrivateRows.of(problem.terms, problem.p_x):
         versions = private_versions(problem, columns)
     elif _keeps(problem, columns):
         return columns
@@ -210,7 +241,7 @@ def _within_budgets(problem: Problem, columns: Array) -> Array:
 
 def _keeps(problem: Problem, columns: Array) -> bool:
     """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
-    laws = problem.laws(columns)
+    laws = laws_to_keep(problem, columns)
     uncertain = _uncertain(problem, columns, laws)
 
     def kept(term: Term, law: TermLaw) -> bool:

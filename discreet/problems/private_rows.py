@@ -6,9 +6,9 @@ gains G_w, every guess i must keep their gains in proportion,
 
     G_w·u_i / (G_w·π) the same for all best actions w,   u_i = A P_i.
 
-That is independence of a variable whose joint masses with the outcomes are the rows G_w A. Conversely such a guess lets none
-of the best actions gain, so it leaks nothing if it makes no other action better, either. Rows that are linear combinations of
-others demand nothing more and are left out.
+That is independence of a variable whose joint masses with the outcomes are the rows G_w A. Conversely, no best action gains
+from such guesses, so nothing leaks if they make no other action better, either. Rows that are linear combinations of others
+demand nothing more and are left out.
 
 Source: docs/theory.md, section 22 (budget 0 of an adversary's gain).
 """

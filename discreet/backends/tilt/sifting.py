@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import laws_to_keep
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Scope
@@ -370,7 +371,10 @@ class _Bound:
         mean, size = self._pieces @ p_x, np.abs(self._pieces)
         mean[np.abs(mean) <= 2 * (p_x.size + 2) * UNIT * (size @ p_x)] = 0.0
         effect = self._pieces @ small.deviations[term.rows] + mean[:, None] * small.p_z
-        effect += widened * (size @ small.p_xz[term.rows])
+        wide = np.full(len(size), widened)
+        if level == 0.0:  # of equations nothing may be widened
+            wide[mean == 0.0] = 0.0
+        effect += wide[:, None] * (size @ small.p_xz[term.rows])
         self._unit = max(level, float(np.abs(effect).max()))
         effect /= self._unit
         self.effect, self.right = effect, -(effect @ one_hot(small.labels, m).T).T.ravel()
@@ -477,5 +481,5 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
     return all(
         not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
-        for term, law in zip(problem.terms, problem.laws(columns), strict=True)
+        for term, law in zip(problem.terms, laws_to_keep(problem, columns), strict=True)
     )

@@ -22,7 +22,7 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
-from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of

@@ -27,7 +27,11 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 _TIED = 2.0**-40
-"""Prior gains that differ by a smaller share of the largest one count as equal: sums over outcomes are rounded."""
+"""Prior gains within this share of the largest one count as equal at budget 0, which costs no more than μ times that."""
+
+_EVEN = 2.0**-46
+"""Of prior gains within this share of the largest one, the first counts as the best, so that rounding does not change which
+action others are compared with. B allows for it."""
 
 
 class BestAction(Measure):
@@ -44,7 +48,7 @@ class BestAction(Measure):
         """What actions gain, less what the best action before the guess gains, over its prior gain [actions, n]."""
         gains = self.gains(p_x.size)
         prior = gains @ p_x
-        return np.asarray((gains - gains[prior.argmax()]) / prior.max())
+        return np.asarray((gains - gains[_first_best(prior)]) / prior.max())
 
     def best_actions(self, p_x: Array) -> NDArray[np.intp]:
         """The actions whose prior gains are the largest, up to rounding."""
@@ -152,9 +156,9 @@ class MinEntropyLeakage(BestAction):
         return np.eye(n)
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """The water level of Σ_j (t_j + b_j μ/π_j* − κ)₊ = μ/π_j*, b = e_j*."""
-        best = p_x.argmax()
-        return water_level(tilt, np.ones(p_x.size), np.full(len(tilt), multiplier / p_x[best]), np.eye(p_x.size)[best])
+        """The water level of Σ_j (t_j + b_j μ/π* − κ)₊ = μ/π*, b = e_j*, with the largest π*."""
+        total = np.full(len(tilt), multiplier / p_x.max())
+        return water_level(tilt, np.ones(p_x.size), total, np.eye(p_x.size)[_first_best(p_x)])
 
 
 @final
@@ -200,5 +204,10 @@ def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
     return polished
 
 
+def _first_best(prior: Array) -> int:
+    """The first of the prior gains [actions] that are the largest, up to rounding."""
+    return int(np.argmax(prior >= prior.max() * (1.0 - _EVEN)))
+
+
 def _spared(level: float, terms: int) -> float:
-    return level + 4.0 * (terms + 4) * UNIT * (1.0 + level)
+    return level + (2.0 * _EVEN + 4.0 * (terms + 4) * UNIT) * (1.0 + level)
