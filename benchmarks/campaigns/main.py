@@ -1,7 +1,7 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets` and `catalog`, and less
-time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets`, `gains` and `catalog`,
+and less time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
 _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
 _TILT = {
-    "edge": 0.56,
+    "edge": 0.54,
     "measures": 0.1,
     "secrets": 0.02,
+    "gains": 0.02,
     "sparse": 0.08,
     "dirichlet": 0.12,
     "catalog": 0.08,
@@ -47,7 +48,7 @@ _TILT = {
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.5, "measures": 0.2, "secrets": 0.1, "catalog": 0.2}
+_OTHERS = {"small": 0.45, "measures": 0.2, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +119,7 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
+    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/gains.py", "campaigns/batches.py")}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())
