@@ -64,6 +64,11 @@ class PrivateRows:
     def __bool__(self) -> bool:
         return bool(self.groups)
 
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Numbers of the constraints under which several actions are the best without a guess."""
+        return tuple(number for number, actions in enumerate(self.proven) if actions)
+
     def extended(self, rows: Array) -> Array:
         """Rows p_xz [n, ·], and the gains of the best actions below them [n + k, ·]."""
         return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows

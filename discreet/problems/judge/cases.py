@@ -323,10 +323,10 @@ class RuleCase:
         upper = upper * (1.0 + 8.0 * UNIT) + (SMALLEST * 4 * rule.m if error < 1e-290 else 0.0)
         doubt = plain.doubt + off
         if plain.within == 0.0:  # the same moves, a share of them, lead to an exactly private rule
-            return Worth(law, error, upper, doubt, 0.0, plain.moves, plain.shaken)
+            return Worth(law, error, upper, doubt, 0.0, plain.moves, plain.shaken, plain.tied)
         private = [group.law for group in groups_of(law, self.terms) if group.perfect]
         within = max([distance(each, doubt) for each in private], default=math.inf)
-        return Worth(law, error, upper, doubt, within)
+        return Worth(law, error, upper, doubt, within, tied=plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

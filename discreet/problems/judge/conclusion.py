@@ -10,7 +10,7 @@ of the least tilted losses (`Duals`). From these `conclude` forms
 Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
-certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
+certificate (`privacy`), and where several actions of an adversary are the best, about those that leak at most δ. The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
@@ -38,7 +38,7 @@ from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
-from discreet.problems.judge.privacy import Group, Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.judge.privacy import PRIVATE_LIMIT, Group, Moves, Privacy, groups_of, is_private, privacy
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
 from discreet.problems.measures.law import OutputLaw, phi_residual
@@ -66,6 +66,7 @@ class Worth:
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: those to an exactly private estimator, if it is not the stored one
     shaken    by how much these change an entry of the laws of other constraints, relatively, at most
+    tied      numbers of the constraints at budget 0 of an adversary's gain with several best actions
     """
 
     law: AnyLaw
@@ -75,6 +76,7 @@ class Worth:
     within: float = math.inf
     moves: Moves | None = None
     shaken: float = 0.0
+    tied: tuple[int, ...] = ()
 
     @cached_property
     def leakage_ceilings(self) -> tuple[float, ...]:
@@ -168,7 +170,7 @@ def worth_of(
         if found.within == 0.0:
             law = private.without_proven(law)
     upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
+    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
 
 
 def worth_of_guess(column: Array, errors: Array, law: AnyLaw) -> Worth:
@@ -290,7 +292,8 @@ def _stated(case: Case, worth: Worth) -> tuple[TermLeakage, ...]:
 def _keeps(number: int, term: Term, worth: Worth) -> bool:
     if term.budget.perfect:
         return is_private(worth.within, worth.doubt)
-    return term.budget.oblivious or worth.leakage_ceilings[number] <= term.budget.amount
+    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
+    return term.budget.oblivious or worth.leakage_ceilings[number] <= most
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
@@ -358,6 +361,8 @@ def usable_duals(
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
     """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c, at perfect privacy Σ parts − δ·spread.
 
+    At budget 0 of an adversary's gain with several best actions B is that of the leakage which is reached.
+
     μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost, prices = 0.0, each_price(duals.multiplier)
@@ -366,7 +371,10 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
             if reached.within != 0.0:
                 cost += reached.within * _spread_of(term, duals.tilt, each_of(reached.law)[number])
         elif prices[number] > 0.0:
-            cost += prices[number] * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+            level = term.level
+            if number in reached.tied:
+                level = term.measure.level(reached.leakage_ceilings[number])
+            cost += prices[number] * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
     if not isinstance(reached.law, OutputLaw):
         cost *= 1.0 + duals.uneven + 8.0 * (len(terms) + 8) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):
