@@ -1,8 +1,8 @@
 """Budget 0 of an adversary's gain: problems in which several actions are best without a guess, and others.
 
 The adversary guesses X (min-entropy leakage), or its gains are whole numbers. In four problems of five the prior or the gains
-are such that some or all actions are equally good without a guess, up to the rounding of sums. The outcomes follow a Dirichlet
-law, those of `edge_problem`, or counts of sensors; they are in arrays or in blocks.
+are such that some or all actions are equally good without a guess, up to the rounding of sums. The outcomes follow a
+Dirichlet law, or they are those of `edge_problem` or counts of sensors; they are in arrays or in blocks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from discreet.problems.streams.lattice import lattice_problem
 __all__ = ["drawn"]
 
 _RARE = 150.0  # decades
+_FREQUENT = 1e-3  # no more actions are equally good than there are likelier values: rounding of gains would be felt
 
 
 def drawn(seed: int, index: int) -> tuple[str, Problem | BlockProblem]:
@@ -60,8 +61,9 @@ def _tied(rng: np.random.Generator, prior: np.ndarray[Any, Any]) -> tuple[np.nda
     factors = np.ones(n)
     guessing = rng.random() < 0.5
     gain = np.eye(n) if guessing else rng.integers(1, 9, (int(rng.integers(2, 6)), n)).astype(float)
-    if rng.random() < 0.8 and prior.all() and len(gain) > 1:
-        best = rng.permutation(len(gain))[: int(rng.integers(2, len(gain) + 1))]
+    most = min(len(gain), np.count_nonzero(prior > _FREQUENT)) if prior.all() else 0
+    if rng.random() < 0.8 and most > 1:
+        best = rng.permutation(len(gain))[: int(rng.integers(2, most + 1))]
         worth = gain @ prior
         if guessing:
             factors[best] = prior.max() / prior[best]

@@ -119,7 +119,8 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/gains.py", "campaigns/batches.py")}
+    files |= {benchmarks / "random_problems.py"}
+    files |= {benchmarks / "campaigns" / each for each in ("instances.py", "gains.py", "batches.py")}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())

@@ -26,7 +26,7 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Laws, TermLaw, each_of, law_of_guess, parts_of, scaled_law
+from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_of, scaled_law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -84,26 +84,24 @@ def _private_laws(
     return tuple(found)
 
 
-def laws_to_keep(problem: Problem, columns: Array) -> tuple[TermLaw, ...]:
-    """The laws of the constraints under an estimator [m, N], as budgets compare them.
+def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
+    """What each constraint lets leak, in its unit.
 
-    Where an adversary's best actions gain nothing, within a tolerance, the judge proves that they gain
-    nothing at all, and only other actions count.
+    Where budget 0 compares several best actions of an adversary, no estimator of doubles leaks exactly nothing. There the
+    judge proves that one without leakage lies next to it, or states what it leaks.
     """
-    laws = problem.laws(columns)
-    private = PrivateRows.of(problem.terms, problem.p_x)
-    if not private.gains.size:
-        return laws
-    distances = map(distance_from_private, _private_laws(problem, private, columns, laws))
-    return each_of(private.without_proven(Laws(laws))) if max(distances) <= Precision.private else laws
+    tied = PrivateRows.of(problem.terms, problem.p_x).tied
+    amounts = enumerate(term.budget.amount for term in problem.terms)
+    return [Precision.private if number in tied else amount for number, amount in amounts]
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
     """A private estimator blended until it keeps the other budgets, with what costs least of the guesses that ignore the
     outcome: the best constant one, and a draw from the law of Ŷ.
     """
-    law = Laws(laws_to_keep(problem, private))
-    budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
+    law = Laws(problem.laws(private))
+    amounts = zip(problem.terms, amounts_to_keep(problem), strict=True)
+    budgets = [amount * (1.0 - Precision.searched) if term.priced else math.inf for term, amount in amounts]
     found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
         share = least_common_share(law, law_of_guess(end, law), budgets, slack)
@@ -241,15 +239,15 @@ def _within_budgets(problem: Problem, columns: Array) -> Array:
 
 def _keeps(problem: Problem, columns: Array) -> bool:
     """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
-    laws = laws_to_keep(problem, columns)
+    laws = problem.laws(columns)
     uncertain = _uncertain(problem, columns, laws)
 
-    def kept(term: Term, law: TermLaw) -> bool:
+    def kept(term: Term, law: TermLaw, amount: float) -> bool:
         if term.budget.perfect:
             return all(distance_from_private(part) <= Precision.private for part in parts_of(law))
-        return term.budget.oblivious or law.leakage_ceiling(uncertain) <= term.budget.amount
+        return term.budget.oblivious or law.leakage_ceiling(uncertain) <= amount
 
-    return all(map(kept, problem.terms, laws))
+    return all(map(kept, problem.terms, laws, amounts_to_keep(problem)))
 
 
 def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:

@@ -97,9 +97,10 @@ class Certificate:
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
     leakage_ceiling, own_leakage_ceiling
-                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0. At budget 0
-                       of an adversary's gain with several best actions it may be a number δ ≤ 1e-12 if no estimator without
-                       leakage is proven to lie next to the answer; then the bracket is about those that leak at most δ
+                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0. Where
+                       several actions of an adversary are the best it may be a number δ ≤ 1e-12 at budget 0, if no
+                       estimator without leakage is proven to lie next to the answer; then the bracket is about the
+                       estimators that leak at most δ
     terms              of several constraints, what is proven about each; empty for one. The leakages above are inf then, and
                        the budget nan, as none of them is the one; `private_within` is about all that ask for perfect privacy
     """

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import laws_to_keep
+from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Scope
@@ -480,6 +480,6 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     """
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
     return all(
-        not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
-        for term, law in zip(problem.terms, laws_to_keep(problem, columns), strict=True)
+        not term.priced or law.leakage_ceiling(moved) <= amount
+        for term, law, amount in zip(problem.terms, problem.laws(columns), amounts_to_keep(problem), strict=True)
     )

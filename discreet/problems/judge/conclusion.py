@@ -10,7 +10,8 @@ of the least tilted losses (`Duals`). From these `conclude` forms
 Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
-certificate (`privacy`), and where several actions of an adversary are the best, about those that leak at most δ. The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
+certificate (`privacy`), or that leak at most δ where several actions of an adversary are the best. The gap splits into the
+three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
