@@ -1,6 +1,6 @@
 """Budget 0 of an adversary's gain: problems in which several actions are best without a guess, and others.
 
-The adversary guesses X (min-entropy leakage), or its gains are whole numbers. In four problems of five the prior or the gains
+The adversary guesses X (min-entropy leakage), or gains whole numbers. In four problems of five the prior or the gains
 are such that some or all actions are equally good without a guess, up to the rounding of sums. The outcomes follow a
 Dirichlet law, or they are those of `edge_problem` or counts of sensors; they are in arrays or in blocks.
 """

@@ -106,10 +106,11 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     held = np.zeros((problem.m, problem.N), dtype=np.bool_)
+    whole = False  # whether the last program had all outcomes, so that tolerances alone may contradict its duals
     for _ in range(_PROGRAMS):
         if _entries(problem, int(np.count_nonzero(candidates)), shared) > _ENTRIES:
             return None
-        last = shared <= _SHARED * count and not rough
+        last = (whole or shared <= _SHARED * count) and not rough
         small = _gathered(problem, losses, labels, candidates, shared, held)
         program = _Restricted(small, widened)
         solved = _refined(program, _REFINED if last else 1)
@@ -146,6 +147,7 @@ def sifted(
                 losses, shared = problem.loss + few @ problem.p_xz, max(shared // _NEARBY, _SHARED * count)
                 labels = first_least(losses)
             continue
+        whole = shared >= problem.N
         losses, labels = priced, first_least(priced)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
         held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | drawn)

@@ -168,10 +168,17 @@ def worth_of(
             marginal = private.extended_sums(marginal, np.zeros_like(lift))
             groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
         found = privacy(groups, moves, marginal, doubt, accuracy)
-        if found.within == 0.0:
-            law = private.without_proven(law)
-    upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
+
+    def worth(found: Privacy, law: AnyLaw) -> Worth:
+        upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
+        return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
+
+    if private.tied and found.within == 0.0:
+        exactly = worth(found, private.without_proven(law))
+        if not any(exactly.leakage_ceilings[number] for number in private.tied):
+            return exactly
+        found = Privacy(found.stored)  # the moves may let other actions gain, so what the stored answer leaks is stated
+    return worth(found, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: AnyLaw) -> Worth:

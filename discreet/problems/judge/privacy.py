@@ -163,12 +163,14 @@ class Privacy:
     rise     probability
     moves    that lead to the exactly private estimator, if it is not the stored one
     shaken   by how much they change an entry of the laws of other constraints, relatively, at most
+    stored   δ of the stored estimator
     """
 
     within: float
     rise: float = 0.0
     moves: Moves | None = None
     shaken: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +208,10 @@ def privacy(
     unseen = any((moves.made[number] & (private[number].law.mass == 0.0)).any() for moves in found for number in told)
     within = math.inf if unseen else max(distance(private[number].law, doubt) for number in told)
     if is_private(within, doubt):
-        return _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy) or Privacy(
-            within
-        )
-    return Privacy(within)
+        exactly = _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy)
+        if exactly is not None:
+            return replace(exactly, stored=within)
+    return Privacy(within, stored=within)
 
 
 def is_private(within: float, doubt: float) -> bool:
