@@ -135,7 +135,8 @@ def sifted(
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         point = Point(columns, found, prices if prices.size > 1 else float(prices[0]))
-        if (rough and width <= gap * error) or (last and kept and not number):
+        refined = not number or (whole and width <= precision.bracket * error)
+        if (rough and width <= gap * error) or (last and kept and refined):
             return (point, Ending("optimal", 0, gap)) if width <= gap * error else None
         if late:
             return point, Ending("time limit", 0, width / max(error, precision.nonzero))
