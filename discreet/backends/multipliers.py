@@ -37,9 +37,7 @@ _TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude,
 
 
 @np.errstate(over="ignore", invalid="ignore")  # private values of subnormal probability
-def multipliers_of(
-    problem: Problem, laws: Sequence[TermLaw], seconds: float = math.inf
-) -> tuple[Array, Any] | None:
+def multipliers_of(problem: Problem, laws: Sequence[TermLaw], seconds: float = math.inf) -> tuple[Array, Any] | None:
     """(tilt [m, n], a multiplier for each constraint) for an answer of these laws.
 
     Outcomes and private values need positive probability. Returns None if there are many outcomes, if

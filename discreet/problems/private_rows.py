@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from discreet.problems.measures.g_leakage import BestAction, OtherActions
 from discreet.problems.measures.law import OutputLaw, law_of, row_sums
 from discreet.problems.measures.laws import AnyLaw, Laws, TermLaw, scaled_law
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_multiply
+
+_Law = TypeVar("_Law", OutputLaw, TermLaw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +54,18 @@ class PrivateRows:
         proven = list[tuple[int, ...]]()
         gains = np.zeros((0, p_x.size))
         for term in terms:
-            actions = _tied_actions(term, p_x[term.rows])
-            proven.append(tuple(actions.tolist()))
-            if actions.size:
-                own = _independent(term.measure.gains(p_x[term.rows].size)[actions])
-                groups.append(slice(p_x.size + len(gains), p_x.size + len(gains) + len(own)))
-                whole = np.zeros((len(own), p_x.size))
-                whole[:, term.rows] = own
-                gains = np.concatenate([gains, whole])
+            prior = p_x[term.rows]
+            actions = np.zeros(0, dtype=np.intp)
+            if term.budget.amount == 0.0 and isinstance(term.measure, BestAction):
+                actions = term.measure.best_actions(prior)
+                if actions.size > 1:
+                    own = _independent(term.measure.gains(prior.size)[actions])
+                    start = p_x.size + len(gains)
+                    groups.append(slice(start, start + len(own)))
+                    whole = np.zeros((len(own), p_x.size))
+                    whole[:, term.rows] = own
+                    gains = np.concatenate([gains, whole])
+            proven.append(tuple(actions.tolist()) if actions.size > 1 else ())
         return cls(tuple(groups), gains, tuple(proven))
 
     def __bool__(self) -> bool:
@@ -96,9 +103,9 @@ class PrivateRows:
         """The law by measures that leave out the actions proven to gain nothing."""
         if not self.gains.size:
             return law
-        if isinstance(law, OutputLaw):
-            return _without(law, self.proven[0])
-        return Laws(tuple(map(_without, law.each, self.proven)))
+        if isinstance(law, Laws):
+            return Laws(tuple(map(_without, law.each, self.proven)))
+        return _without(law, self.proven[0])
 
 
 ALL_PRIVATE = PrivateRows((slice(None),), np.zeros((0, 0)), ())
@@ -108,19 +115,10 @@ NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
 """No groups."""
 
 
-def _without(law: TermLaw, proven: tuple[int, ...]) -> TermLaw:
+def _without(law: _Law, proven: tuple[int, ...]) -> _Law:
     if not (proven and isinstance(law, OutputLaw) and isinstance(law.measure, BestAction)):
         return law
     return replace(law, measure=OtherActions(law.measure, proven))
-
-
-def _tied_actions(term: Term, p_x: Array) -> NDArray[np.intp]:
-    """The best actions without a guess, where budget 0 compares several of them; else none."""
-    if term.budget.amount == 0.0 and isinstance(term.measure, BestAction):
-        actions = term.measure.best_actions(p_x)
-        if actions.size > 1:
-            return actions
-    return np.zeros(0, dtype=np.intp)
 
 
 def _independent(gains: Array) -> Array:
@@ -133,8 +131,8 @@ def _independent(gains: Array) -> Array:
             factor = left[place]
             if factor:
                 left = [value - factor * one for value, one in zip(left, other, strict=True)]
-        place = next((k for k, value in enumerate(left) if value), None)
-        if place is not None:
+        if any(left):
             kept.append(number)
-            reduced.append((place, [value / left[place] for value in left]))
+            first = next(k for k, value in enumerate(left) if value)
+            reduced.append((first, [value / left[first] for value in left]))
     return np.ldexp(gains[kept], -int(np.frexp(gains.max())[1]))

@@ -91,7 +91,7 @@ def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
     """
     gains = Fraction(0)
     ceilings = [each.leakage_ceiling for each in judged.terms] or [judged.leakage_ceiling]
-    prices = np.ravel(solution.multiplier).tolist()
+    prices = np.ravel(np.asarray(solution.multiplier, dtype=np.float64)).tolist()
     for term, ceiling, price in zip(solution.problem.terms, ceilings, prices, strict=True):
         if term.budget.amount == 0.0 and term.priced and ceiling > 0.0:
             gains += Fraction(price) * Fraction(math.expm1(ceiling) * (1.0 + 2.0**-50))

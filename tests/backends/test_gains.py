@@ -58,12 +58,14 @@ def test_it_is_certified_and_exactly_kept(case: str, backend: str) -> None:
         problem = drawn(case, seed)
         solution = ds.solve(problem, backend)
         judged = solution.certificate
-        assert judged is not None and solution.status is ds.Status.CERTIFIED, (seed, solution)
+        assert solution.status is ds.Status.CERTIFIED, (seed, solution)
+        assert judged is not None
         assert judged.upper == pytest.approx(optimum_of(problem), rel=1e-7)
         assert judged.upper < problem.constant_error
         assert judged.leakage_ceiling == 0.0
         found = verify(problem, solution)
-        assert found.budget_kept and contradictions(solution, found, 1e-9) == []
+        assert found.budget_kept
+        assert contradictions(solution, found, 1e-9) == []
 
 
 @pytest.mark.parametrize("case", ["all", "two of four", "actions"])
@@ -72,7 +74,8 @@ def test_so_it_is_in_blocks(case: str) -> None:
     solution = ds.solve(problem, "tilt")
     assert solution.status is ds.Status.CERTIFIED, solution
     found = verify(problem, solution)
-    assert found.budget_kept and contradictions(solution, found, 1e-9) == []
+    assert found.budget_kept
+    assert contradictions(solution, found, 1e-9) == []
 
 
 def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> None:
@@ -80,7 +83,8 @@ def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> No
     problem = drawn("all", 3)
     perfect = ds.solve(problem.with_budget(0.0, measure="mutual-information"), "tilt").certificate
     gained = ds.solve(problem, "tilt").certificate
-    assert perfect is not None and gained is not None
+    assert perfect is not None
+    assert gained is not None
     assert gained.upper == pytest.approx(perfect.upper, rel=1e-12)
 
 
@@ -96,7 +100,8 @@ def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend: st
     problem = Problem(rounded / rounded.sum(), problem.loss, 0.0, measure="min-entropy-leakage")
     solution = ds.solve(problem, backend)
     judged = solution.certificate
-    assert judged is not None and solution.status is ds.Status.CERTIFIED, solution
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert judged is not None
     assert 0.0 < judged.leakage_ceiling <= 1e-12
     assert judged.upper == pytest.approx(problem.bayes_error)
     assert "here the budget 0 means a leakage of at most" in solution.message
@@ -109,8 +114,10 @@ def test_what_leaks_more_is_not_kept() -> None:
     problem = drawn("all", 0)
     solution = ds.certify(problem, problem.bayes_estimator)
     judged = solution.certificate
-    assert judged is not None and solution.status is ds.Status.VIOLATED_PRIVACY
-    assert judged.own_leakage > 0.01 and judged.upper == pytest.approx(problem.constant_error)
+    assert judged is not None
+    assert solution.status is ds.Status.VIOLATED_PRIVACY
+    assert judged.own_leakage > 0.01
+    assert judged.upper == pytest.approx(problem.constant_error)
 
 
 def test_rows_that_demand_nothing_more_are_left_out() -> None:
@@ -145,7 +152,8 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
     for problem in (counts, counts.in_memory()):
         solution = ds.solve(problem, "tilt")
         assert solution.status is ds.Status.CERTIFIED, solution
-        assert solution.certificate is not None and solution.certificate.upper < 0.2922
+        assert solution.certificate is not None
+        assert solution.certificate.upper < 0.2922
 
 
 def test_several_constraints_may_have_it() -> None:
@@ -159,4 +167,5 @@ def test_several_constraints_may_have_it() -> None:
     solution = ds.solve(problem)
     assert solution.status is ds.Status.CERTIFIED, solution
     found = verify(problem, solution)
-    assert found.budget_kept and contradictions(solution, found, 1e-9) == []
+    assert found.budget_kept
+    assert contradictions(solution, found, 1e-9) == []

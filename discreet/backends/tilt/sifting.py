@@ -378,7 +378,7 @@ class _Bound:
         if level == 0.0:  # of equations nothing may be widened
             wide[mean == 0.0] = 0.0
         effect += wide[:, None] * (size @ small.p_xz[term.rows])
-        self._unit = max(level, float(np.abs(effect).max()))
+        self._unit = max(level, float(np.abs(effect).max())) or 1.0
         effect /= self._unit
         self.effect, self.right = effect, -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
