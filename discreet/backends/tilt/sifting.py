@@ -314,10 +314,11 @@ class _Restricted:
         columns[self._guesses, self._places] = np.clip(variables[: self._places.size] / self.scale, 0.0, 1.0)
         columns[small.labels, every] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
         mass = columns @ small.p_z
-        columns[mass < Precision.rank] = 0.0
+        made = mass >= Precision.rank
+        columns[~made] = 0.0
         grid = UNIT * np.exp2(np.floor(np.log2(np.maximum(mass, Precision.rank))))[:, None]
         columns = np.rint(columns / grid) * grid
-        columns[columns.argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
+        columns[np.where(made[:, None], columns, -1.0).argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
         tilt, budgets = np.zeros((problem.m, problem.n)), np.zeros(len(self._bounds))
         for k, (bound, term) in enumerate(zip(self._bounds, problem.terms, strict=True)):
             each, price = bound.duals(prices[self._starts[k] : self._starts[k + 1]])
