@@ -37,18 +37,18 @@ _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
 _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
 _TILT = {
-    "edge": 0.54,
+    "edge": 0.56,
     "measures": 0.1,
     "secrets": 0.02,
     "gains": 0.02,
     "sparse": 0.08,
-    "dirichlet": 0.12,
+    "dirichlet": 0.1,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.45, "measures": 0.2, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
+_OTHERS = {"small": 0.5, "measures": 0.15, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

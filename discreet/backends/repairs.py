@@ -47,15 +47,16 @@ if TYPE_CHECKING:
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
-    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too.
+    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too. Of
+    an adversary's gain with several best actions, onto the equations that keep these equally good.
     """
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
     columns = normalise(np.asarray(answer, dtype=np.float64))
-    if is_plain(problem.terms):
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    if is_plain(problem.terms) and not private.gains.size:
         found = remove_leakage(problem.p_xz, columns, problem.marginal)
         return [] if found is None else [found[0]]
-    private = PrivateRows.of(problem.terms, problem.p_x)
     if not private:
         return []
     joint = private.extended(problem.p_xz)
@@ -72,11 +73,9 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     return [version, *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else [])]
 
 
-def _private_laws(
-    problem: Problem, private: PrivateRows, columns: Array, laws: Sequence[TermLaw] | None = None
-) -> tuple[OutputLaw, ...]:
+def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
     """The laws of all groups of private rows under an estimator [m, N]."""
-    each = zip(problem.terms, problem.laws(columns) if laws is None else laws, strict=True)
+    each = zip(problem.terms, problem.laws(columns), strict=True)
     found = [part for term, law in each if term.budget.perfect for part in parts_of(law)]
     for group in private.groups[len(found) :]:
         law = output_law(private.extended(problem.p_xz)[group], columns)
@@ -116,19 +115,17 @@ def _uncertain(problem: Problem, columns: Array, laws: Sequence[TermLaw] | None 
 
     Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
     """
-    off = column_error(columns)
-    private = PrivateRows.of(problem.terms, problem.p_x)
-    if not private:
-        return off
-    leaks = max(map(distance_from_private, _private_laws(problem, private, columns, laws)))
-    return Precision.felt * (leaks + 5.0 * off)
+    off, each = column_error(columns), problem.laws(columns) if laws is None else laws
+    private = (law for term, law in zip(problem.terms, each, strict=True) if term.budget.perfect)
+    leaks = [distance_from_private(part) for law in private for part in parts_of(law)]
+    return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
 def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Multiplier] | None:
     """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
 
-    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a linear
-    program; without time left, only closed forms are used.
+    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a linear program; without time
+    left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
         return None
