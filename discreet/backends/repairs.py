@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
-    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too. Of
-    an adversary's gain with several best actions, onto the equations that keep these equally good.
+    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too.
+    If several actions of an adversary are the best, onto the equations that keep these equally good.
     """
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
