@@ -121,9 +121,9 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
 
 
 def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
-    """Arrays in processes of the backend; blocks, which cannot be sent, here."""
+    """Arrays in processes of the backend; blocks, which cannot be sent, here with the arrays of their batch."""
     options = Options(asked.gap, asked.time_limit)
-    if problems and Kind.of(problems[0]) is Kind.BLOCKS:
+    if any(Kind.of(each) is Kind.BLOCKS for each in problems):
         return [run.attempt(problem, backend, options) for problem in problems]
     tried: list[Attempt] = []
     while len(tried) < len(problems):
