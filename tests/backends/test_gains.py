@@ -169,3 +169,23 @@ def test_several_constraints_may_have_it() -> None:
     found = verify(problem, solution)
     assert found.budget_kept
     assert contradictions(solution, found, 1e-9) == []
+
+
+def test_one_outcome_is_solved() -> None:
+    problem = Problem([[0.2], [0.5], [0.3]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
+    assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
+
+
+def test_an_outcome_of_no_mass_gets_a_guess_that_is_made() -> None:
+    """The first guess would be made there only, and would say that X has its less likely value."""
+    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 6)
+    joint[1] *= 0.7
+    rows = np.hstack([joint / joint.sum(), [[0.0], [1e-127]]])
+    loss = np.random.default_rng(1).random((3, 7)) * rows.sum(axis=0)
+    loss[0, :6] = rows.sum(axis=0)[:6]
+    loss[0, 6] = 0.0
+    problem = Problem(rows, loss, 0.0, measure="min-entropy-leakage")
+    solution = ds.solve(problem, "tilt")
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert solution.certificate is not None
+    assert solution.certificate.upper < problem.constant_error
