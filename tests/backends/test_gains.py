@@ -172,7 +172,7 @@ def test_several_constraints_may_have_it() -> None:
 
 
 def test_one_outcome_is_solved() -> None:
-    problem = Problem([[0.2], [0.5], [0.3]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
+    problem = Problem([[0.4], [0.4], [0.2]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
     assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
 
 
