@@ -6,7 +6,7 @@ The backend works in processes of its own with a time limit; the judge and the s
     - the dual bound lies above `upper`, or an estimator that keeps the budget errs less than `lower`;
     - at a positive budget the estimator leaks more than the budget, or errs more than `upper`;
     - at budget 0 and a stated δ > 0, the estimator errs more than `upper`, or a guess changes the probability of a private
-      value by a larger share than δ;
+      value by a larger share than δ, or by an adversary's gain it leaks more than δ;
 
 *unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file proves less than it
 states.
@@ -31,6 +31,7 @@ from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
 from discreet.backends.solution import Solution
 from discreet.problems.constraint import is_plain
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify
@@ -120,9 +121,9 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
 
 
 def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
-    """Arrays in processes of the backend; blocks, which cannot be sent, here."""
+    """Arrays in processes of the backend; blocks, which cannot be sent, here with the arrays of their batch."""
     options = Options(asked.gap, asked.time_limit)
-    if problems and Kind.of(problems[0]) is Kind.BLOCKS:
+    if any(Kind.of(each) is Kind.BLOCKS for each in problems):
         return [run.attempt(problem, backend, options) for problem in problems]
     tried: list[Attempt] = []
     while len(tried) < len(problems):
@@ -179,9 +180,14 @@ def _false(solution: Solution, found: Verification) -> list[str]:
     judged = solution.certificate
     assert judged is not None  # the second opinion is about it
     terms, exactly = solution.problem.terms, not 0.0 < judged.private_within < math.inf
+    ceilings = [each.leakage_ceiling for each in judged.terms] or [judged.leakage_ceiling]
     perfect = any(term.budget.perfect for term in terms)
+    relaxed = [
+        term.priced and term.budget.amount == 0.0 and each.leakage[1] <= ceiling <= PRIVATE_LIMIT
+        for each, term, ceiling in zip(found.terms or [found], terms, ceilings, strict=True)
+    ]
     said: list[str] = []
-    if exactly and found.lower_bound > judged.upper:
+    if exactly and (found.budget_kept or not any(relaxed)) and found.lower_bound > judged.upper:
         said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
     if found.budget_kept and found.error[1] < judged.lower:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
@@ -192,7 +198,7 @@ def _false(solution: Solution, found: Verification) -> list[str]:
             said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")
     if not (perfect and exactly) and found.error[0] > judged.upper:
         said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
-    for each, term in zip(found.terms or [found], terms, strict=True):
-        if not term.budget.perfect and each.budget_kept is False:
+    for each, term, within in zip(found.terms or [found], terms, relaxed, strict=True):
+        if not (term.budget.perfect or within) and each.budget_kept is False:
             said.append(f"the estimator leaks {each.leakage[0]!r} of {each.budget!r} ({each.measure})")
     return said

@@ -1,7 +1,7 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets` and `catalog`, and less
-time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets`, `gains` and `catalog`,
+and less time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _TILT = {
     "edge": 0.56,
     "measures": 0.1,
     "secrets": 0.02,
+    "gains": 0.02,
     "sparse": 0.08,
-    "dirichlet": 0.12,
+    "dirichlet": 0.1,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.5, "measures": 0.2, "secrets": 0.1, "catalog": 0.2}
+_OTHERS = {"small": 0.5, "measures": 0.15, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +119,8 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
+    files |= {benchmarks / "random_problems.py"}
+    files |= {benchmarks / "campaigns" / each for each in ("instances.py", "gains.py", "batches.py")}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())

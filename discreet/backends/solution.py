@@ -267,6 +267,7 @@ class Solution:
         """
         from discreet.problems.blocks import ArrayBlocks
         from discreet.problems.exact_privacy import exact_columns
+        from discreet.problems.private_rows import PrivateRows
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or found is None:
@@ -279,10 +280,8 @@ class Solution:
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
-        terms, groups = self.problem.terms, [slice(None)]
-        if not is_plain(terms):
-            groups = [group for term in terms if term.budget.perfect for group in term.groups]
-        exact = exact_columns(blocks, found, judged.moved, groups)
+        private = PrivateRows.of(self.problem.terms, self.problem.p_x)
+        exact = exact_columns(blocks, found, judged.moved, private)
         return found, judged.tilt, judged.multiplier, exact
 
     def members(self) -> dict[str, Any]:

@@ -104,7 +104,10 @@ class Certificate:
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
     leakage_ceiling, own_leakage_ceiling
-                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0
+                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0. Where
+                       several actions of an adversary are the best it may be a number δ ≤ 1e-12 at budget 0, if no
+                       estimator without leakage is proven to lie next to the answer; then the bracket is about the
+                       estimators that leak at most δ
     terms              of several constraints, what is proven about each; empty for one. The leakages above are inf then, and
                        the budget nan, as none of them is the one; `private_within` is about all that ask for perfect privacy
     """
@@ -173,7 +176,8 @@ class Certificate:
 
     def excludes(self, other: Certificate) -> bool:
         """Whether this lower bound, which holds for what the other is about, lies above the other's upper one."""
-        return other.private_within <= self.private_within and self.lower > other.upper
+        relaxed = math.isinf(self.private_within) and self.budget == 0.0 and other.leakage_ceiling > self.leakage_ceiling
+        return other.private_within <= self.private_within and self.lower > other.upper and not relaxed
 
     @property
     def own_budget_kept(self) -> bool:

@@ -126,7 +126,8 @@ class Scale:
     def bound(self, certificate: Certificate, multiplier: Multiplier, at: float) -> Bound:
         """What the judge's certificate there proves, with the multiplier of the duals that prove its lower bound."""
         leaked = 0.0
-        if 0.0 < certificate.private_within < math.inf:
+        relaxed = certificate.budget == 0.0 and certificate.private_within == math.inf  # of an adversary's gain
+        if 0.0 < certificate.private_within < math.inf or relaxed:
             leaked = certificate.leakage_ceiling
         if leaked > 0.0 and len(self.terms) > 1:
             leaks = zip(self.terms, certificate.terms, strict=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate, TermLeakage
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
@@ -71,7 +72,8 @@ def _term_faults(judged: Certificate | TermLeakage, stated: float, found: Verifi
     share, faults = found.deviation[0], []
     if math.isfinite(stated) and share > stated:
         faults.append(f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated")
-    if math.isinf(stated) and not found.budget_kept:
+    relaxed = judged.budget == 0.0 and high <= judged.leakage_ceiling <= PRIVATE_LIMIT
+    if math.isinf(stated) and not found.budget_kept and not relaxed:
         faults.append(f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} ({found.measure})")
     if low > judged.leakage_ceiling:
         faults.append(f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least")
@@ -84,13 +86,20 @@ def _term_faults(judged: Certificate | TermLeakage, stated: float, found: Verifi
 def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
     """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ.
 
-    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy.
+    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy. For all that leak at
+    most δ of an adversary's gain it is μ (e^δ − 1).
     """
+    gains = Fraction(0)
+    ceilings = [each.leakage_ceiling for each in judged.terms] or [judged.leakage_ceiling]
+    prices = np.ravel(np.asarray(solution.multiplier, dtype=np.float64)).tolist()
+    for term, ceiling, price in zip(solution.problem.terms, ceilings, prices, strict=True):
+        if term.budget.amount == 0.0 and term.priced and ceiling > 0.0:
+            gains += Fraction(price) * Fraction(math.expm1(ceiling) * (1.0 + 2.0**-50))
     if judged.private_within in (0.0, math.inf):
-        return Fraction(0)
+        return gains
     total, tilt = Fraction(0), np.asarray(solution.tilt)
     for group in (group for term in solution.problem.terms if term.budget.perfect for group in term.groups):
         prior = [Fraction(mass) for mass in solution.problem.p_x[group].tolist()]
         rows = [[Fraction(t) for t in row] for row in tilt[:, group].tolist()]
         total += max(min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in rows)
-    return Fraction(judged.private_within) * total
+    return Fraction(judged.private_within) * total + gains

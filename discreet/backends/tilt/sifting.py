@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Scope
@@ -105,10 +106,11 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     held = np.zeros((problem.m, problem.N), dtype=np.bool_)
+    whole = False  # whether the last program had all outcomes, so that tolerances alone may contradict its duals
     for _ in range(_PROGRAMS):
         if _entries(problem, int(np.count_nonzero(candidates)), shared) > _ENTRIES:
             return None
-        last = shared <= _SHARED * count and not rough
+        last = (whole or shared <= _SHARED * count) and not rough
         small = _gathered(problem, losses, labels, candidates, shared, held)
         program = _Restricted(small, widened)
         solved = _refined(program, _REFINED if last else 1)
@@ -133,7 +135,8 @@ def sifted(
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         point = Point(columns, found, prices if prices.size > 1 else float(prices[0]))
-        if (rough and width <= gap * error) or (last and kept and not number):
+        refined = not number or (whole and width <= precision.bracket * error)
+        if (rough and width <= gap * error) or (last and kept and refined):
             return (point, Ending("optimal", 0, gap)) if width <= gap * error else None
         if late:
             return point, Ending("time limit", 0, width / max(error, precision.nonzero))
@@ -145,6 +148,7 @@ def sifted(
                 losses, shared = problem.loss + few @ problem.p_xz, max(shared // _NEARBY, _SHARED * count)
                 labels = first_least(losses)
             continue
+        whole = shared >= problem.N
         losses, labels = priced, first_least(priced)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
         held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | drawn)
@@ -310,10 +314,11 @@ class _Restricted:
         columns[self._guesses, self._places] = np.clip(variables[: self._places.size] / self.scale, 0.0, 1.0)
         columns[small.labels, every] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
         mass = columns @ small.p_z
-        columns[mass < Precision.rank] = 0.0
+        made = mass >= Precision.rank
+        columns[~made] = 0.0
         grid = UNIT * np.exp2(np.floor(np.log2(np.maximum(mass, Precision.rank))))[:, None]
         columns = np.rint(columns / grid) * grid
-        columns[columns.argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
+        columns[np.where(made[:, None], columns, -1.0).argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
         tilt, budgets = np.zeros((problem.m, problem.n)), np.zeros(len(self._bounds))
         for k, (bound, term) in enumerate(zip(self._bounds, problem.terms, strict=True)):
             each, price = bound.duals(prices[self._starts[k] : self._starts[k + 1]])
@@ -370,8 +375,11 @@ class _Bound:
         mean, size = self._pieces @ p_x, np.abs(self._pieces)
         mean[np.abs(mean) <= 2 * (p_x.size + 2) * UNIT * (size @ p_x)] = 0.0
         effect = self._pieces @ small.deviations[term.rows] + mean[:, None] * small.p_z
-        effect += widened * (size @ small.p_xz[term.rows])
-        self._unit = max(level, float(np.abs(effect).max()))
+        wide = np.full(len(size), widened)
+        if level == 0.0:  # of equations nothing may be widened
+            wide[mean == 0.0] = 0.0
+        effect += wide[:, None] * (size @ small.p_xz[term.rows])
+        self._unit = max(level, float(np.abs(effect).max())) or 1.0
         effect /= self._unit
         self.effect, self.right = effect, -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
@@ -476,6 +484,6 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     """
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
     return all(
-        not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
-        for term, law in zip(problem.terms, problem.laws(columns), strict=True)
+        not term.priced or law.leakage_ceiling(moved) <= amount
+        for term, law, amount in zip(problem.terms, problem.laws(columns), amounts_to_keep(problem), strict=True)
     )

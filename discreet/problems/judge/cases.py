@@ -22,7 +22,7 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
-from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
@@ -33,6 +33,7 @@ from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
@@ -59,7 +60,7 @@ class MatrixCase:
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
         self.terms, self.off = problem.terms, total_error(problem.marginal, problem.terms[0].rows)
-        self._private = private_rows_of(problem.terms)
+        self._private = PrivateRows.of(problem.terms, problem.p_x)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
@@ -86,7 +87,8 @@ class MatrixCase:
         found: list[Moves] | None = [] if self._private else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
         sums, marginal = self._latest[1], self._problem.marginal
-        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
+        inexact = self._inexact(estimator)
+        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
         if not underflow_matters(self.terms) or mass_of(worth.law).all():
             return worth
         return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
@@ -140,13 +142,6 @@ def _unknown_where(worth: Worth, made: Any) -> Worth:
     return replace(worth, doubt=math.inf) if (made & (mass_of(worth.law) == 0.0)).any() else worth
 
 
-def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
-    """The groups of rows that must be perfectly private; all rows of a plain problem as such."""
-    if is_plain(terms):
-        return (slice(None),) if terms[0].budget.perfect else ()
-    return tuple(group for term in terms if term.budget.perfect for group in term.groups)
-
-
 def underflow_matters(terms: Sequence[Term]) -> bool:
     """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
     return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
@@ -188,7 +183,7 @@ class _Visit:
     lift      exponents that keep products of rare private values from underflow   [n]
     compiled  whether clear outcomes are summed by compiled code
     streamed  whether the outcomes come in blocks, which are checked and added up
-    private   groups of rows that must be perfectly private; p_x: of the problem   [n]
+    private   groups of rows that must be private; p_x: of the problem   [n]
     """
 
     rule: OutcomeRule
@@ -196,7 +191,7 @@ class _Visit:
     lift: Any
     compiled: bool
     streamed: bool
-    private: tuple[slice, ...]
+    private: PrivateRows
     p_x: Array
 
     def __call__(self, chunk: Chunk) -> _Found:
@@ -262,7 +257,7 @@ class RuleCase:
         if rule.ties.size and rule.ties[-1] >= problem.N:
             raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
         self._problem, self.answer, self.terms = problem, rule, problem.terms
-        self._private = private_rows_of(problem.terms)
+        self._private = PrivateRows.of(problem.terms, problem.p_x)
         self.blocks: Blocks = (
             problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
         )
@@ -281,7 +276,9 @@ class RuleCase:
             self._marginal, self._totals = problem.marginal, [1.0] * len(self.terms)
             self.off = total_error(problem.marginal, self.terms[0].rows)
         recorded = moves if self._private else None
-        self._plain = worth_of(self._sums, self._marginal, self._lift, self.terms, self._totals, recorded)
+        self._plain = worth_of(
+            self._sums, self._marginal, self._lift, self.terms, self._totals, recorded, private=self._private
+        )
         if underflow_matters(self.terms):
             self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
         self.blended_doubt = self._plain.doubt
@@ -322,11 +319,14 @@ class RuleCase:
             return end
         law, off = blend_of(plain.law, end.law, share), column_error(rule.towards[:, None])
         error = (1.0 - share) * plain.error + share * end.error
-        missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        upper = rounded_up(error, max(off, self._sums.column_error), missed)
+        upper = (1.0 - share) * plain.upper + share * end.upper
+        upper = upper * (1.0 + 8.0 * UNIT) + (SMALLEST * 4 * rule.m if error < 1e-290 else 0.0)
         doubt = plain.doubt + off
+        if plain.within == 0.0:  # the same moves, a share of them, lead to an exactly private rule
+            return Worth(law, error, upper, doubt, 0.0, plain.moves, plain.shaken, plain.tied)
         private = [group.law for group in groups_of(law, self.terms) if group.perfect]
-        return Worth(law, error, upper, doubt, max([distance(each, doubt) for each in private], default=math.inf))
+        within = max([distance(each, doubt) for each in private], default=math.inf)
+        return Worth(law, error, upper, doubt, within, tied=plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

@@ -10,7 +10,8 @@ of the least tilted losses (`Duals`). From these `conclude` forms
 Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
-certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
+certificate (`privacy`), or that leak at most δ where several actions of an adversary are the best. The gap splits into the
+three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
@@ -38,7 +39,7 @@ from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
-from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.judge.privacy import PRIVATE_LIMIT, Group, Moves, Privacy, groups_of, is_private, privacy
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
 from discreet.problems.measures.law import OutputLaw, phi_residual
@@ -47,6 +48,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
+from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
 
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem, Blocks
@@ -65,6 +67,7 @@ class Worth:
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: those to an exactly private estimator, if it is not the stored one
     shaken    by how much these change an entry of the laws of other constraints, relatively, at most
+    tied      numbers of the constraints at budget 0 of an adversary's gain with several best actions
     """
 
     law: AnyLaw
@@ -74,6 +77,7 @@ class Worth:
     within: float = math.inf
     moves: Moves | None = None
     shaken: float = 0.0
+    tied: tuple[int, ...] = ()
 
     @cached_property
     def leakage_ceilings(self) -> tuple[float, ...]:
@@ -135,10 +139,11 @@ def worth_of(
     totals: Sequence[float] | None = None,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
+    private: PrivateRows = NOTHING_PRIVATE,
 ) -> Worth:
     """The worth of an answer with these sums; totals of probability other than one, of each constraint, are divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, at budget 0.
+    marginal: Σ_l a_l. moves: of the answer, where there are private rows.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
@@ -154,9 +159,26 @@ def worth_of(
     if inexact is not None and moves is not None and isinstance(law, OutputLaw):
         share = inexact.relative(law)  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
-    found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
-    upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
+    found = Privacy(math.inf)
+    if moves is not None:
+        groups = groups_of(law, terms)
+        if private.gains.size:
+            accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
+            joint = private.extended_sums(sums.joint, lift)
+            marginal = private.extended_sums(marginal, np.zeros_like(lift))
+            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
+        found = privacy(groups, moves, marginal, doubt, accuracy)
+
+    def worth(found: Privacy, law: AnyLaw) -> Worth:
+        upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
+        return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
+
+    if private.tied and found.within == 0.0:
+        exactly = worth(found, private.without_proven(law))
+        if not any(exactly.leakage_ceilings[number] for number in private.tied):
+            return exactly
+        found = Privacy(found.stored)  # the moves may let other actions gain, so what the stored answer leaks is stated
+    return worth(found, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: AnyLaw) -> Worth:
@@ -278,7 +300,8 @@ def _stated(case: Case, worth: Worth) -> tuple[TermLeakage, ...]:
 def _keeps(number: int, term: Term, worth: Worth) -> bool:
     if term.budget.perfect:
         return is_private(worth.within, worth.doubt)
-    return term.budget.oblivious or worth.leakage_ceilings[number] <= term.budget.amount
+    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
+    return term.budget.oblivious or worth.leakage_ceilings[number] <= most
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
@@ -346,6 +369,8 @@ def usable_duals(
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
     """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c, at perfect privacy Σ parts − δ·spread.
 
+    At budget 0 of an adversary's gain with several best actions B is that of the leakage which is reached.
+
     μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost, prices = 0.0, each_price(duals.multiplier)
@@ -354,7 +379,10 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
             if reached.within != 0.0:
                 cost += reached.within * _spread_of(term, duals.tilt, each_of(reached.law)[number])
         elif prices[number] > 0.0:
-            cost += prices[number] * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+            level = term.level
+            if number in reached.tied:
+                level = term.measure.level(reached.leakage_ceilings[number])
+            cost += prices[number] * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
     if not isinstance(reached.law, OutputLaw):
         cost *= 1.0 + duals.uneven + 8.0 * (len(terms) + 8) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):

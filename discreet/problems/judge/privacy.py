@@ -26,6 +26,7 @@ from discreet.problems.measures.laws import AnyLaw, parts_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.private_rows import ALL_PRIVATE, PrivateRows
 
 PRIVATE_LIMIT = 1e-12
 """Largest δ of an answer that counts as private at budget 0: some thousand roundings of its probabilities, and as leakage is
@@ -47,8 +48,8 @@ class Moves:
     outcomes        their indices                                                [K]
     towards, base   the guesses; base is the likeliest at its outcome            [K]
     room            the largest change of probability                            [K]
-    p_xz            of the outcomes                                              [n, K]
-    p_x             π_j, to choose by only                                       [n]
+    p_xz            of the outcomes, extended by gains                           [n + k, K]
+    p_x             π_j, extended, to choose by only                             [n + k]
     cost            |difference of the two losses|                               [K]
     made            whether a guess is drawn with a positive probability in a group of rows that must be private  [G, m]
     groups          these rows
@@ -72,13 +73,16 @@ class Moves:
         p_xz: Array,
         loss: Array,
         p_x: Array,
-        groups: tuple[slice, ...] = (slice(None),),
+        private: PrivateRows = ALL_PRIVATE,
     ) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones.
 
         Where they are many, those of most effect.
         """
-        columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
+        groups = private.groups
+        p_x = private.extended(p_x)
+        columns, loss = decided.columns, loss.take(decided.places, axis=1)
+        p_xz = private.extended(p_xz.take(decided.places, axis=1))
         columns = columns * (p_xz if len(groups) > 1 else p_xz[groups[0]]).any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
@@ -159,12 +163,14 @@ class Privacy:
     rise     probability
     moves    that lead to the exactly private estimator, if it is not the stored one
     shaken   by how much they change an entry of the laws of other constraints, relatively, at most
+    stored   δ of the stored estimator
     """
 
     within: float
     rise: float = 0.0
     moves: Moves | None = None
     shaken: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +185,8 @@ class Group:
 def groups_of(law: AnyLaw, terms: Sequence[Term]) -> list[Group]:
     """The groups of all constraints with their laws."""
     if isinstance(law, OutputLaw):
-        return [Group(slice(None), law, True)]
+        perfect = terms[0].budget.perfect
+        return [Group(slice(None) if perfect else terms[0].rows, law, perfect)]
     rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
     return [Group(group, part, perfect) for (group, perfect), part in zip(rows, parts_of(law), strict=True)]
 
@@ -201,10 +208,10 @@ def privacy(
     unseen = any((moves.made[number] & (private[number].law.mass == 0.0)).any() for moves in found for number in told)
     within = math.inf if unseen else max(distance(private[number].law, doubt) for number in told)
     if is_private(within, doubt):
-        return _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy) or Privacy(
-            within
-        )
-    return Privacy(within)
+        exactly = _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy)
+        if exactly is not None:
+            return replace(exactly, stored=within)
+    return Privacy(within, stored=within)
 
 
 def is_private(within: float, doubt: float) -> bool:

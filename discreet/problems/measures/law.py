@@ -181,9 +181,9 @@ def law_of(
 ) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
     faint = lift.any()
-    mass, prior = _row_sums(_scaled(joint, -lift) if faint else joint), _scaled(marginal, lift) if faint else marginal
+    mass, prior = row_sums(_scaled(joint, -lift) if faint else joint), _scaled(marginal, lift) if faint else marginal
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
-    found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior), dtype=np.float64)
+    found = np.asarray(formula(*joint, *row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior), dtype=np.float64)
     deviation = _scaled_outward(found, -lift) if faint else found
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), measure=measure)
 
@@ -211,7 +211,7 @@ def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array
 
 def total_of(marginal: DoubleDouble) -> float:
     """Σ_j π_j, rounded once; π_j double-double [n]."""
-    high, low = _row_sums(marginal)
+    high, low = row_sums(marginal)
     return float(high + low)
 
 
@@ -220,7 +220,8 @@ def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
     return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
 
 
-def _row_sums(numbers: DoubleDouble) -> DoubleDouble:
+def row_sums(numbers: DoubleDouble) -> DoubleDouble:
+    """Sums over the last axis of double-double numbers, rounded to double-double."""
     high = dd_sum(numbers[0])
     return high[0], high[1] + numbers[1].sum(axis=-1)
 

@@ -105,19 +105,19 @@ def laws_of(
     """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out."""
     shares = [1.0] * len(terms) if totals is None else totals
     if is_plain(terms):
-        return _scaled(law_of(joint, marginal, lift, terms[0].measure), shares[0], shares[0])
+        return scaled_law(law_of(joint, marginal, lift, terms[0].measure), shares[0], shares[0])
     found = list[TermLaw]()
     for term, share in zip(terms, shares, strict=True):
         parts = []
         for group in term.groups:
             prior = marginal[0][group], marginal[1][group]
             law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure)
-            parts.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else share, share))
+            parts.append(scaled_law(law, float(prior[0].sum()) if term.measure.conditional else share, share))
         found.append(GroupedLaw(tuple(parts)) if term.measure.conditional else parts[0])
     return Laws(tuple(found))
 
 
-def _scaled(law: OutputLaw, prior: float, total: float) -> OutputLaw:
+def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
     """The law with its prior divided by one number and its masses by another; the ratios do not change."""
     if prior == total == 1.0:
         return law
