@@ -22,11 +22,11 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
-from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.measures.laws import blend_of, mass_of
+from discreet.problems.measures.laws import blend_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
@@ -86,10 +86,7 @@ class MatrixCase:
         found: list[Moves] | None = [] if self._private else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
         sums, marginal = self._latest[1], self._problem.marginal
-        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
-        if not underflow_matters(self.terms) or mass_of(worth.law).all():
-            return worth
-        return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
+        return worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
@@ -135,21 +132,11 @@ class MatrixCase:
         return worst * len(self.terms)  # the rows of an outcome add up to w_l once for each constraint
 
 
-def _unknown_where(worth: Worth, made: Any) -> Worth:
-    """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
-    return replace(worth, doubt=math.inf) if (made & (mass_of(worth.law) == 0.0)).any() else worth
-
-
 def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
     """The groups of rows that must be perfectly private; all rows of a plain problem as such."""
     if is_plain(terms):
         return (slice(None),) if terms[0].budget.perfect else ()
     return tuple(group for term in terms if term.budget.perfect for group in term.groups)
-
-
-def underflow_matters(terms: Sequence[Term]) -> bool:
-    """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
-    return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +269,6 @@ class RuleCase:
             self.off = total_error(problem.marginal, self.terms[0].rows)
         recorded = moves if self._private else None
         self._plain = worth_of(self._sums, self._marginal, self._lift, self.terms, self._totals, recorded)
-        if underflow_matters(self.terms):
-            self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
@@ -320,13 +305,14 @@ class RuleCase:
         end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
         if share == 1.0:
             return end
-        law, off = blend_of(plain.law, end.law, share), column_error(rule.towards[:, None])
+        law = blend_of(plain.law, end.law, share)
         error = (1.0 - share) * plain.error + share * end.error
-        missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        upper = rounded_up(error, max(off, self._sums.column_error), missed)
-        doubt = plain.doubt + off
-        private = [group.law for group in groups_of(law, self.terms) if group.perfect]
-        return Worth(law, error, upper, doubt, max([distance(each, doubt) for each in private], default=math.inf))
+        upper = ((1.0 - share) * plain.upper + share * end.upper) * (1.0 + 8.0 * UNIT) + 4.0 * SMALLEST
+        doubt = plain.doubt + column_error(rule.towards[:, None])
+        private = [distance(group.law, doubt) for group in groups_of(law, self.terms) if group.perfect]
+        # The guess that ignores the outcome is exactly private, so the blend is as private as the rule, or more.
+        within = min(plain.within, max(private, default=math.inf))
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken)
 
     def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

@@ -101,17 +101,22 @@ def laws_of(
     lift: NDArray[np.int32],
     terms: Sequence[Term],
     totals: Sequence[float] | None = None,
+    lost: Array | float = 0.0,
 ) -> AnyLaw:
-    """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out."""
+    """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out.
+
+    lost: by how much the entries times 2^lift_j may be wrong, at most, as products underflowed    [m, n], or 0
+    """
     shares = [1.0] * len(terms) if totals is None else totals
     if is_plain(terms):
-        return _scaled(law_of(joint, marginal, lift, terms[0].measure), shares[0], shares[0])
+        return _scaled(law_of(joint, marginal, lift, terms[0].measure, lost), shares[0], shares[0])
     found = list[TermLaw]()
     for term, share in zip(terms, shares, strict=True):
         parts = []
         for group in term.groups:
             prior = marginal[0][group], marginal[1][group]
-            law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure)
+            own = lost[:, group] if isinstance(lost, np.ndarray) else lost
+            law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure, own)
             parts.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else share, share))
         found.append(GroupedLaw(tuple(parts)) if term.measure.conditional else parts[0])
     return Laws(tuple(found))
@@ -122,7 +127,8 @@ def _scaled(law: OutputLaw, prior: float, total: float) -> OutputLaw:
     if prior == total == 1.0:
         return law
     prior = prior or 1.0  # of a group that never happens
-    return replace(law, mass=law.mass / total, deviation=law.deviation / total / prior, p_x=law.p_x / prior)
+    deviation = law.deviation / total / prior
+    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total)
 
 
 def blend_of(start: AnyLaw, end: AnyLaw, share: float) -> AnyLaw:

@@ -175,3 +175,18 @@ def remainder(x: Array, power: float) -> Array:
     log = np.log1p(np.maximum(kept, -1.0 + UNIT))
     far = np.where(kept > -1.0, (1.0 + kept) * np.expm1((power - 1.0) * log) - (power - 1.0) * kept, -1.0 - power * kept)
     return np.where(near, series, far)
+
+
+def remainder_ceiling(x: Array, power: float) -> Array:
+    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself.
+
+    Outside its series `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1 + x). The logarithm errs
+    by 4 last places and the product by half of one. This changes E by 9 units of |E|, and e^E by as many units of itself.
+    The exponential and single roundings cost 11 units of the first term and 2 of the second. The factors below are at least
+    1.5 times as large, which covers products of roundings.
+    """
+    base = 1.0 + np.maximum(x, -1.0)
+    exponent = (power - 1.0) * np.log1p(np.maximum(x, -1.0 + UNIT))
+    growth = np.expm1(exponent)
+    doubt = base * (14.0 * (1.0 + growth) * np.abs(exponent) + 18.0 * np.abs(growth)) + 3.0 * (power - 1.0) * np.abs(x)
+    return np.asarray(remainder(x, power) + UNIT * np.where(np.abs(x) * (power + 1.0) < 0.1, 0.0, doubt))
