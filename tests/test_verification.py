@@ -27,8 +27,11 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet import verification
 from discreet.problems import BlockProblem, blocks_from, write_blocks
+from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
+from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
+from discreet.problems.sensors.several import iid_sensors
 from discreet.verification import Verification, verify
 
 mpmath.mp.dps = 120
@@ -170,17 +173,19 @@ def test_a_joint_tensor_means_the_doubles_that_are_solved(joint: Any, seed: int,
     np.testing.assert_array_equal(problem.loss, loss)
     found = verify({"joint": joint, "budget": 1.0}, estimator)
     assert found == verify(problem, estimator)
-    assert close(found.error, Reference(a, loss, columns_of(estimator)).error())
+    assert close(found.error, Reference(a, loss, columns_of(estimator)).error)
 
 
-@pytest.mark.parametrize("name", ["paper-single:bins=37", "paper-multi:sensors=7"])
+PAPER = {
+    "single": paper_p_xy()[:, :, None] * paper_conditional(paper_edges(37)),
+    "multi": iid_sensors(paper_conditional(), paper_p_xy(), 7),
+}
+
+
+@pytest.mark.parametrize("name", PAPER)
 def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path: Path, name: str) -> None:
     """The solver and the second opinion read the same numbers from a file."""
-    model = {
-        "paper-single:bins=37": ds.problems.sensors.paper.paper_single_joint,
-        "paper-multi:sensors=7": ds.problems.sensors.paper.paper_multi_joint,
-    }[name]
-    np.savez(tmp_path / "model.npz", joint=model(), budget=0.0)
+    np.savez(tmp_path / "model.npz", joint=PAPER[name], budget=0.0)
     solution = ds.solve(ds.load_problem(tmp_path / "model.npz"), "tilt")
     assert solution.certificate is not None
     assert solution.certificate.private_within == 0.0

@@ -36,6 +36,7 @@ _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
 _TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def multipliers_of(problem: Problem, laws: Sequence[TermLaw]) -> tuple[Array, Any] | None:
     """(tilt [m, n], a multiplier for each constraint) for an answer of these laws; None for many outcomes or no solution."""
     from scipy.optimize import linprog
@@ -64,11 +65,14 @@ def multipliers_of(problem: Problem, laws: Sequence[TermLaw]) -> tuple[Array, An
     for row, (members, total) in zip(equal, program.sums, strict=True):
         row[members], row[total] = 1.0 / size[members], -1.0 / size[total]
         row /= np.abs(row).max()
+    losses = (problem.loss / problem.p_z).ravel() / unit
+    if not all(np.isfinite(numbers).all() for numbers in (rows, costs, equal, losses)):
+        return None
     run: Any = linprog  # the stubs know no plain dictionary of options
     found = run(
         np.concatenate([-problem.p_z, costs]),
         rows,
-        (problem.loss / problem.p_z).ravel() / unit,
+        losses,
         np.hstack([np.zeros((len(equal), problem.N)), equal]) if len(equal) else None,
         np.zeros(len(equal)) if len(equal) else None,
         bounds=[(None, None)] * problem.N + [(each, None) for each in least.tolist()],

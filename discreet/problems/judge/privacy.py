@@ -260,7 +260,7 @@ def _equations(group: Group, moves: Moves, marginal: DoubleDouble, doubt: float)
     """
     law, rows = group.law, group.rows
     guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
-    if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
+    if law.mass[guesses].min() * marginal[0][rows][values].min() < _FAINTEST:
         return None
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
     if guesses.size * values.size > _MOST_MOVES:

@@ -7,6 +7,7 @@ whose prior is that of the group; levels and ceilings of groups add up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -114,10 +115,15 @@ def laws_of(
     for term, share in zip(terms, shares, strict=True):
         parts = []
         for group in term.groups:
-            prior = marginal[0][group], marginal[1][group]
+            total = float(marginal[0][group].sum())
+            # A group is brought to about its own size by a power of two, so that products of rare ones do not underflow.
+            exponent = min(1000, -math.frexp(total)[1]) if term.measure.conditional else 0
+            prior = np.ldexp(marginal[0][group], exponent), np.ldexp(marginal[1][group], exponent)
             own = lost[:, group] if isinstance(lost, np.ndarray) else lost
-            law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure, own)
-            parts.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else share, share))
+            entries = joint[0][:, group], joint[1][:, group]
+            law = law_of(entries, prior, lift[group] - exponent, term.measure, own)
+            scale = math.ldexp(1.0, exponent)
+            parts.append(_scaled(law, total * scale if term.measure.conditional else share, share * scale))
         found.append(GroupedLaw(tuple(parts)) if term.measure.conditional else parts[0])
     return Laws(tuple(found))
 

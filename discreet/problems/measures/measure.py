@@ -162,8 +162,9 @@ def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
     return np.maximum(x - reach, -1.0) * possible, np.minimum(x + reach, most) * possible
 
 
+@np.errstate(over="ignore")
 def remainder(x: Array, power: float) -> Array:
-    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself."""
+    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself; inf where that is too large."""
     near = np.abs(x) * (power + 1.0) < 0.1
     small, term = np.where(near, x, 0.0), np.ones_like(x)
     series = np.zeros_like(x)
@@ -177,8 +178,9 @@ def remainder(x: Array, power: float) -> Array:
     return np.where(near, series, far)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def remainder_ceiling(x: Array, power: float) -> Array:
-    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself.
+    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself; inf or not a number where that is too large.
 
     Outside its series `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1 + x). The logarithm errs
     by 4 last places and the product by half of one. This changes E by 9 units of |E|, and e^E by as many units of itself.
