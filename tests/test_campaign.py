@@ -22,7 +22,20 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures", "secrets")
+KINDS = (
+    "edge",
+    "small",
+    "sparse",
+    "dirichlet",
+    "catalog",
+    "weighted",
+    "large",
+    "blocks",
+    "measures",
+    "secrets",
+    "underflow",
+    "given",
+)
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -39,7 +52,7 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     (words, problem), again, other = drawn(kind, 1, 3), drawn(kind, 1, 3), drawn(kind, 1, 4)
     assert words == again[0] != other[0]
     assert isinstance(problem, BlockProblem) == (kind == "blocks")
-    if kind != "blocks":
+    if kind != "blocks":  # number 3 of `given` is about arrays, too
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms
     assert set(load("instances").KINDS) == set(KINDS)

@@ -1,8 +1,8 @@
 """Problems and answers whose numbers are as small as doubles are: products of a mass and a probability underflow.
 
-Masses, losses and probabilities of a guess span up to 300 decades, losses go up to 1e100, and an order of Sibson's information
-may be 100. Half of the problems ask for perfect privacy. Budgets of the others are drawn, or are what the given answer leaks
-exactly, or the double below it, so that a ceiling that is too low by its last digit is found.
+Masses, losses and probabilities of a guess span up to 300 decades, losses go up to 1e90, and an order of Sibson's
+information may be 100. Half of the problems ask for perfect privacy. Budgets of the others are drawn, or are what the given
+answer leaks exactly, or the double below it, so that a ceiling that is too low by its last digit is found.
 
 Answers are given, not solved: an estimator, a rule for outcomes, or a causal rule for a Markov chain or for any law of
 measurements over time. What is false in a certificate is said by exact arithmetic. A causal rule is stated to
@@ -32,7 +32,7 @@ from discreet.problems.numerics.estimators import normalise
 from discreet.problems.rule import OutcomeRule
 from discreet.verification import Verification, verify
 
-__all__ = ["Given", "given", "problem_of"]
+__all__ = ["Given", "faults", "given", "problem_of"]
 
 _DECADES = (0.0, 12.0, 150.0, 300.0)
 _MUTUAL = "mutual-information"
@@ -55,7 +55,7 @@ def problem_of(seed: int, index: int) -> tuple[str, Problem]:
 
 
 def given(seed: int, index: int) -> tuple[str, Given]:
-    """A problem and an answer, in turn an estimator, a rule, a causal rule, and a certain guess whose ceiling is aimed at."""
+    """A problem and an answer: in turn an estimator, a rule, a causal rule, and a guess whose ceiling is aimed at."""
     rng = np.random.default_rng([seed, index, 1])
     words = f"given({seed}, {index})"
     if index % 4 == 2:
@@ -271,4 +271,3 @@ def _causal(rng: np.random.Generator) -> Given:
     rule = CausalRule(free.tree, [_drawn(rng, shape, 1) for shape in shapes])
     problem = _budgeted(rng, free, rule)
     return Given(problem, rule, *_duals(rng, problem))
-

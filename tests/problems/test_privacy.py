@@ -24,6 +24,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
+from discreet.verification import verify
 
 
 def assert_true(problem: Problem, judged: Certificate) -> None:
@@ -219,6 +220,42 @@ def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
     assert judged.own_private_within == np.inf
     assert judged.private_within == 0.0
     assert judged.blend == 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1e-300])
+def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None:
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
+    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    rule = OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0])
+    solution = ds.certify(Problem(p_xz, loss, 0.0), rule)
+    assert solution.certificate is not None
+    assert solution.certificate.own_private_within == np.inf
+    assert verify(solution.problem, solution).budget_kept
+
+
+def test_an_entry_that_underflows_counts_beside_others_of_its_guess() -> None:
+    """The guess has a mass of 1e-240, but all of it that comes from a private value of probability 1e-190 underflows."""
+    p_xz = np.array([[0.5, 0.5 - 1e-190], [0.0, 1e-190]])
+    problem = Problem(p_xz, np.array([[0.0, 0.1], [0.2, 0.0]]), 0.0)
+    estimator = np.array([[1.0, 1.0], [1e-240, 5e-240]])
+    judged = certify(problem, estimator).certificate
+    assert judged.own_private_within >= exactly.distance(problem, estimator) > Fraction(1, 2)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0 - 2.0**-53])
+def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share: float) -> None:
+    problem = ds.problems.paper_single(bins=16, budget=0.0)
+    solution = ds.solve(problem, "tilt")
+    assert solution.tilt is not None
+    assert solution.estimator is not None
+    rule = OutcomeRule.of(solution.tilt, np.asarray(solution.estimator), problem.p_xz, problem.loss)
+    blended = ds.certify(problem, rule.blended(share, np.array([0.3, 0.7])))
+    assert blended.certificate is not None
+    assert blended.certificate.own_private_within == 0.0
+    assert blended.certificate.blend == 0.0
+    found = verify(problem, blended)
+    assert found.budget_kept
+    assert found.error[0] <= blended.certificate.upper
 
 
 def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:

@@ -122,14 +122,17 @@ class Measure(ABC):
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 
         κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        κ of c t and c μ is c κ for every c > 0. A power of two brings tilts to size 1, and no square of one underflows.
         """
         total, largest = p_x.sum(), tilt.max(axis=1)
         if multiplier == 0.0 and self.scope is Scope.TOTAL:
             return np.asarray(largest)
         centre = (tilt @ p_x) / total
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, size = self.support(tilt - centre[:, None], p_x / total, multiplier, level)
-            value = value + (p_x.size + 40) * UNIT * size
+        exponent = int(np.frexp(np.abs(tilt).max())[1])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            apart, price = np.ldexp(tilt - centre[:, None], -exponent), float(np.ldexp(multiplier, -exponent))
+            value, size = self.support(apart, p_x / total, price, level)
+            value = np.ldexp(value + (p_x.size + 40) * UNIT * size + 8.0 * SMALLEST * p_x.size, exponent)
             value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
