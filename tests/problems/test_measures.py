@@ -379,13 +379,13 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None
     assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
 
 
-@given(st.floats(1.01, 100.0), st.floats(-1.0, 1e18), st.integers(0, 10**6))
+@given(st.floats(1.01, 100.0), st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20), st.integers(0, 10**6))
 def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> None:
     """But for the 64 units that measures add; also where the power is near the end of doubles."""
     points = np.array([x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0])
     found = remainder_ceiling(points, power) * (1.0 + 64.0 * 2.0**-53)
     for each, high in zip(points.tolist(), found.tolist(), strict=True):
-        with mpmath.workdps(60):
+        with mpmath.workdps(100):
             exact = (1 + mpmath.mpf(each)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(each)
             assert exact <= high or math.isnan(high)
 
