@@ -10,9 +10,9 @@
     blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
     measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
     secrets     one to three secrets, of 2 or 3 values each, by any measure, also given Y; 2 … 300 outcomes
-    underflow   masses and losses down to 1e-300, losses up to 1e90, every measure, also of two secrets and given Y
+    underflow   masses and losses down to 1e-300, every measure, also of two secrets and given another variable
     given       answers to such problems, given to the judge and not solved: estimators, rules and causal rules with
-                probabilities down to 1e-300, budgets at the edge of what they leak, ceilings of measures with powers
+                probabilities down to 1e-300, losses up to 1e90, budgets at the edge, ceilings of measures with powers
 
 Problems with densities are missing: the second opinion does not read them.
 """

@@ -49,9 +49,12 @@ class Given:
 
 
 def problem_of(seed: int, index: int) -> tuple[str, Problem]:
-    """A problem of arrays to solve."""
+    """A problem of arrays to solve; no guess loses more than one at an outcome, given that outcome."""
     rng = np.random.default_rng([seed, index, 0])
-    return f"problem_of({seed}, {index})", _budgeted(rng, _problem(rng), None)
+    free = _problem(rng)
+    losses = free.p_z * _spread(rng, free.loss.shape) * float(rng.choice([1.0, 1e-290]))
+    free = Problem.of_rows(free.p_xz, losses, free.terms)
+    return f"problem_of({seed}, {index})", _budgeted(rng, free, None)
 
 
 def given(seed: int, index: int) -> tuple[str, Given]:
