@@ -64,8 +64,8 @@ class CausalCase:
         product = 0.0 if ((stored == 1.0) == made).all() else self._product
         # Of a faint entry each product, and each of two quotients of `normalise`, loses at most half of SMALLEST.
         faint, most = made & (stored < LEAST_EXACT), (tree.steps + 4) * SMALLEST
-        lost = most * (faint.any(axis=1)[:, None] & (model.p_x > 0.0))
-        worth = worth_of(replace(sums, lost=sums.lost + lost), model.marginal, self._lift, self.terms)
+        lost = np.asarray(sums.lost + most * np.outer(faint.any(axis=1), model.p_x > 0.0))
+        worth = worth_of(replace(sums, lost=lost), model.marginal, self._lift, self.terms)
         vanished = most * (1.0 + float(model.loss[faint].sum())) if faint.any() else 0.0
         doubt = worth.doubt + product
         worth = replace(worth, upper=worth.upper * (1.0 + 2.0 * product) + vanished, doubt=doubt)

@@ -92,7 +92,7 @@ class OutputLaw:
         """By how much u_ij may be wrong besides, at most: `off`, and what arithmetic with subnormal numbers loses."""
         expected = self.mass[:, None] * self.p_x
         faint = (expected < LEAST_EXACT) & (self.mass > 0.0)[:, None] & (self.p_x > 0.0)
-        return self.off + _SUBNORMAL * faint if faint.any() else self.off
+        return np.asarray(self.off + _SUBNORMAL * faint) if faint.any() else self.off
 
     def reach(self, perturbation: float) -> Array:
         """How far r_ij may be from 1 + `ratio_minus_one`, at most [m, n]; perturbation: of all u_ij, relative, under 1/3.
