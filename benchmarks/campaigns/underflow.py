@@ -171,18 +171,29 @@ def _drawn(rng: np.random.Generator, shape: tuple[int, ...], axis: int) -> Array
 
 
 def _aimed(rng: np.random.Generator) -> Given:
-    """A guess that tells X nearly, by a measure with powers, or by any, and with ratios of all sizes."""
+    """A certain guess, by any measure, and by orders of Sibson's information whose powers have large exponents.
+
+    If π r^α is small at the largest ratio r, the leakage is about as small, and it errs by as many units of itself as the
+    exponent (α − 1) log r.
+    """
     n = int(rng.integers(2, 4))
+    aimed = rng.random() < 0.8
     masses = 10.0 ** -rng.uniform(0.0, rng.choice(_DECADES), (n, n))
+    if aimed:
+        masses[1:] *= 10.0 ** -rng.uniform(0.0, 290.0)
+        masses[0, 1:] = 10.0 ** -rng.uniform(0.0, 16.0)
     masses[0, 0] = 1.0
+    masses = np.maximum(masses, 1e-300)
     p_xz = masses / masses.sum()
     measure = _measure(rng, n)
-    if rng.random() < 0.7:
-        ratios = p_xz / p_xz.sum(axis=1, keepdims=True) / p_xz.sum(axis=0)
-        exponent = 700.0 * rng.random() / math.log(float(ratios.max()) + 1.0)
-        measure = f"sibson:alpha={min(100.0, 1.01 + exponent)!r}"
+    if aimed:
+        p_x = p_xz.sum(axis=1)
+        ratios = p_xz / p_xz.sum(axis=0) / p_x[:, None]
+        value = np.unravel_index(np.argmax(ratios), ratios.shape)[0]
+        order = (-math.log(p_x[value]) - rng.uniform(-5.0, 60.0)) / math.log(float(ratios.max()) + 1.0)
+        measure = f"sibson:alpha={min(100.0, max(1.01, order))!r}"
     free = Problem(p_xz, (1.0 - np.eye(n)) * p_xz.sum(axis=0), math.inf, measure=measure)
-    estimator = np.eye(n) if rng.random() < 0.8 else _drawn(rng, (n, n), 0)
+    estimator = np.eye(n) if rng.random() < 0.9 else _drawn(rng, (n, n), 0)
     return Given(_budgeted(rng, free, estimator), estimator)
 
 
