@@ -21,7 +21,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from campaigns import underflow
 from campaigns.instances import drawn
 
@@ -201,7 +200,9 @@ def _false(solution: Solution, found: Verification) -> list[str]:
     if found.budget_kept and found.error[1] < judged.lower:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
     if perfect and not exactly and isinstance(solution.problem, Problem):
-        found = verify(solution.problem, np.asarray(solution.estimator))
+        stated = solution.members()  # without integers: what was judged
+        stated.pop("exact_columns", None)
+        found = verify(solution.problem, stated)
         private = [each for each, term in zip(found.terms or [found], terms, strict=True) if term.budget.perfect]
         if (changed := max(each.deviation[0] for each in private)) > judged.private_within:
             said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")

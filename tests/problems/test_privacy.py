@@ -258,6 +258,23 @@ def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share: float) -> 
     assert found.error[0] <= blended.certificate.upper
 
 
+def test_a_file_states_a_rule_with_a_share_as_it_was_judged() -> None:
+    """The matrix of such a rule is rounded, and at budget 0 its δ is that of its roundings."""
+    p_xz = np.array(
+        [
+            [0.12380195156101088, 0.24301459054538477, 0.17621852913933778],
+            [0.10344400134484645, 0.0710036149873964, 0.28251731242202355],
+        ]
+    )
+    problem = Problem(p_xz, np.array([[0.1, 0.2, 0.0], [0.0, 0.1, 0.3]]), 0.0)
+    towards = [0.4793961934405552, 0.5206038065594448]
+    rule = OutcomeRule(np.zeros((2, 2)), [0], [[0.3], [0.7]], 1.0 - 2.0**-53, towards)
+    solution = ds.certify(problem, rule)
+    assert solution.certificate is not None
+    assert verify(problem, solution).deviation[0] <= solution.certificate.private_within < 1e-15
+    assert "rule_tilt" in solution.members()
+
+
 def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
     """A tie repeated fifty times has the fifty heaviest moves, but they are all of one direction."""
     joint = np.random.default_rng(0).dirichlet(np.full(54, 0.7)).reshape(3, 3, 6)
