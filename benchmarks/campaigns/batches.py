@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+from campaigns import underflow
 from campaigns.instances import drawn
 
 from discreet.backends import run
@@ -29,7 +29,9 @@ from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Kind, Options, Regime
 from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
+from discreet.backends.run import certify
 from discreet.backends.solution import Solution
+from discreet.problems.causal.model import CausalProblem
 from discreet.problems.constraint import is_plain
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
@@ -75,7 +77,7 @@ class Batch:
 class Row:
     """What became of one problem.
 
-    problem       words that build it again
+    problem       words that build it again; of the kind `given` with its answer
     budget        the largest of several
     gap           (upper − lower) / (upper + 2e-6), inf without a certificate
     seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
@@ -104,6 +106,8 @@ class Row:
 
 def done(batch: Batch, asked: Asked) -> list[Row]:
     """A row for every problem of the batch that the backend serves. Where it serves no positive budget, 0 is asked for."""
+    if batch.kind == "given":
+        return [_judged(batch, index, asked) for index in range(batch.first, batch.first + batch.count)]
     able = capabilities()[batch.backend]
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
@@ -130,6 +134,16 @@ def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
         found = attempt_all(backend, problems[len(tried) :], asked.gap, asked.time_limit, math.inf)
         tried += [one for one in found if not one.message.startswith(_GIVEN_UP)] or found
     return tried
+
+
+def _judged(batch: Batch, index: int, asked: Asked) -> Row:
+    """The row of an answer that is given; of a causal rule `underflow.faults` says all that is checked."""
+    words, case = underflow.given(asked.seed, index)
+    solution = certify(case.problem, case.answer, case.tilt, case.multiplier)
+    row = _row(batch, index, words, solution, asked.gap)
+    causal = isinstance(case.problem, CausalProblem)
+    unconfirmed = () if causal else row.unconfirmed
+    return replace(row, checked=True, false=(*row.false, *underflow.faults(case, solution)), unconfirmed=unconfirmed)
 
 
 def gap_of(solution: Solution) -> float:
@@ -192,7 +206,9 @@ def _false(solution: Solution, found: Verification) -> list[str]:
     if found.budget_kept and found.error[1] < judged.lower:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
     if perfect and not exactly and isinstance(solution.problem, Problem):
-        found = verify(solution.problem, np.asarray(solution.estimator))
+        stated = solution.members()  # without integers: what was judged
+        stated.pop("exact_columns", None)
+        found = verify(solution.problem, stated)
         private = [each for each, term in zip(found.terms or [found], terms, strict=True) if term.budget.perfect]
         if (changed := max(each.deviation[0] for each in private)) > judged.private_within:
             said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")

@@ -1,4 +1,4 @@
-"""The problems of a campaign: eleven kinds, each a pure function of (seed, index).
+"""The problems of a campaign: thirteen kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -11,6 +11,9 @@
     measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
     secrets     one to three secrets, of 2 or 3 values each, by any measure, also given Y; 2 … 300 outcomes
     gains       budget 0 of an adversary's gain, with several best actions in four of five; arrays, blocks, counts of sensors
+    underflow   masses and losses down to 1e-300, every measure, also of two secrets and given another variable
+    given       answers to such problems, given to the judge and not solved: estimators, rules and causal rules with
+                probabilities down to 1e-300, losses up to 1e90, budgets at the edge, ceilings of measures with powers
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -24,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import random_problems
-from campaigns import gains
+from campaigns import gains, underflow
 
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.constraint import Constraint
@@ -34,7 +37,7 @@ from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, selec
 
 __all__ = ["KINDS", "drawn"]
 
-Drawn = tuple[str, "Problem | BlockProblem"]
+Drawn = tuple[str, Any]
 """Words that build the problem again, and the problem."""
 
 OTHERS = tuple(name for name in MEASURES if name != "mutual-information")
@@ -118,6 +121,11 @@ def _of_secrets(seed: int, index: int) -> Drawn:
     return f"drawn('secrets', {seed}, {index})", free.with_budget(budgets if len(budgets) > 1 else budgets[0])
 
 
+def _given(seed: int, index: int) -> Drawn:
+    words, case = underflow.given(seed, index)
+    return words, case.problem
+
+
 KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "edge": _first(random_problems.edge),
     "small": _small,
@@ -130,4 +138,6 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "measures": _of_measures,
     "secrets": _of_secrets,
     "gains": gains.drawn,
+    "underflow": underflow.problem_of,
+    "given": _given,
 }

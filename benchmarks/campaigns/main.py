@@ -37,7 +37,9 @@ _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
 _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
 _TILT = {
-    "edge": 0.56,
+    "edge": 0.36,
+    "underflow": 0.1,
+    "given": 0.1,
     "measures": 0.1,
     "secrets": 0.02,
     "gains": 0.02,
@@ -119,8 +121,8 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / "random_problems.py"}
-    files |= {benchmarks / "campaigns" / each for each in ("instances.py", "gains.py", "batches.py")}
+    drawn = ("instances.py", "gains.py", "underflow.py", "batches.py")
+    files |= {benchmarks / "random_problems.py", *(benchmarks / "campaigns" / each for each in drawn)}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())

@@ -36,7 +36,7 @@ _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
 _TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
 
 
-@np.errstate(over="ignore", invalid="ignore")  # private values of subnormal probability
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # private values of subnormal probability
 def multipliers_of(problem: Problem, laws: Sequence[TermLaw], seconds: float = math.inf) -> tuple[Array, Any] | None:
     """(tilt [m, n], a multiplier for each constraint) for an answer of these laws.
 
@@ -70,13 +70,14 @@ def multipliers_of(problem: Problem, laws: Sequence[TermLaw], seconds: float = m
         row /= np.abs(row).max()
     rows = np.hstack([np.tile(np.eye(problem.N), (problem.m, 1)), -(moved * scale[:, None]).T])
     objective = np.concatenate([-problem.p_z, costs * scale])
-    if not all(np.isfinite(each).all() for each in (objective, rows, sums)):
+    losses = (problem.loss / problem.p_z).ravel() / unit
+    if not all(np.isfinite(each).all() for each in (objective, rows, sums, losses)):
         return None
     run: Any = linprog  # the stubs know no plain dictionary of options
     found = run(
         objective,
         rows,
-        (problem.loss / problem.p_z).ravel() / unit,
+        losses,
         np.hstack([np.zeros((len(sums), problem.N)), sums]) if len(sums) else None,
         np.zeros(len(sums)) if len(sums) else None,
         bounds=[(None, None)] * problem.N + [(each, None) for each in least.tolist()],

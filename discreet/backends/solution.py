@@ -263,6 +263,7 @@ class Solution:
     def _stated(self) -> tuple[Array | OutcomeRule, Array, float | Array, dict[int, list[int]]]:
         """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
 
+        A rule that ignores the outcome with some probability is stated as it was judged, since its matrix is rounded.
         Raises FileError without an answer.
         """
         from discreet.problems.blocks import ArrayBlocks
@@ -270,6 +271,8 @@ class Solution:
         from discreet.problems.private_rows import PrivateRows
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
+        if self.verdict is not None and isinstance(self.verdict.answer, OutcomeRule) and self.verdict.answer.share > 0.0:
+            found = self.verdict.answer
         if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         if isinstance(self.problem, CausalProblem):
@@ -285,7 +288,7 @@ class Solution:
         return found, judged.tilt, judged.multiplier, exact
 
     def members(self) -> dict[str, Any]:
-        """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
+        """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a share); and the duals.
 
         At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
         """

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,14 +176,16 @@ class Problem(Constrained):
 
         loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the default is 0/1 loss,
         which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
-        formed as p(z_l) − p(y_i, z_l).
+        formed as p(z_l) − p(y_i, z_l). All sums are those of `masses_of_joint`.
         """
         tensor = mass_array(joint, "joint", 3, "[n, m, N]")
         matrix = loss_table(loss_matrix, tensor.shape[1])
         check_total(tensor, "joint")
-        p_yz = tensor.sum(axis=0)
         asked = measure_asked(budget, measure)
-        return cls(_private(tensor, asked), matrix.T @ p_yz, budget, measure=measure, equivocation=equivocation, name=name)
+        p_xz, loss = masses_of_joint(tensor, matrix)
+        if asked is not None and asked.conditional:
+            p_xz = tensor.transpose(1, 0, 2)
+        return cls(p_xz, loss, budget, measure=measure, equivocation=equivocation, name=name)
 
     @classmethod
     def from_frame(
@@ -459,6 +462,16 @@ def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float
         if math.isinf(budget):
             raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
     return budgets
+
+
+def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
+    """p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses [truths, m].
+
+    Each sum is added from the left, and each operation is rounded to a double. `discreet.verification` forms the same sums.
+    """
+    p_yz = reduce(np.add, joint)
+    losses = [reduce(np.add, [loss * masses for loss, masses in zip(each, p_yz, strict=True)]) for each in loss_matrix.T]
+    return reduce(np.add, joint.swapaxes(0, 1)), np.array(losses)
 
 
 def _private(joint: Array, measure: Measure | None) -> Array:

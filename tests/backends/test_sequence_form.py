@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.problems.causal.model import CausalProblem
+from discreet.problems.causal.rule import CausalRule
 from discreet.problems.errors import FileError, InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -324,3 +326,27 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
     assert large.status is ds.Status.UNSUPPORTED
     assert "give fewer steps" in large.message
     assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
+
+
+def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
+    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    problem = CausalProblem(p_xz, loss, 0.0)
+    rule = CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
+    judged = ds.certify(problem, rule).certificate
+    assert judged is not None
+    assert judged.own_private_within == math.inf
+    assert judged.private_within == 0.0
+    assert judged.blend == 1.0
+
+
+def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound() -> None:
+    """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other losses."""
+    p_xz = np.array([[0.5], [0.5]]).reshape(2, 1, 1)
+    loss = np.zeros((2, 2, 1, 1))
+    loss[1, 1] = 1e100
+    problem = CausalProblem(p_xz, loss, math.inf)
+    kernel = np.array([[[1.0], [1e-200]]])
+    judged = ds.certify(problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])).certificate
+    assert judged is not None
+    assert judged.upper >= 1e-300

@@ -15,17 +15,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import estimators, finite_tilts, problems
 
+import discreet as ds
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of
-from discreet.problems.measures.measure import Cone, remainder
+from discreet.problems.measures.measure import Cone, remainder, remainder_ceiling
 from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 from discreet.verification import measures as second
+from discreet.verification import verify
 
 GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
 PARAMETERS = {"sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"], "g-leakage": [str(GLeakage(GAIN))]}
@@ -365,6 +367,39 @@ def test_the_text_of_a_measure_names_it(text: str) -> None:
 def test_what_names_no_measure_is_refused(given: Any) -> None:
     with pytest.raises(InputError):
         measure_of(given)
+
+
+@pytest.mark.parametrize("alpha", [18.850615444630588, 50.3])
+def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None:
+    """(α − 1) log r is about 600, so rounding it moves the power by hundreds of units in the last place."""
+    p_xz = np.array([[0.9999999999999981, 1.841338500757851e-15], [3.07709856019705e-286, 3.073797985389267e-285]])
+    free = Problem(p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), math.inf, measure=f"sibson:alpha={alpha!r}")
+    ceiling = ds.certify(free, np.eye(2)).certificate
+    assert ceiling is not None
+    assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
+
+
+@given(st.floats(1.01, 100.0), st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20), st.integers(0, 10**6))
+def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> None:
+    """But for the 64 units that measures add; also where the power is near the end of doubles."""
+    points = np.array([x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0])
+    found = remainder_ceiling(points, power) * (1.0 + 64.0 * 2.0**-53)
+    for each, high in zip(points.tolist(), found.tolist(), strict=True):
+        with mpmath.workdps(100):
+            exact = (1 + mpmath.mpf(each)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(each)
+            assert exact <= high or math.isnan(high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("exponent", [-960, -500, 300])
+def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
+    """κ of c t and c μ is c κ, also where squares of tilts underflow."""
+    measure, rng = measure_of(name), np.random.default_rng(0)
+    for _ in range(5):
+        p_x, tilt = rng.dirichlet(np.ones(3)), rng.normal(size=(2, 3))
+        one = measure.ceiling(tilt, p_x, 0.7, 0.3)
+        other = measure.ceiling(np.ldexp(tilt, exponent), p_x, math.ldexp(0.7, exponent), 0.3)
+        assert np.ldexp(other, -exponent) == pytest.approx(one, rel=1e-12)
 
 
 @pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])

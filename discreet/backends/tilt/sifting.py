@@ -425,11 +425,11 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
             break
         x, y = x + found[0] / across, y + found[1] / down
         missing, reduced = program.right - matrix @ x, program.cost - y @ matrix
-        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max())
-        unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max())
+        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max(initial=0.0))
+        unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max(initial=0.0))
         inside = np.where(bounded & (reduced < 0.0), most - x, x)
-        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max())
-        lacks = float(np.abs(missing).max())
+        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max(initial=0.0))
+        lacks = float(np.abs(missing).max(initial=0.0))
         off = max(below, unpriced, wasted, lacks)
         if not off <= max(least_off, rounding):
             break

@@ -10,7 +10,7 @@ Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncatio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -26,7 +26,7 @@ from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, usabl
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.measures.laws import blend_of, mass_of
+from discreet.problems.measures.laws import blend_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
@@ -88,10 +88,7 @@ class MatrixCase:
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
         sums, marginal = self._latest[1], self._problem.marginal
         inexact = self._inexact(estimator)
-        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
-        if not underflow_matters(self.terms) or mass_of(worth.law).all():
-            return worth
-        return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
+        return worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
@@ -135,16 +132,6 @@ class MatrixCase:
         known = answer is self._latest[0] and tilt is self._tilt
         worst = (self._latest[1] if known else self._sums_under(answer, tilt)).worst
         return worst * len(self.terms)  # the rows of an outcome add up to w_l once for each constraint
-
-
-def _unknown_where(worth: Worth, made: Any) -> Worth:
-    """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
-    return replace(worth, doubt=math.inf) if (made & (mass_of(worth.law) == 0.0)).any() else worth
-
-
-def underflow_matters(terms: Sequence[Term]) -> bool:
-    """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
-    return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +266,6 @@ class RuleCase:
         self._plain = worth_of(
             self._sums, self._marginal, self._lift, self.terms, self._totals, recorded, private=self._private
         )
-        if underflow_matters(self.terms):
-            self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
@@ -317,16 +302,14 @@ class RuleCase:
         end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
         if share == 1.0:
             return end
-        law, off = blend_of(plain.law, end.law, share), column_error(rule.towards[:, None])
+        law = blend_of(plain.law, end.law, share)
         error = (1.0 - share) * plain.error + share * end.error
-        upper = (1.0 - share) * plain.upper + share * end.upper
-        upper = upper * (1.0 + 8.0 * UNIT) + (SMALLEST * 4 * rule.m if error < 1e-290 else 0.0)
-        doubt = plain.doubt + off
-        if plain.within == 0.0:  # the same moves, a share of them, lead to an exactly private rule
-            return Worth(law, error, upper, doubt, 0.0, plain.moves, plain.shaken, plain.tied)
-        private = [group.law for group in groups_of(law, self.terms) if group.perfect]
-        within = max([distance(each, doubt) for each in private], default=math.inf)
-        return Worth(law, error, upper, doubt, within, tied=plain.tied)
+        upper = ((1.0 - share) * plain.upper + share * end.upper) * (1.0 + 8.0 * UNIT) + 4.0 * SMALLEST
+        doubt = plain.doubt + column_error(rule.towards[:, None])
+        private = [distance(group.law, doubt) for group in groups_of(law, self.terms) if group.perfect]
+        # The guess that ignores the outcome is exactly private, so the blend is as private as the rule, or more.
+        within = min(plain.within, max(private, default=math.inf))
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

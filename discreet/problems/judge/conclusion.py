@@ -147,7 +147,7 @@ def worth_of(
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = laws_of(sums.joint, marginal, lift, terms, totals)
+    law = laws_of(sums.joint, marginal, lift, terms, totals, sums.lost)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
     if totals is not None and totals[0] != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
@@ -155,7 +155,7 @@ def worth_of(
     accuracy, wrong = sums.doubt, 0.0 if inexact is None else inexact.loss
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     if inexact is not None and moves is None and isinstance(law, OutputLaw):
-        law = replace(law, off=inexact.joint)
+        law = replace(law, off=law.off + inexact.joint)
     if inexact is not None and moves is not None and isinstance(law, OutputLaw):
         share = inexact.relative(law)  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy

@@ -155,4 +155,6 @@ class ParityDifference(Measure):
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
         """Σ_ij π_j (t_ij)₊, rounded upward."""
-        return float((np.maximum(tilt, 0.0) @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT)
+        positive = np.maximum(tilt, 0.0)
+        underflow = 4.0 * SMALLEST * int(np.count_nonzero(positive))
+        return float((positive @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT) + underflow

@@ -24,7 +24,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure, ends
 from discreet.problems.measures.water import water_level
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 
 _TIED = 2.0**-40
 """Prior gains within this share of the largest one count as equal at budget 0, which costs no more than μ times that."""
@@ -69,6 +69,8 @@ class BestAction(Measure):
         up, down = np.maximum(rows, 0.0) * p_x, np.minimum(rows, 0.0) * p_x
         value = rows @ p_x + high @ up.T + low @ down.T
         size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
+        faint = (rows != 0.0) & (np.abs(rows) * p_x < LEAST_EXACT)  # products of these may underflow
+        size = size + SMALLEST / UNIT * (1.0 + np.abs(high) + np.abs(low)) @ faint.T
         return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))
 
     def slope(self, x: Array, p_x: Array) -> Array:

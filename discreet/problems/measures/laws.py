@@ -7,6 +7,7 @@ whose prior is that of the group; levels and ceilings of groups add up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -101,18 +102,28 @@ def laws_of(
     lift: NDArray[np.int32],
     terms: Sequence[Term],
     totals: Sequence[float] | None = None,
+    lost: Array | float = 0.0,
 ) -> AnyLaw:
-    """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out."""
+    """The laws from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows; totals are divided out.
+
+    lost: by how much the entries times 2^lift_j may be wrong, at most, as products underflowed    [m, n], or 0
+    """
     shares = [1.0] * len(terms) if totals is None else totals
     if is_plain(terms):
-        return scaled_law(law_of(joint, marginal, lift, terms[0].measure), shares[0], shares[0])
+        return scaled_law(law_of(joint, marginal, lift, terms[0].measure, lost), shares[0], shares[0])
     found = list[TermLaw]()
     for term, share in zip(terms, shares, strict=True):
         parts = []
         for group in term.groups:
-            prior = marginal[0][group], marginal[1][group]
-            law = law_of((joint[0][:, group], joint[1][:, group]), prior, lift[group], term.measure)
-            parts.append(scaled_law(law, float(prior[0].sum()) if term.measure.conditional else share, share))
+            total = float(marginal[0][group].sum())
+            # A group is brought to about its own size by a power of two, so that products of rare ones do not underflow.
+            exponent = min(1000, -math.frexp(total)[1]) if term.measure.conditional else 0
+            prior = np.ldexp(marginal[0][group], exponent), np.ldexp(marginal[1][group], exponent)
+            own = lost[:, group] if isinstance(lost, np.ndarray) else lost
+            entries = joint[0][:, group], joint[1][:, group]
+            law = law_of(entries, prior, lift[group] - exponent, term.measure, own)
+            scale = math.ldexp(1.0, exponent)
+            parts.append(scaled_law(law, total * scale if term.measure.conditional else share, share * scale))
         found.append(GroupedLaw(tuple(parts)) if term.measure.conditional else parts[0])
     return Laws(tuple(found))
 
@@ -122,7 +133,8 @@ def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
     if prior == total == 1.0:
         return law
     prior = prior or 1.0  # of a group that never happens
-    return replace(law, mass=law.mass / total, deviation=law.deviation / total / prior, p_x=law.p_x / prior)
+    deviation = law.deviation / total / prior
+    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total)
 
 
 def blend_of(start: AnyLaw, end: AnyLaw, share: float) -> AnyLaw:

@@ -122,14 +122,17 @@ class Measure(ABC):
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 
         κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        κ of c t and c μ is c κ for every c > 0. A power of two brings tilts to size 1, and no square of one underflows.
         """
         total, largest = p_x.sum(), tilt.max(axis=1)
         if multiplier == 0.0 and self.scope is Scope.TOTAL:
             return np.asarray(largest)
         centre = (tilt @ p_x) / total
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, size = self.support(tilt - centre[:, None], p_x / total, multiplier, level)
-            value = value + (p_x.size + 40) * UNIT * size
+        exponent = int(np.frexp(np.abs(tilt).max())[1])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            apart, price = np.ldexp(tilt - centre[:, None], -exponent), float(np.ldexp(multiplier, -exponent))
+            value, size = self.support(apart, p_x / total, price, level)
+            value = np.ldexp(value + (p_x.size + 40) * UNIT * size + 8.0 * SMALLEST * p_x.size, exponent)
             value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
@@ -162,8 +165,9 @@ def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
     return np.maximum(x - reach, -1.0) * possible, np.minimum(x + reach, most) * possible
 
 
+@np.errstate(over="ignore")
 def remainder(x: Array, power: float) -> Array:
-    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself."""
+    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself; inf where that is too large."""
     near = np.abs(x) * (power + 1.0) < 0.1
     small, term = np.where(near, x, 0.0), np.ones_like(x)
     series = np.zeros_like(x)
@@ -175,3 +179,19 @@ def remainder(x: Array, power: float) -> Array:
     log = np.log1p(np.maximum(kept, -1.0 + UNIT))
     far = np.where(kept > -1.0, (1.0 + kept) * np.expm1((power - 1.0) * log) - (power - 1.0) * kept, -1.0 - power * kept)
     return np.where(near, series, far)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def remainder_ceiling(x: Array, power: float) -> Array:
+    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself; inf or not a number where that is too large.
+
+    Outside its series `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1 + x). The logarithm errs
+    by 4 last places and the product by half of one. This changes E by 9 units of |E|, and e^E by as many units of itself.
+    The exponential and single roundings cost 11 units of the first term and 2 of the second. The factors below are at least
+    1.5 times as large, which covers products of roundings.
+    """
+    base = 1.0 + np.maximum(x, -1.0)
+    exponent = (power - 1.0) * np.log1p(np.maximum(x, -1.0 + UNIT))
+    growth = np.expm1(exponent)
+    doubt = base * (14.0 * (1.0 + growth) * np.abs(exponent) + 18.0 * np.abs(growth)) + 3.0 * (power - 1.0) * np.abs(x)
+    return np.asarray(remainder(x, power) + UNIT * np.where(np.abs(x) * (power + 1.0) < 0.1, 0.0, doubt))
