@@ -28,7 +28,7 @@ from discreet.backends.tilt.backend import Tilt
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.duals import change_with_prior, feasible_duals
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import midpoints
@@ -104,7 +104,7 @@ class _Search:
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
         swept = sweep(problem, tilt, self.precision.small * min(self.upper, problem.constant_error))
-        lower = swept.value - problem.accuracy * float(np.abs(tilt).max())
+        lower = swept.value - problem.accuracy * change_with_prior(tilt, multiplier, problem.p_x)
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
