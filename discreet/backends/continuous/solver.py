@@ -23,7 +23,7 @@ from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blended, remove_leakage
+from discreet.backends.repairs import blended, remove_leakage, without_rare
 from discreet.backends.tilt.backend import Tilt
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
@@ -63,7 +63,8 @@ class Intervals(Unlifted):
                 if options.progress is not None:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
         claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
-        return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, lowered.multiplier), rounds)
+        rule = lowered.rule if time.perf_counter() > deadline else lowered.tidy()
+        return Raw(claimed, Answer(rule, lowered.tilt, lowered.multiplier), rounds)
 
 
 class _Search:
@@ -156,8 +157,10 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
 
     At budget 0, a rule that leaks and cannot be moved to where it does not has error probability inf.
     """
-    discrete, law = rule.on(problem), rule.output_law(problem)
-    perfect = problem.constraint.perfect
+    discrete, perfect = rule.on(problem), problem.constraint.perfect
+    if perfect:
+        rule = IntervalRule(rule.edges, without_rare(rule.estimator, discrete.p_z, Precision.no_mass))
+    law = rule.output_law(problem)
     leak_free = perfect and distance_from_private(law) <= Precision.private
     if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
         return rule, discrete.error_probability(rule.estimator)

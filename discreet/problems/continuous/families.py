@@ -113,19 +113,19 @@ class Member:
 
     def place(self, x: float) -> float:
         """Location + x · scale, rounded once; ±inf for these."""
-        if not math.isfinite(x):
-            return x
-        return float(dd_add((np.array(self.location), np.zeros(())), exact_product(np.array(x), self.scale))[0])
+        return self._place(x)[0]
 
-    def beyond(self, z: Array, x: float = 0.0) -> Array:
-        """(z − location) / scale − x, within two roundings of itself; ∓inf at x = ±inf."""
+    def _place(self, x: float) -> tuple[float, float]:
+        """The same, and what the rounding has lost."""
         if not math.isfinite(x):
-            return np.full(z.shape, -x)
-        if x == 0.0:
-            return (z - self.location) / self.scale
-        past = dd_add((z, np.zeros(z.shape)), (np.full(z.shape, -self.location), np.zeros(z.shape)))
-        product, rest = exact_product(-x, self.scale)
-        return np.asarray(dd_add(past, (np.full(z.shape, product), np.full(z.shape, rest)))[0] / self.scale)
+            return x, 0.0
+        high, low = dd_add((np.array(self.location), np.array(0.0)), exact_product(np.array(x), self.scale))
+        return float(high), float(low)
+
+    def beyond(self, x: float = 0.0) -> Function:
+        """The function (z − location) / scale − x of z, within three roundings of itself; ∓inf at x = ±inf."""
+        high, low = self._place(x)
+        return lambda z: ((z - high) - low) / self.scale
 
     def functions(self) -> tuple[Function, Function, Function] | None:
         """Density, cdf and survival function that keep relative digits at both ends; None where those of SciPy do."""
@@ -138,12 +138,12 @@ class Member:
         The end itself lies between two doubles, and next to it the density may be larger than at both.
         """
 
+        largest = [(self.place(end), float(self.dist.pdf(end, *self.shapes))) for end in ends]
+
         def density(z: Array) -> Array:
             values = standard(z)
-            for end in ends:
-                at = z == self.place(end)
-                if at.any():
-                    values = np.where(at, np.maximum(values, self.dist.pdf(end, *self.shapes)), values)
+            for place, value in largest:
+                values = np.where(z == place, np.maximum(values, value), values)
             return np.asarray(values / self.scale)
 
         return density
@@ -160,12 +160,13 @@ def _lomax(member: Member, c: float) -> tuple[Function, Function, Function]:
 
 
 def _power_tail(member: Member, power: float, start: float) -> tuple[Function, Function, Function]:
+    past = member.beyond(start)
+
     def logarithm(z: Array) -> Array:
-        return np.asarray(np.log1p(np.maximum(member.beyond(z, start), 0.0)))
+        return np.asarray(np.log1p(np.maximum(past(z), 0.0)))
 
     def standard(z: Array) -> Array:
-        values = power * np.exp(-(power + 1.0) * logarithm(z))
-        return np.where(member.beyond(z, start) >= 0.0, values, 0.0)
+        return np.where(past(z) >= 0.0, power * np.exp(-(power + 1.0) * logarithm(z)), 0.0)
 
     return (
         member._density(standard, start),
@@ -179,11 +180,13 @@ def _from_both_ends(
 ) -> tuple[Function, Function]:
     """Density and cdf of a law on [0, 1] from functions of the distances x and 1 − x to its ends, both accurate."""
 
+    first, last = member.beyond(0.0), member.beyond(1.0)
+
     def distances(z: Array) -> tuple[Array, Array]:
-        return np.clip(member.beyond(z), 0.0, 1.0), np.clip(-member.beyond(z, 1.0), 0.0, 1.0)
+        return np.clip(first(z), 0.0, 1.0), np.clip(-last(z), 0.0, 1.0)
 
     def density(z: Array) -> Array:
-        inside = (member.beyond(z) >= 0.0) & (member.beyond(z, 1.0) <= 0.0)
+        inside = (z >= member.place(0.0)) & (last(z) <= 0.0)
         return np.where(inside, standard(*distances(z)), 0.0)
 
     return member._density(density, 0.0, 1.0), lambda z: below(*distances(z))
@@ -266,21 +269,20 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
 
     first, last = a - unit, b - unit
     whole = mass(np.array(first), np.array(last), np.array(b - a))
+    after, before, from_unit = member.beyond(a), member.beyond(b), member.beyond(unit)
 
     def past(z: Array) -> Array:
-        return np.clip(member.beyond(z, unit), first, last)
+        return np.clip(from_unit(z), first, last)
 
     def standard(z: Array) -> Array:
-        inside = (member.beyond(z, a) >= 0.0) & (member.beyond(z, b) <= 0.0)
-        return np.where(inside, np.exp(-0.5 * past(z) * (past(z) + 2.0 * unit)) / whole, 0.0)
+        values = np.exp(-0.5 * past(z) * (past(z) + 2.0 * unit)) / whole
+        return np.where((after(z) >= 0.0) & (before(z) <= 0.0), values, 0.0)
 
     def below(z: Array) -> Array:
-        width = np.clip(member.beyond(z, a), 0.0, b - a)
-        return np.asarray(mass(np.full(z.shape, first), past(z), width) / whole)
+        return np.asarray(mass(np.full(z.shape, first), past(z), np.clip(after(z), 0.0, b - a)) / whole)
 
     def above(z: Array) -> Array:
-        width = np.clip(-member.beyond(z, b), 0.0, b - a)
-        return np.asarray(mass(past(z), np.full(z.shape, last), width) / whole)
+        return np.asarray(mass(past(z), np.full(z.shape, last), np.clip(-before(z), 0.0, b - a)) / whole)
 
     return member._density(standard, a, b), below, above
 

@@ -228,7 +228,8 @@ class ContinuousProblem(Constrained):
 
     def posterior(self, z: Any) -> Array:
         """p(x_j given z) [n, points]; the prior where no density is positive."""
-        joint = self.private @ self.densities(z)
+        with np.errstate(invalid="ignore"):  # 0 · inf at a pole
+            joint = self.private @ self.densities(z)
         total = joint.sum(axis=0)
         prior = np.tile(self.p_x[:, None], (1, total.size))
         return np.asarray(np.divide(joint, total, out=prior, where=total > 0.0))

@@ -122,9 +122,10 @@ class Inexact:
     accuracy: float
 
     def relative(self, law: OutputLaw) -> float:
-        """The relative error of the entries of a law that are not 0, at most."""
-        found = law.mass[:, None] * law.p_x + law.deviation
-        return float(np.divide(self.joint, found, out=np.zeros_like(found), where=found > 0.0).max()) * (1.0 + 2.0**-30)
+        """The relative error of the entries of a law, at most; inf if one may be positive of which nothing is known."""
+        entries = law.mass[:, None] * law.p_x + law.deviation
+        unknown = np.where(self.joint > 0.0, math.inf, 0.0)
+        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (1.0 + 2.0**-30)
 
 
 def worth_of(
