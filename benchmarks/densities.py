@@ -1,13 +1,13 @@
 """Random densities, with every certificate checked by ball arithmetic: `python benchmarks/densities.py --count 1000`.
 
-Densities are of one or of several families of scipy.stats, with random shapes, locations and scales; budgets are none, 0, or a
-share of what the Bayes rule leaks, and some values of X are rare. `--ends` draws steep families whose mass lies next to an end
-of the support, where SciPy's functions lose their digits.
+Densities are of one or of several families of scipy.stats, with random shapes, locations and scales. Budgets are none, 0, or
+a share of what the Bayes rule leaks, and some values of X are rare. `--ends` draws steep families whose mass lies next to an
+end of the support, where SciPy's functions lose their digits.
 
 Arb computes the masses of the intervals of the certified rule from the definitions of the families: its error probability is
 compared with the certified `upper`, its leakage with the budget, and `lower` with what the certified duals prove at most. A
-certificate that fails is printed as FALSE, and the exit status is 1. An inaccurate one is listed. If the same
-rule and duals are certified once the distribution functions are assumed to be accurate to 1e-17, it says so.
+certificate that fails is printed as FALSE, and the exit status is 1. An inaccurate one is listed. If the same rule and duals
+are certified once the distribution functions are assumed to be accurate to 1e-17, it says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
 
 On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a *slack*: the least of three
-bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (`families`). The
-intervals with the largest slack are quartered until the sum is under a target. No root finder, no derivative, and no
-quadrature is trusted.
+bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (see
+`families`). The intervals with the largest slack are quartered until the sum is under a target. No root finder, no
+derivative, and no quadrature is trusted.
 
 What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened by
 it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen them. At a breakpoint,

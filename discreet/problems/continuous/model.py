@@ -161,7 +161,7 @@ class ContinuousProblem(Constrained):
 
     @cached_property
     def accuracies(self) -> Array:
-        """Relative errors of the functions of each component [Q, 1], at most: `accuracy`, or what its family is known for."""
+        """Relative error of the functions of each component [Q, 1], at most: `accuracy`, or more for some families."""
         return np.array([[max(self.accuracy, each.accuracy)] for each in self.components])
 
     def masses(self, edges: Array) -> tuple[Array, Array]:

@@ -51,8 +51,8 @@ class DensityCase:
         tilt, multiplier = self._feasible
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
-        # The p(x_j) for which the tilt is feasible err by a share of themselves, as does the total of all densities, by which
-        # the value is to be divided.
+        # The p(x_j) for which the tilt is feasible err by a share of themselves. So does the total of all densities, by
+        # which the value is to be divided.
         infeasible = change_with_prior(tilt, float(multiplier), self._problem.p_x)
         rounding = 8.0 * self._problem.rounding * (abs(value) + infeasible)
         yield Duals(tilt, multiplier, (value, -rounding))
