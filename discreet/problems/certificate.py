@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
+NEGLIGIBLE = 1e-100
+"""An error probability below it counts as nothing: gaps are relative to the upper bound, but never to less than this.
+
+10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so none of them ever sees an error
+of that probability. It is in the unit of the losses, whose largest is 1 by default.
+"""
+
 
 @dataclass(frozen=True)
 class KKTResiduals:
@@ -125,8 +132,8 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """(upper − lower) / upper; 0 when both are 0."""
-        return 0.0 if self.gap == 0.0 else self.gap / self.upper
+        """(upper − lower) / upper, or relative to `NEGLIGIBLE` where the upper bound is less."""
+        return self.gap / max(self.upper, NEGLIGIBLE)
 
     def to_frame(self) -> pd.DataFrame:
         """One row of all numbers, so that those of many certificates can be put together."""

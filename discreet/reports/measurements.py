@@ -92,7 +92,7 @@ class Measurement:
     status, message          what became of it, and why; `traceback` is the backend's where it raised
     claimed                  the backend's own word; never scored
     upper, lower             the certified bracket of the least error probability, after repair
-    relative_gap             (upper − lower) / upper
+    relative_gap             (upper − lower) / upper, as that of `Certificate`
     own_error, own_leakage_nats, own_phi_residual     of the backend's own answer, before any repair
     iterations               as the backend counts them
     lower_seconds … certify_seconds   wall-clock seconds of the steps; certifying is the judge's

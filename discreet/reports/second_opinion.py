@@ -47,7 +47,7 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
     if not judged.lower <= judged.upper < math.inf:
         return [f"{bracket} is no bracket"]
     faults = _privacy_faults(judged, found)
-    if solution.status is Status.CERTIFIED and judged.gap > gap * judged.upper:
+    if solution.status is Status.CERTIFIED and judged.relative_gap > gap:
         faults.append(f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}")
     if found.error[0] > judged.upper:
         faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
