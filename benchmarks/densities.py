@@ -41,6 +41,8 @@ def _reflected(values: Values) -> Values:
 
 
 def _upper_normal(x: Any) -> Any:
+    if not x.is_finite():
+        return _ZERO if x > 0 else _ONE
     return (x / arb(2).sqrt()).erfc() / 2
 
 

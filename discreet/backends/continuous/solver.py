@@ -25,6 +25,7 @@ from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw,
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended, remove_leakage, without_rare
 from discreet.backends.tilt.backend import Tilt
+from discreet.problems.certificate import NEGLIGIBLE
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
@@ -91,7 +92,7 @@ class _Search:
         """Relative width of the bracket."""
         if not math.isfinite(self.upper - self.lower):
             return math.inf
-        return (self.upper - self.lower) / self.upper if self.upper > 0.0 else 0.0
+        return (self.upper - self.lower) / max(self.upper, NEGLIGIBLE)
 
     def offer_rule(self, rule: IntervalRule) -> None:
         """Keep the rule, moved within the budget, if it is the best so far."""
