@@ -17,7 +17,6 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -162,7 +161,7 @@ def _beta(x: Any, a: Any, b: Any) -> Values:
     return logarithm.exp(), x.beta_lower(a, b, 1), (1 - x).beta_lower(b, a, 1)
 
 
-LAWS: dict[str, tuple[Callable[..., Values], float, float]] = {
+LAWS: dict[str, tuple[Any, float, float]] = {
     **{name: (law, -math.inf, math.inf) for name, law in {
         "cauchy": _cauchy, "gumbel_l": _gumbel_l, "gumbel_r": _gumbel_r, "hypsecant": _hypsecant, "laplace": _laplace,
         "logistic": _logistic, "norm": _norm, "t": _t,

@@ -25,17 +25,17 @@ flint = pytest.importorskip("flint", reason="the extra `verify` is not installed
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 SHAPES: dict[str, list[tuple[float, ...]]] = {
-    "beta": [(1.3, 2.4), (3.0, 0.6), (40.0, 25.0)],
-    "chi": [(0.8,), (300.0,)],
-    "chi2": [(1.2,), (900.0,)],
-    "gamma": [(0.6,), (430.0,)],
-    "invgamma": [(0.7,), (770.0,)],
+    "beta": [(1.3, 2.4), (3.0, 0.6), (65.0, 34.0), (200.0, 300.0)],
+    "chi": [(0.8,), (195.0,), (600.0,)],
+    "chi2": [(1.2,), (195.0,), (900.0,)],
+    "gamma": [(0.6,), (97.0,), (430.0,)],
+    "invgamma": [(0.7,), (97.0,), (770.0,)],
     "lognorm": [(0.01,), (2.0,)],
     "lomax": [(0.1,), (3e5,)],
     "pareto": [(0.1,), (1e7,)],
     "t": [(0.6,), (600.0,)],
     "triang": [(0.0,), (1.0,), (1e-10,), (0.92,)],
-    "truncnorm": [(0.4, 9.5), (-35.0, -0.2), (-1.0, 2.0), (5.0, 5.0 + 1e-9), (-math.inf, -3.0), (1000.0, math.inf)],
+    "truncnorm": [(0.4, 9.5), (-35.0, -0.2), (-1.0, 2.0), (5.0, 5.0 + 1e-9), (-math.inf, -3.0), (300.0, math.inf)],
     "weibull_min": [(0.8,), (52.0,)],
 }
 
@@ -70,10 +70,13 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(name: str, place: tu
         known = component(law, name)
         z = points_of(law, np.random.default_rng(5))
         computed = np.stack([known.pdf(z), *known.tails(z)])
-        allowed = flint.arb(max(ACCURACY, known.accuracy))
+        accuracy = max(ACCURACY, known.accuracy)
         for point, values in zip(z.tolist(), computed.T.tolist(), strict=True):
-            for value, exact in zip(values, exactly.exact_values(law, point), strict=True):
-                assert abs(flint.arb(value) - exact) <= allowed * exact + UNDERFLOW, (shapes, point, value, exact)
+            least = 0.05 if known.known else 1.0
+            shares = [1.0, *(min(1.0, max(least, -math.log(max(v, 1e-300)) / 690.0)) for v in values[1:])]
+            for value, exact, share in zip(values, exactly.exact_values(law, point), shares, strict=True):
+                allowed = flint.arb(accuracy) * share * exact + UNDERFLOW
+                assert abs(flint.arb(value) - exact) <= allowed, (shapes, point, value, float(exact.mid()))
 
 
 @pytest.mark.parametrize("steep", [stats.pareto(1e7), stats.lomax(1e7), stats.truncnorm(1.0, 1.0 + 1e-6)])
@@ -126,4 +129,5 @@ def test_disjoint_densities_are_certified_at_an_optimum_of_0() -> None:
         problem = ContinuousProblem([[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget)
         found = ds.solve(problem)
         assert found.status is ds.Status.CERTIFIED
+        assert found.certificate is not None
         assert found.certificate.upper < 1e-290

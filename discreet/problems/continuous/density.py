@@ -27,7 +27,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.roots import bisected, midpoints
-from discreet.problems.sensors.bins import has_own_sf
+from discreet.problems.sensors.bins import NormalDensity, has_own_sf
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken, up to near the median."""
@@ -77,6 +77,7 @@ class Component:
 
     upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
     accuracy      relative error of the functions that is known, where it is more than the problem assumes
+    known         of a family whose relative error of tails v falls with |log v|, to a twentieth (docs/theory.md, section 17)
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
     family_stated it was stated by the user
@@ -91,6 +92,7 @@ class Component:
     sf_: Callable[[Array], Any]
     upper_floor: float
     accuracy: float = 0.0
+    known: bool = False
     located: bool = False
     family: Hashable | None = None
     family_stated: bool = False
@@ -193,13 +195,14 @@ def _functions(entry: Any, what: str) -> Component:
     """The functions of an entry and how accurate they are."""
     member = Member.of(entry)
     accuracy = 0.0 if member is None else member.accuracy
+    known = isinstance(entry, NormalDensity) if member is None else member.steady
     functions = None if member is None else member.functions()
     if functions is not None:
-        return Component(what, *functions, 0.0, accuracy)
+        return Component(what, *functions, 0.0, accuracy, known)
     cdf, upper = entry.cdf, getattr(entry, "sf", None)
     exact = upper is not None and has_own_sf(entry)
     sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
-    return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy)
+    return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy, known)
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:

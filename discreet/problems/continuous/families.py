@@ -106,6 +106,11 @@ class Member:
         return _ACCURACY[self.name](*self.shapes) if self.name in _ACCURACY else 0.0
 
     @property
+    def steady(self) -> bool:
+        """Whether the relative error of tails v falls with |log v|: not where SciPy adds up large logarithms."""
+        return self.name not in ("beta", "chi", "chi2", "gamma", "invgamma") or self.accuracy <= 5e-13
+
+    @property
     def breakpoints(self) -> list[float]:
         """The turning points and the ends of the support."""
         standard = [*TURNS[self.name](*self.shapes), *(float(end) for end in self.dist.support(*self.shapes))]
@@ -125,7 +130,7 @@ class Member:
     def beyond(self, x: float = 0.0) -> Function:
         """The function (z − location) / scale − x of z, within three roundings of itself; ∓inf at x = ±inf."""
         high, low = self._place(x)
-        return lambda z: ((z - high) - low) / self.scale
+        return lambda z: np.asarray(((z - high) - low) / self.scale)
 
     def functions(self) -> tuple[Function, Function, Function] | None:
         """Density, cdf and survival function that keep relative digits at both ends; None where those of SciPy do."""
@@ -220,10 +225,10 @@ def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Funct
         return np.where(x <= 0.5, member.dist.pdf(x, a, b), member.dist.pdf(y, b, a))
 
     def below(x: Array, y: Array) -> Array:
-        return np.where(x <= 0.5, betainc(a, b, x), betaincc(b, a, y))
+        return np.asarray(np.where(x <= 0.5, betainc(a, b, x), betaincc(b, a, y)))
 
     def above(x: Array, y: Array) -> Array:
-        return np.where(x <= 0.5, betaincc(a, b, x), betainc(b, a, y))
+        return np.asarray(np.where(x <= 0.5, betaincc(a, b, x), betainc(b, a, y)))
 
     return *_from_both_ends(member, standard, below), _from_both_ends(member, standard, above)[1]
 
@@ -256,8 +261,8 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
 
     if b <= 0.0:
         mirrored = Member(member.name, (-b, -a), -member.location, member.scale, member.dist)
-        density, below, above = _truncnorm(mirrored, -b, -a)
-        return lambda z: density(-z), lambda z: above(-z), lambda z: below(-z)
+        other = _truncnorm(mirrored, -b, -a)
+        return lambda z: other[0](-z), lambda z: other[2](-z), lambda z: other[1](-z)
     unit = max(a, 0.0)
 
     def mass(low: Array, high: Array, width: Array) -> Array:
@@ -278,13 +283,13 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
         values = np.exp(-0.5 * past(z) * (past(z) + 2.0 * unit)) / whole
         return np.where((after(z) >= 0.0) & (before(z) <= 0.0), values, 0.0)
 
-    def below(z: Array) -> Array:
+    def mass_below(z: Array) -> Array:
         return np.asarray(mass(np.full(z.shape, first), past(z), np.clip(after(z), 0.0, b - a)) / whole)
 
-    def above(z: Array) -> Array:
+    def mass_above(z: Array) -> Array:
         return np.asarray(mass(past(z), np.full(z.shape, last), np.clip(-before(z), 0.0, b - a)) / whole)
 
-    return member._density(standard, a, b), below, above
+    return member._density(standard, a, b), mass_below, mass_above
 
 
 _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {

@@ -110,9 +110,13 @@ class ContinuousProblem(Constrained):
             ],
             "densities are monotone between turning points found numerically": [c.what for c in every if c.located],
         }
+        tails = (
+            "cdfs and survival functions v of known families are accurate to the share max(1/20, log v / log 1e-300) of that"
+        )
         return (
             f"densities, cdfs and survival functions are accurate to {self.accuracies.max():g} relative or "
             f"{UNDERFLOW:g} absolute",
+            *([tails] if any(each.known for each in every) else []),
             "between doubles next to a breakpoint a density is at most the larger of its values at them",
             *(f"{sentence}: {', '.join(whose)}" for sentence, whose in of_some.items() if whose),
             "other densities are monotone between their stated breakpoints",
@@ -181,20 +185,25 @@ class ContinuousProblem(Constrained):
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
         """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each may have, at most.
 
-        The error is its accuracy times the two values used (and 2⁻¹⁸ of it, as that is relative to the true ones), and the
-        rounding of one or two differences. Values that underflow err by `UNDERFLOW` at most.
+        The error is that of the two values used, and the rounding of one or two differences. Values that underflow err by `UNDERFLOW` at most.
         """
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
         left, right = edges[1:] <= median, edges[:-1] >= median
         masses = np.where(left, below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:])
         masses = np.where(left | right, masses, (1.0 - below[:, :-1]) - above[:, 1:])
-        used = np.where(left, below[:, 1:] + below[:, :-1], above[:, :-1] + above[:, 1:])
-        used = np.where(left | right, used, below[:, :-1] + above[:, 1:])
+        wrong_below, wrong_above = self._tail_errors(below), self._tail_errors(above)
+        wrong = np.where(left, wrong_below[:, 1:] + wrong_below[:, :-1], wrong_above[:, :-1] + wrong_above[:, 1:])
+        wrong = np.where(left | right, wrong, wrong_below[:, :-1] + wrong_above[:, 1:])
         masses = np.maximum(masses, 0.0)
         rounding = np.where(left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0))
-        error = self.accuracies * (1.0 + 2.0**-18) * used + rounding + np.where(left, 0.0, 2.0 * floor)
-        return masses, error + UNDERFLOW
+        return masses, wrong + rounding + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
+
+    def _tail_errors(self, tails: Array) -> Array:
+        """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸ more."""
+        share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), 1.0 / 20.0, 1.0)
+        known = np.array([[each.known] for each in self.components])
+        return np.asarray(self.accuracies * (1.0 + 2.0**-18) * np.where(known, share, 1.0) * tails)
 
     def _masses_by_density(self, edges: Array) -> tuple[Array, Array]:
         """Width times density of every interval [Q, N], and its error, at most; inf where that says nothing.

@@ -114,12 +114,10 @@ class Inexact:
 
     joint      every u_ij                                                    [m, n]
     loss       the error probability
-    accuracy   masses of the outcomes whose guess is drawn, relative
     """
 
     joint: Array
     loss: float
-    accuracy: float
 
     def relative(self, law: OutputLaw) -> float:
         """The relative error of the entries of a law, at most; inf if one may be positive of which nothing is known."""
@@ -153,8 +151,7 @@ def worth_of(
     if inexact is not None and moves is None and isinstance(law, OutputLaw):
         law = replace(law, off=inexact.joint)
     if inexact is not None and moves is not None and isinstance(law, OutputLaw):
-        share = inexact.relative(law)  # of every entry, and so of the totals π_j
-        doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
+        doubt += inexact.relative(law)  # of every entry, and so of the totals π_j
     found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
     upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
