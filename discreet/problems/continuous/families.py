@@ -222,7 +222,7 @@ def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Funct
     from scipy.special import betainc, betaincc
 
     def standard(x: Array, y: Array) -> Array:
-        return np.where(x <= 0.5, member.dist.pdf(x, a, b), member.dist.pdf(y, b, a))
+        return np.asarray(np.where(x <= 0.5, member.dist.pdf(x, a, b), member.dist.pdf(y, b, a)))
 
     def below(x: Array, y: Array) -> Array:
         return np.asarray(np.where(x <= 0.5, betainc(a, b, x), betaincc(b, a, y)))

@@ -185,7 +185,8 @@ class ContinuousProblem(Constrained):
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
         """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each may have, at most.
 
-        The error is that of the two values used, and the rounding of one or two differences. Values that underflow err by `UNDERFLOW` at most.
+        The error is that of the two values used, and the rounding of one or two differences. Values that underflow err by
+        `UNDERFLOW` at most.
         """
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
