@@ -85,7 +85,8 @@ class MatrixCase:
 
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self._private else None
-        self._latest = estimator, self._sums_under(estimator, self._tilt, found)
+        # What an exactly private rule costs is only known up to the errors of masses: such a rule is not looked for.
+        self._latest = estimator, self._sums_under(estimator, self._tilt, found if self._wrong is None else None)
         sums, marginal = self._latest[1], self._problem.marginal
         inexact = self._inexact(estimator)
         return worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
@@ -93,12 +94,8 @@ class MatrixCase:
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
             return None
-        mass, (wrong_mass, wrong_loss) = self._problem.p_xz, self._wrong
-        drawn = np.where(wrong_mass > 0.0, estimator.max(axis=0) < 1.0, False)
-        with np.errstate(divide="ignore"):
-            accuracy = float((wrong_mass[drawn] / mass[drawn]).max(initial=0.0))
-        spare = 1.0 + 2.0**-30
-        return Inexact(estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare, accuracy)
+        (wrong_mass, wrong_loss), spare = self._wrong, 1.0 + 2.0**-30
+        return Inexact(estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries are rounded and columns normalised again; at share 1 the end as it is."""

@@ -118,17 +118,16 @@ class Inexact:
 
     joint      every u_ij                                                    [m, n]
     loss       the error probability
-    accuracy   masses of the outcomes whose guess is drawn, relative
     """
 
     joint: Array
     loss: float
-    accuracy: float
 
     def relative(self, law: OutputLaw) -> float:
-        """The relative error of the entries of a law that are not 0, at most."""
-        found = law.mass[:, None] * law.p_x + law.deviation
-        return float(np.divide(self.joint, found, out=np.zeros_like(found), where=found > 0.0).max()) * (1.0 + 2.0**-30)
+        """The relative error of the entries of a law, at most; inf if one may be positive of which nothing is known."""
+        entries = law.mass[:, None] * law.p_x + law.deviation
+        unknown = np.where(self.joint > 0.0, math.inf, 0.0)
+        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (1.0 + 2.0**-30)
 
 
 def worth_of(
@@ -157,8 +156,7 @@ def worth_of(
     if inexact is not None and moves is None and isinstance(law, OutputLaw):
         law = replace(law, off=law.off + inexact.joint)
     if inexact is not None and moves is not None and isinstance(law, OutputLaw):
-        share = inexact.relative(law)  # of every entry, and so of the totals π_j
-        doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
+        doubt += inexact.relative(law)  # of every entry, and so of the totals π_j
     found = Privacy(math.inf)
     if moves is not None:
         groups = groups_of(law, terms)
