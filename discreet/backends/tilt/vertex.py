@@ -117,11 +117,24 @@ class Vertex(Shares):
         return shares + step[:-1], multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        law = self.law(columns)
-        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
+        private = self._refined(columns)
+        law = None if private is None else self.law(private)
+        if law is None or not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.private:
             return None  # too few ties to cancel what others leak, or what a rare guess does
         equal = self._equal(tilt - (tilt @ law.p_x)[:, None], np.tile(law.p_x, (len(tilt), 1)))
-        return None if equal is None else Point(columns, equal, math.inf)
+        return None if equal is None else Point(private, equal, math.inf)
+
+    def _refined(self, columns: Array) -> Array | None:
+        """Columns of the ties [m, K] whose law is nearer to independence; equations of rare guesses count as much as others.
+
+        The equations are solved again for what rounding has left, relative to the mass of each guess.
+        """
+        shares, mass = columns[self._guesses, self._places], self.law(columns).mass
+        scale = self._scale * np.repeat(np.where(mass > 0.0, mass, 1.0), self._problem.n)
+        effect = self._by_entry / scale
+        size = sizes(effect)
+        step = least_norm((effect / size[:, None]).T, -self._deviation(shares).ravel() / scale)
+        return None if step is None else self.columns(shares + step / size)
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
         """The tilt [m, n] that costs least for the law u [m, n] and makes the losses of ties equal once shares are rounded.
