@@ -299,7 +299,8 @@ def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
 
 def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
-    small, large, curve, edge = (importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge"))
+    tables = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")]
+    small, large, _, edge = tables
     monkeypatch.setattr(catalog, "build", smaller)
     monkeypatch.setattr(ds.problems, "dirichlet", partial(smaller, "dirichlet"))
     monkeypatch.setattr(large, "lattice", lambda *_: BlockProblem.of(smaller("mixture", N=_MANY, fraction=0.5)))
@@ -312,19 +313,21 @@ def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsy
         rows.append(name)
         row(name, *([each[0], each[-1]] if isinstance(each, list) else each for each in given))
 
-    for module in (small, large, curve, edge):
+    for module in tables:
         for name in [name for name in vars(module) if name.endswith("_row")]:
             monkeypatch.setattr(module, name, partial(shortened, getattr(module, name)))
     few = {"curve_rows": {"turns": 1}, "edge_rows": {"count": 0}}
-    for module in (small, large, curve, edge):
+    for module in tables:
         for name in module.__all__:
             getattr(module, name)(**few.get(name, {}))
     assert rows.count("as it is") == 9
     assert len(set(rows)) > 100
     printed = capsys.readouterr().out
     assert [name for name in rows if f"\n{name} " not in printed] == []
-    tries = {name: int(printed.split(f"\n{name} ")[1].split()[1]) for name in ("from the start of all", "not from the start")}
-    assert tries["from the start of all"] < tries["not from the start"]  # iterations
+    few_iterations, more_iterations = (
+        int(printed.split(f"\n{name} ")[1].split()[1]) for name in ("from the start of all", "not from the start")
+    )
+    assert few_iterations < more_iterations
 
 
 def test_two_trees_solve_the_same_tasks(

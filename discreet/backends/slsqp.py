@@ -63,7 +63,7 @@ class Slsqp(Unlifted):
         unreliable={
             "degenerate": "a line search may fail first: a gap of 1e-2 on a nearly deterministic problem",
             "tiny budget": "the same, and its steps are many: of 40 drawn problems at 1e-12 nats 8 had gaps over 1e-6, the "
-            "largest 0.7, and solves of over 5 s",
+            "largest 0.7",
         },
         reach=(Reach("a dense method: 62 s at 256 outcomes", unknowns=300),),
     )

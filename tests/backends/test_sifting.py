@@ -262,7 +262,7 @@ def test_a_program_that_is_too_large_is_not_written() -> None:
     assert crossed(problem, np.zeros((60, 2))) is None
 
 
-@pytest.mark.parametrize("name", ["total-variation", "parity-difference", "maximal-leakage"])
+@pytest.mark.parametrize("name", ["total-variation", "parity-difference"])
 def test_many_values_and_guesses_but_few_outcomes_need_no_interior_point(name: str) -> None:
     """Its systems have thousands of unknowns, and the program only few more columns than rows."""
     problem = random_problem(name, 20, 20, 60, 0, 0.3)

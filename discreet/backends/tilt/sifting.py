@@ -404,12 +404,11 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
 
     times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as exact as rounding allows.
     """
-    entries = program.entries()
-    solver = _solver(program, *entries)
+    counts, row, values = program.entries()
+    solver = _solver(program, counts, row, values)
     found = _solution(solver)
     if found is None or times == 1:
         return None if found is None else (found[0], -found[1])
-    counts, row, values = entries
     rows, count = program.right.size, program.cost.size
     column = np.repeat(np.arange(count), counts)
     free, bounded = np.isinf(program.least), np.isfinite(program.most)
@@ -434,7 +433,8 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
         if not off <= max(least_off, rounding):
             break
         best, least_off = (x, -y), off
-        if off <= rounding and (np.abs(missing) <= rounding * np.bincount(row, np.abs(terms), rows)).all():  # also of the rows of rare guesses
+        sizes = np.bincount(row, np.abs(terms), rows)
+        if off <= rounding and (np.abs(missing) <= rounding * sizes).all():  # also of the rows of rare guesses
             break
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
