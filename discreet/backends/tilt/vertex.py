@@ -4,7 +4,7 @@ At a vertex all outcomes but a few *ties* are certain of their guess, their labe
 its label to another guess, so the law of (X, Ŷ) is linear in the shares. What determines them and μ is one equality of
 tilted losses per share and leakage = ε, with tilts t_i = μ log ratio; Newton's method takes a few steps to rounding, because
 what the labels deviate from independence is summed once. At ε = 0 the shares solve leakage-free equations, and the tilts the
-equalities of tilted losses; both are linear. The former are solved twice, the second time relative to the mass of each guess.
+equalities of tilted losses; both are linear. The former are solved a second time, relative to the mass of each guess.
 
 Source: discreet, docs/theory.md, section 14 (the crossover).
 """
