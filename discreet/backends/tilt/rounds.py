@@ -386,11 +386,11 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        columns = within_budget(small, point.columns)
-        return self._found(small, proof, replace(point, columns=columns))
+        return self._found(small, proof, point)
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
-        """The point with its bracket."""
+        """The point within the budget, with its bracket."""
+        point = replace(point, columns=within_budget(small, point.columns))
         tilt, multiplier = self._feasible(point.tilt, point.multiplier)
         upper = small.error_probability(point.columns)
         lower = self._carried(small, proof, tilt, multiplier)

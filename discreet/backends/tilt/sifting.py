@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
-_ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt costs less
+_ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt may cost less
+_BROAD = 8  # times as many columns as rows: in a program of fewer, a few pivots cost less than an interior point
 _REFINED = 6  # solutions of each at most; two or three reach rounding
 _SHARED = 8  # times the candidates, or the outcomes contradicted: so many may get their second best guess
 _THINNED = 8  # of so many outcomes one is in the smaller problem that a first tilt comes from
@@ -108,7 +109,7 @@ def sifted(
     held = np.zeros((problem.m, problem.N), dtype=np.bool_)
     whole = False  # whether the last program had all outcomes, so that tolerances alone may contradict its duals
     for _ in range(_PROGRAMS):
-        if _entries(problem, int(np.count_nonzero(candidates)), shared) > _ENTRIES:
+        if _is_too_large(problem, int(np.count_nonzero(candidates)), shared):
             return None
         last = (whole or shared <= _SHARED * count) and not rough
         small = _gathered(problem, losses, labels, candidates, shared, held)
@@ -183,11 +184,16 @@ def _tilt_of_few(problem: Problem, tilt: Array, precision: Precision, deadline: 
     return None if found is None else found[0].tilt
 
 
-def _entries(problem: Problem, candidates: int, shared: int) -> int:
-    """The size of a program with so many candidates, and so many outcomes that may get one other guess."""
+def _is_too_large(problem: Problem, candidates: int, shared: int) -> bool:
+    """Whether an interior point costs less than the program of so many candidates, where `shared` outcomes may move once.
+
+    The simplex method takes about one pivot for each row, each of which costs rows × columns. A step of the interior point
+    costs rows³, whatever the columns.
+    """
     pieces = [term.measure.pieces(problem.p_x[term.rows], term.level) or () for term in problem.terms if term.priced]
     rows = candidates + problem.m * (sum(len(rows) for found in pieces for rows in found) + problem.n)
-    return rows * (rows + candidates * problem.m + min(shared, problem.N))
+    shares = candidates * problem.m + min(shared, problem.N)
+    return rows * (rows + shares) > _ENTRIES and shares > _BROAD * rows
 
 
 def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) -> NDArray[np.bool_]:
@@ -406,16 +412,15 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
 
     times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as exact as rounding allows.
     """
-    entries = program.entries()
-    solver = _solver(program, *entries)
+    counts, row, values = program.entries()
+    solver = _solver(program, counts, row, values)
     found = _solution(solver)
     if found is None or times == 1:
         return None if found is None else (found[0], -found[1])
-    matrix = np.zeros((program.right.size, program.cost.size))
-    matrix[entries[1], np.repeat(np.arange(program.cost.size), entries[0])] = entries[2]
-    rows, count = matrix.shape
+    rows, count = program.right.size, program.cost.size
+    column = np.repeat(np.arange(count), counts)
     free, bounded = np.isinf(program.least), np.isfinite(program.most)
-    every, down_to, sizes = np.arange(count, dtype=np.int32), np.arange(rows, dtype=np.int32), np.abs(matrix)
+    every, down_to = np.arange(count, dtype=np.int32), np.arange(rows, dtype=np.int32)
     most = np.where(bounded, program.most, 0.0)
     x, y, across, down = np.zeros(count), np.zeros(rows), 1.0, 1.0
     best: tuple[Array, Array] | None = None
@@ -424,7 +429,9 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
         if found is None:
             break
         x, y = x + found[0] / across, y + found[1] / down
-        missing, reduced = program.right - matrix @ x, program.cost - y @ matrix
+        terms = values * x[column]
+        missing = program.right - np.bincount(row, terms, rows)
+        reduced = program.cost - np.bincount(column, values * y[row], count)
         below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max(initial=0.0))
         unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max(initial=0.0))
         inside = np.where(bounded & (reduced < 0.0), most - x, x)
@@ -434,7 +441,8 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
         if not off <= max(least_off, rounding):
             break
         best, least_off = (x, -y), off
-        if off <= rounding and (np.abs(missing) <= rounding * (sizes @ np.abs(x))).all():  # also of the rows of rare guesses
+        sizes = np.bincount(row, np.abs(terms), rows)
+        if off <= rounding and (np.abs(missing) <= rounding * sizes).all():  # also of the rows of rare guesses
             break
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
