@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 
 from discreet.problems.measures.maximal_leakage import LargestRatio, peak
-from discreet.problems.measures.measure import Measure, Scope, ends
+from discreet.problems.measures.measure import Measure, Scope, ends, largest_candidate, sum_error
 from discreet.problems.measures.mutual_information import Divergence
 from discreet.problems.measures.mutual_information import support_ceiling as log_mean_ceiling
 from discreet.problems.numerics.double_double import Array
@@ -82,10 +82,13 @@ class LocalDifferentialPrivacy(Measure):
         if np.isinf(level):
             return tilt.max(axis=1), np.zeros(len(tilt))
         order = np.argsort(-tilt, axis=1, kind="stable")
-        inside = np.cumsum(np.take_along_axis(tilt * p_x, order, axis=1), axis=1)
-        mass = np.cumsum(p_x[order], axis=1)
-        value = ((tilt @ p_x)[:, None] + level * inside) / (1.0 + level * mass)
-        return value.max(axis=1), 2.0 * np.abs(tilt).max(axis=1)
+        whole = 1.0 + level * np.cumsum(p_x[order], axis=1)
+
+        def mean_over_sets(values: Array) -> Array:
+            inside = np.cumsum(np.take_along_axis(values * p_x, order, axis=1), axis=1)
+            return np.asarray(((values @ p_x)[:, None] + level * inside) / whole)
+
+        return largest_candidate(mean_over_sets(tilt), mean_over_sets(np.abs(tilt)), sum_error(p_x.size))
 
 
 @final
@@ -112,7 +115,7 @@ class PointwiseInformation(Divergence):
                 low, high = (middle, high) if _tilted_divergence(power, p_x) > level else (low, middle)
             nu = float(size[i] * np.exp(high))
             value[i] = min(value[i], float(log_mean_ceiling(row, p_x, nu)[0]) + nu * level * (1.0 + 2.0 * UNIT))
-        return value, size
+        return value, np.abs(value)
 
 
 def _tilted_divergence(power: Array, p_x: Array) -> float:

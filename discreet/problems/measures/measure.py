@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, difference_below
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
@@ -104,7 +104,7 @@ class Measure(ABC):
 
     @abstractmethod
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most (n + 40) 2⁻⁵³.
+        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most `sum_error(n)`.
 
         tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (not read unless the scope is TOTAL), level B. An estimate that lies
         above κ_i is no error.
@@ -121,22 +121,18 @@ class Measure(ABC):
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 
-        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences;
+        κ does not fall as an entry grows, so the differences are rounded upward.
         """
         total, largest = p_x.sum(), tilt.max(axis=1)
         if multiplier == 0.0 and self.scope is Scope.TOTAL:
             return np.asarray(largest)
         centre = (tilt @ p_x) / total
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, size = self.support(tilt - centre[:, None], p_x / total, multiplier, level)
-            value = value + (p_x.size + 40) * UNIT * size
+            value, size = self.support(-difference_below(centre[:, None], tilt), p_x / total, multiplier, level)
+            value = value + sum_error(p_x.size) * size
             value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
-
-    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """By how much each row must be lowered [m] to be in μ V whatever the rounding, for π > 0 within some roundings."""
-        shift = self.ceiling(tilt, p_x, multiplier, level)
-        return np.asarray(shift + UNIT * (2.0 * np.abs(tilt).max(axis=1) + 4.0 * np.abs(shift)) + 8.0 * SMALLEST)
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
         """The sum of the multipliers of feasible tilts: what a unit of B costs in the dual bound, rounded upward."""
@@ -152,6 +148,18 @@ class Measure(ABC):
     def amount(self, level: float) -> float:
         """The budget whose B is the level, rounded to some units in the last place."""
         return level if self.growth == 0.0 else math.log1p(level) / self.growth
+
+
+def sum_error(n: int) -> float:
+    """Relative error of a support function that is a sum over n private values, at most."""
+    return (n + 40) * UNIT
+
+
+def largest_candidate(values: Array, sizes: Array, error: float) -> tuple[Array, Array]:
+    """The candidate [m] with the largest upper bound of those [m, k] that err by `error` times their sizes; and its size."""
+    index = (values + error * sizes).argmax(axis=1)[:, None]
+    value = np.take_along_axis(values, index, axis=1)[:, 0]
+    return value, np.take_along_axis(sizes, index, axis=1)[:, 0]
 
 
 def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:

@@ -92,16 +92,8 @@ class MeanDivergence(Divergence):
 
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Of h_i(t, μ), also at μ = ∞, where it is the mean."""
-        return support_ceiling(tilt, p_x, multiplier)
-
-    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """h_i(t, μ) with its rounding."""
-        shift, size = support_ceiling(tilt, p_x, multiplier), np.abs(tilt).max(axis=1)
-        if size.max() < 2.0**40 * multiplier:  # rounding entry by entry changes h by its mean under weights next to these
-            exponent = tilt / multiplier + np.log(p_x)
-            weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
-            size = 0.6 * (np.abs(tilt) * weights).sum(axis=1) / weights.sum(axis=1)
-        return np.asarray(shift + (UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST))
+        value = support_ceiling(tilt, p_x, multiplier)
+        return np.asarray(value + 2.0 * UNIT * np.abs(value) + 8.0 * SMALLEST)
 
 
 @final

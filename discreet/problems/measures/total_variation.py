@@ -25,9 +25,12 @@ class TotalVariation(Measure):
     citation = "B. Rassouli, D. Gündüz, Optimal Utility-Privacy Trade-off with Total Variation Distance, IEEE TIFS 15 (2020)"
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """½ Σ_j π_j |x_j|, from the end of each entry that is further from 0."""
+        """½ Σ_j π_j |x_j| = Σ_j π_j (x_j)₊ = Σ_j π_j (−x_j)₊, as the mean is 0: the smaller of the bounds of the last two.
+
+        If only a rare value lies on one side of 0, the bound on that side does not depend on the rounding of common values.
+        """
         low, high = ends(x, reach, p_x)
-        return np.asarray(0.5 * (np.maximum(-low, high) @ p_x))
+        return np.asarray(np.minimum(np.maximum(high, 0.0) @ p_x, np.maximum(-low, 0.0) @ p_x))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """σ_j − Σ π σ, σ = ½ sign x."""
@@ -42,4 +45,4 @@ class TotalVariation(Measure):
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """Σ_j π_j max(t_j, max t − μ)."""
         raised = np.maximum(tilt, tilt.max(axis=1)[:, None] - multiplier)
-        return raised @ p_x, np.abs(tilt).max(axis=1)
+        return raised @ p_x, np.abs(raised) @ p_x
