@@ -135,7 +135,7 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0 only."""
-    curved = np.array([_curved(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
+    curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
     curve = (curved @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
@@ -143,7 +143,7 @@ def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
     return np.asarray(multiplier * (log + 4.0 * UNIT * np.abs(log)))
 
 
-def _curved(z: float) -> float:
+def beyond_linear(z: float) -> float:
     """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³ of itself."""
     if abs(z) <= 1.0:
         return z * z * _curvature(z)
