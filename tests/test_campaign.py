@@ -23,6 +23,7 @@ pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures", "secrets")
+KINDS += ("rare", "rare-secrets", "rare-blocks")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -38,8 +39,8 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     drawn = load("instances").drawn
     (words, problem), again, other = drawn(kind, 1, 3), drawn(kind, 1, 3), drawn(kind, 1, 4)
     assert words == again[0] != other[0]
-    assert isinstance(problem, BlockProblem) == (kind == "blocks")
-    if kind != "blocks":
+    assert isinstance(problem, BlockProblem) == kind.endswith("blocks")
+    if not kind.endswith("blocks"):
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms
     assert set(load("instances").KINDS) == set(KINDS)

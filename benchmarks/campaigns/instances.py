@@ -1,4 +1,4 @@
-"""The problems of a campaign: ten kinds, each a pure function of (seed, index).
+"""The problems of a campaign: thirteen kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -10,6 +10,9 @@
     blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
     measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
     secrets     one to three secrets, of 2 or 3 values each, by any measure, also given Y; 2 … 300 outcomes
+    rare        one secret with values of probability 1e-6 … 1e-13, under every measure in turn; 2 … 100 outcomes
+    rare-secrets  two or three secrets by any measure; dense, sparse, rare or integer masses; 2 … 100 outcomes
+    rare-blocks   the same with 513 … 3,000 outcomes, in blocks
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -23,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import random_problems
+from campaigns.rare import rare_blocks, rare_secrets, rare_value
 
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.constraint import Constraint
@@ -127,4 +131,7 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "blocks": _in_blocks,
     "measures": _of_measures,
     "secrets": _of_secrets,
+    "rare": rare_value,
+    "rare-secrets": rare_secrets,
+    "rare-blocks": rare_blocks,
 }

@@ -40,8 +40,11 @@ _TILT = {
     "edge": 0.56,
     "measures": 0.1,
     "secrets": 0.02,
+    "rare": 0.01,
+    "rare-secrets": 0.007,
+    "rare-blocks": 0.003,
     "sparse": 0.08,
-    "dirichlet": 0.12,
+    "dirichlet": 0.1,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
@@ -118,7 +121,8 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
+    drawing = ("random_problems.py", *(f"campaigns/{name}.py" for name in ("instances", "rare", "batches")))
+    files |= {benchmarks / each for each in drawing}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())

@@ -1,8 +1,8 @@
 """Problems with rare private values, zeros and integer masses, for one secret and for several.
 
-`rare_value` draws one secret of which some values have probabilities of 1e-6 to 1e-13. `rare_secrets` draws two or three
-secrets. The masses of their joint law are dense, sparse, rare or integers, and every secret has its own measure and
-budget. A problem follows from a seed and its number.
+`rare_value` draws one secret, of which some values have probabilities of 1e-6 to 1e-13. `rare_secrets` and `rare_blocks`
+draw two or three secrets with a measure and a budget each. The masses of their joint law are dense, sparse, rare or
+integers. A problem follows from a seed and its number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discreet.problems.measures import GLeakage
 from discreet.problems.measures.registry import MEASURES
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["rare_secrets", "rare_value"]
+__all__ = ["rare_blocks", "rare_secrets", "rare_value"]
 
 _DECADES = (6.0, 13.0)  # of the probabilities of rare values
 _ORDERS = (1.01, 1.5, 2.0, 5.0, 100.0)  # of Sibson's information
@@ -38,17 +38,26 @@ def rare_value(seed: int, index: int) -> tuple[str, Problem]:
     return f"rare_value({seed}, {index}): {measure}", free.with_budget(_budget(free.bayes_leakage, rng))
 
 
-def rare_secrets(seed: int, index: int) -> tuple[str, Problem | BlockProblem]:
-    """Two or three secrets of 1 to 6 values with a measure each: 2 to 100 outcomes in arrays, or 513 to 3,000 in blocks.
+def rare_secrets(seed: int, index: int) -> tuple[str, Problem]:
+    """Two or three secrets of 1 to 6 values with a measure each, and 2 to 100 outcomes.
 
     One problem in ten has a secret of one value. In every second one the first value of the first secret is rare.
     """
     rng = np.random.default_rng([seed, index])
+    return f"rare_secrets({seed}, {index})", _several(rng, int(2 * 50.0 ** rng.random()))
+
+
+def rare_blocks(seed: int, index: int) -> tuple[str, BlockProblem]:
+    """The same with 513 to 3,000 outcomes, in blocks; fewer are solved as arrays."""
+    rng = np.random.default_rng([seed, index])
+    return f"rare_blocks({seed}, {index})", BlockProblem.of(_several(rng, int(rng.integers(513, 3001))))
+
+
+def _several(rng: np.random.Generator, outcomes: int) -> Problem:
     sizes = rng.integers(2, 5 if rng.random() < 0.8 else 7, size=int(rng.integers(2, 4))).tolist()
     if rng.random() < 0.1:
         sizes[int(rng.integers(len(sizes)))] = 1
-    m, in_blocks = int(rng.integers(2, 4)), index % 4 == 3
-    outcomes = int(rng.integers(513, 3001)) if in_blocks else int(2 * 50.0 ** rng.random())
+    m = int(rng.integers(2, 4))
     joint = _masses(rng, (*sizes, m, outcomes))
     if rng.random() < 0.5 and joint[1:].any():
         joint[0] *= 10.0 ** -rng.uniform(*_DECADES)
@@ -60,9 +69,7 @@ def rare_secrets(seed: int, index: int) -> tuple[str, Problem | BlockProblem]:
         measure = _text(str(rng.choice(list(MEASURES))), n, rng)
         leaked = Problem(rows, loss, math.inf, measure=measure).bayes_leakage
         constraints.append(Constraint(rows, _budget(leaked, rng), measure))
-    problem = Problem(loss=loss, constraints=constraints)
-    words = f"rare_secrets({seed}, {index})"
-    return (f"{words} in blocks", BlockProblem.of(problem)) if in_blocks else (words, problem)
+    return Problem(loss=loss, constraints=constraints)
 
 
 def _masses(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
