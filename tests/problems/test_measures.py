@@ -339,6 +339,19 @@ def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level:
         assert (products <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])).all(), measure
 
 
+def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
+    """A guess that tells a value of probability 1e-13: its power of order 100 is 1e1300."""
+    measure, p_x = measure_of("sibson:alpha=100"), np.array([1e-13, 0.3, 0.7 - 1e-13])
+    u = np.array([[1e-13, 1e-30, 0.0], [0.0, 0.3, 0.7 - 1e-13]])
+    law = _law(u, measure)
+    with mpmath.workdps(60):
+        exact, pi = _exactly(u)
+        expected = float(_exact(measure, exact, pi))
+    assert law.leakage() == pytest.approx(expected, rel=1e-13)
+    assert expected <= law.leakage_ceiling() <= expected * (1.0 + 1e-12)
+    assert np.isfinite(measure.slope(law.ratio_minus_one(), p_x)).all()
+
+
 @pytest.mark.parametrize("text", NAMES)
 def test_the_text_of_a_measure_names_it(text: str) -> None:
     measure = measure_of(text)

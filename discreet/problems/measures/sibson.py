@@ -20,6 +20,8 @@ from discreet.problems.measures.measure import Cone, Measure, ends, remainder
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
+_LARGEST_POWER = 1e250  # of a ratio: a logarithm of more has as many digits as the terms of a sum
+
 
 @final
 @dataclass(frozen=True)
@@ -55,15 +57,21 @@ class Sibson(Measure):
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """N(1 + x) − 1."""
-        return self._norm_minus_one(remainder(ends(x, np.zeros_like(x), p_x)[1], self.alpha) @ p_x)
+        known = ends(x, np.zeros_like(x), p_x)[1]
+        return self._norm_minus_one(known, known, p_x)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """From the larger term of both ends of each entry."""
-        low, high = ends(x, reach, p_x)
-        return self._norm_minus_one(np.maximum(remainder(low, self.alpha), remainder(high, self.alpha)) @ p_x)
+        return self._norm_minus_one(*ends(x, reach, p_x), p_x)
 
-    def _norm_minus_one(self, above: Array) -> Array:
-        return np.asarray(np.expm1(np.log1p(above) / self.alpha))
+    def _norm_minus_one(self, low: Array, high: Array, p_x: Array) -> Array:
+        """Where powers of r are beyond the range of doubles, N of the upper ends from the logarithms of its terms."""
+        with np.errstate(over="ignore", divide="ignore"):
+            above = np.maximum(remainder(low, self.alpha), remainder(high, self.alpha)) @ p_x
+            log = np.log1p(above)
+            if (beyond := ~(above < _LARGEST_POWER)).any():
+                log[beyond] = np.logaddexp.reduce(np.log(p_x) + self.alpha * np.log1p(high[beyond]), axis=1)
+            return np.asarray(np.expm1(log / self.alpha))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """(r_j/N)^{α−1} − 1."""
