@@ -290,6 +290,31 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
             assert touching == pytest.approx(least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier), text
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
+def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: float, multiplier: float) -> None:
+    """A tilt that is feasible but for the rounding of its entries, which are as large as 1/π, is hardly lowered on average."""
+    rng = np.random.default_rng(seed)
+    u = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    u[:, 0] *= 10.0**-decades
+    u /= u.sum()
+    for text in NAMES:
+        measure = measure_of(text)
+        law = _law(u, measure)
+        x, p_x = law.ratio_minus_one(), law.p_x
+        level = float(measure.excess(x, p_x).max())
+        own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
+        touching = measure.excess(x, p_x) == level  # of posteriors, only this tilt touches what the budget allows
+        tilt = multiplier * (own if measure.scope is not Scope.POSTERIOR else own * touching[:, None])
+        budget = measure.amount(level)
+        found = feasible_duals(tilt, multiplier, p_x, budget, measure)
+        assert found is not None
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), text
+        posterior = p_x * (1.0 + x)
+        lost = (posterior * (tilt - found[0])).sum(axis=1)
+        assert (lost <= 1e-12 * (posterior * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
+
+
 def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float) -> bool:
     """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior allowed)."""
     t, mu = [Fraction(one) for one in row], Fraction(multiplier)
