@@ -293,7 +293,7 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
 def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: float, multiplier: float) -> None:
-    """A tilt that is feasible but for the rounding of its entries, which are as large as 1/π, is hardly lowered on average."""
+    """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it is hardly lowered."""
     rng = np.random.default_rng(seed)
     u = rng.dirichlet(np.ones(6)).reshape(2, 3)
     u[:, 0] *= 10.0**-decades
