@@ -312,7 +312,7 @@ def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: 
         assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), text
         posterior = p_x * (1.0 + x)
         lost = (posterior * (tilt - found[0])).sum(axis=1)
-        assert (lost <= 1e-12 * (posterior * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
+        assert (lost <= 1e-12 * ((posterior + p_x) * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
 
 
 def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float) -> bool:
