@@ -1,4 +1,4 @@
-"""Look for a false certificate: seeded problems of thirteen kinds, every backend, every certificate checked exactly.
+"""Look for a false certificate: seeded problems of sixteen kinds, every backend, every certificate checked exactly.
 
     python benchmarks/campaign.py [--tilt 100000] [--others 10000] [--backends A,B] [--kinds A,B] [--seed 1] [--jobs 2]
         [--time-limit 5] [--others-time-limit 0.25] [--minutes M] [--scratch FOLDER] [--out reports/campaign]

@@ -22,21 +22,8 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = (
-    "edge",
-    "small",
-    "sparse",
-    "dirichlet",
-    "catalog",
-    "weighted",
-    "large",
-    "blocks",
-    "measures",
-    "secrets",
-    "gains",
-    "underflow",
-    "given",
-)
+KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures", "secrets")
+KINDS += ("gains", "underflow", "given", "rare", "rare-secrets", "rare-blocks")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -53,7 +40,7 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     (words, problem), again, other = drawn(kind, 1, 3), drawn(kind, 1, 3), drawn(kind, 1, 4)
     assert words == again[0] != other[0]
     if kind not in ("gains", "given"):  # which are in arrays or in blocks
-        assert isinstance(problem, BlockProblem) == (kind == "blocks")
+        assert isinstance(problem, BlockProblem) == kind.endswith("blocks")
     if not isinstance(problem, BlockProblem):
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms

@@ -4,7 +4,8 @@
 Dirichlet distributions, without zeros.
 Budgets go from half of what the Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. A problem follows
 from its measure, a seed and its number. Several secrets, of 2 or 3 values each, have a measure each, drawn at random; of all
-but the first three in ten must not leak at all. What *false* means is said in `batches`.
+but the first three in ten must not leak at all. Rare values, zeros and integer masses are drawn by `rare`. What *false*
+means is said in `batches`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from campaigns.batches import checked
+from campaigns.rare import rare_blocks, rare_secrets, rare_value
 from campaigns.report import as_csv
 from large.machine import described
 
@@ -32,6 +34,7 @@ __all__ = ["Line", "drawn", "main"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {"two secrets": 2, "three secrets": 3}
+RARE = {"rare values": rare_value, "rare secrets": rare_secrets, "rare secrets in blocks": rare_blocks}
 _ORDERS = (1.2, 2.0, 5.0)  # of Sibson's information
 
 
@@ -57,8 +60,10 @@ class Line:
     slowest_ms: float
 
 
-def drawn(measure: str, seed: int, index: int) -> ds.Problem:
-    """Problem number `index` of a family of measures, or of "two secrets" or "three secrets" with measures at random."""
+def drawn(measure: str, seed: int, index: int) -> ds.Problem | ds.BlockProblem:
+    """Problem number `index` of a family of measures, of `SECRETS` with measures at random, or of `RARE`."""
+    if measure in RARE:
+        return RARE[measure](seed, index)[1]
     rng = np.random.default_rng([seed, index])
     secrets = SECRETS.get(measure, 1)
     *n, m = (int(size) for size in rng.integers(2, 6 if secrets == 1 else 4, secrets + 1))
@@ -126,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000, help="problems in all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--measures", type=lambda text: text.split(","), default=[*MEASURES, *CONDITIONAL, *SECRETS])
+    parser.add_argument("--measures", type=lambda text: text.split(","), default=[*MEASURES, *CONDITIONAL, *SECRETS, *RARE])
     parser.add_argument("--out", default=str(_ROOT / "reports" / "measures"), help="the report, without its ending")
     asked = parser.parse_args(arguments)
     lines, each = [], -(-asked.count // len(asked.measures))
@@ -158,7 +163,8 @@ Written on {time.strftime("%Y-%m-%d", time.gmtime())} by `{command}`:
 Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. It is asked for a gap of 1e-12 under linear
 measures and of 1e-9 under all others. Gaps are certified, and relative to the error probability. *Repaired* are answers
 that the judge had to blend to keep the budget. Several secrets, of 2 or 3 values each, have a measure each, drawn at
-random; of all but the first three in ten must not leak at all. Milliseconds are of the processor, with the judge.
+random; of all but the first three in ten must not leak at all. The last three lines have private values of probability
+1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the judge.
 
 | measure | problems | gap ≤ 1e-9 | gap ≤ 1e-12 | median gap | worst | repaired | checked | **false** | median ms | slowest |
 |---|---|---|---|---|---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""The problems of a campaign: thirteen kinds, each a pure function of (seed, index).
+"""The problems of a campaign: sixteen kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -14,6 +14,9 @@
     underflow   masses and losses down to 1e-300, every measure, also of two secrets and given another variable
     given       answers to such problems, given to the judge and not solved: estimators, rules and causal rules with
                 probabilities down to 1e-300, losses up to 1e90, budgets at the edge, ceilings of measures with powers
+    rare        one secret with values of probability 1e-6 … 1e-13, under every measure in turn; 2 … 100 outcomes
+    rare-secrets  two or three secrets by any measure; dense, sparse, rare or integer masses; 2 … 100 outcomes
+    rare-blocks   the same with 513 … 3,000 outcomes, in blocks
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -28,6 +31,7 @@ from typing import Any
 import numpy as np
 import random_problems
 from campaigns import gains, underflow
+from campaigns.rare import rare_blocks, rare_secrets, rare_value
 
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.constraint import Constraint
@@ -140,4 +144,7 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "gains": gains.drawn,
     "underflow": underflow.problem_of,
     "given": _given,
+    "rare": rare_value,
+    "rare-secrets": rare_secrets,
+    "rare-blocks": rare_blocks,
 }

@@ -43,6 +43,9 @@ _TILT = {
     "measures": 0.1,
     "secrets": 0.02,
     "gains": 0.02,
+    "rare": 0.01,
+    "rare-secrets": 0.007,
+    "rare-blocks": 0.003,
     "sparse": 0.08,
     "dirichlet": 0.1,
     "catalog": 0.08,
@@ -121,7 +124,7 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    drawn = ("instances.py", "gains.py", "underflow.py", "batches.py")
+    drawn = ("instances.py", "gains.py", "rare.py", "underflow.py", "batches.py")
     files |= {benchmarks / "random_problems.py", *(benchmarks / "campaigns" / each for each in drawn)}
     found = hashlib.sha256()
     for path in sorted(files):

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -315,6 +315,9 @@ class Constrained:
         """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
         informed = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
         return self.entropy_x - self.budget if informed else -math.inf
+
+
+AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:

@@ -292,6 +292,31 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
             assert touching == pytest.approx(least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier), text
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
+def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: float, multiplier: float) -> None:
+    """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it is hardly lowered."""
+    rng = np.random.default_rng(seed)
+    u = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    u[:, 0] *= 10.0**-decades
+    u /= u.sum()
+    for text in NAMES:
+        measure = measure_of(text)
+        law = _law(u, measure)
+        x, p_x = law.ratio_minus_one(), law.p_x
+        level = float(measure.excess(x, p_x).max())
+        own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
+        touching = measure.excess(x, p_x) == level  # of posteriors, only this tilt touches what the budget allows
+        tilt = multiplier * (own if measure.scope is not Scope.POSTERIOR else own * touching[:, None])
+        budget = measure.amount(level)
+        found = feasible_duals(tilt, multiplier, p_x, budget, measure)
+        assert found is not None
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), text
+        posterior = p_x * (1.0 + x)
+        lost = (posterior * (tilt - found[0])).sum(axis=1)
+        assert (lost <= 1e-12 * ((posterior + p_x) * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
+
+
 def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float) -> bool:
     """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior allowed)."""
     t, mu = [Fraction(one) for one in row], Fraction(multiplier)
@@ -339,6 +364,19 @@ def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level:
         assert (products.sum(axis=1) <= price * excess + 1e-15 * np.abs(tilt).max()).all(), measure
     else:
         assert (products <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])).all(), measure
+
+
+def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
+    """A guess that tells a value of probability 1e-13: its power of order 100 is 1e1300."""
+    measure, p_x = measure_of("sibson:alpha=100"), np.array([1e-13, 0.3, 0.7 - 1e-13])
+    u = np.array([[1e-13, 1e-30, 0.0], [0.0, 0.3, 0.7 - 1e-13]])
+    law = _law(u, measure)
+    with mpmath.workdps(60):
+        exact, pi = _exactly(u)
+        expected = float(_exact(measure, exact, pi))
+    assert law.leakage() == pytest.approx(expected, rel=1e-13)
+    assert expected <= law.leakage_ceiling() <= expected * (1.0 + 1e-12)
+    assert np.isfinite(measure.slope(law.ratio_minus_one(), p_x)).all()
 
 
 @pytest.mark.parametrize("text", NAMES)

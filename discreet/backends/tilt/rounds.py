@@ -436,8 +436,8 @@ def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: 
     """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what all outcomes do."""
     if not term.priced:
         return 1.0
-    leaks = _small(problem, drawn).bayes_leakages[number]
-    return leaks / cells.bayes_leakages[number] if leaks <= term.budget.amount else 1.0
+    leaks, whole = _small(problem, drawn).bayes_leakages[number], cells.bayes_leakages[number]
+    return leaks / whole if leaks <= term.budget.amount and whole > 0.0 else 1.0
 
 
 def _calibrated(drawn: Array, sums: Array, n: int) -> Array:

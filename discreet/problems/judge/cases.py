@@ -27,7 +27,7 @@ from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
 from discreet.problems.measures.laws import blend_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, difference_below
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -316,11 +316,10 @@ class RuleCase:
     def duals(self) -> Iterator[Duals]:
         """The duals of the pass, lowered as far as the totals of the outcomes require."""
         tilt, total, shifts, unseen = self._tilt, self._totals[0], self._shifts(), self._unseen()
-        size = float(np.abs(tilt).max())
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
         for group, shift in shifts:
             mass = total if is_plain(self.terms) else float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
-            parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * mass * (1.0 + 8.0 * UNIT))
+            parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)  # sum, total and quotient are rounded once each
@@ -340,7 +339,7 @@ class RuleCase:
         if shifts:
             tilt = tilt.copy()
             for group, shift in shifts:
-                tilt[:, group] -= shift
+                tilt[:, group] = difference_below(tilt[:, group], np.full(1, shift))
         if not tilt.any():
             return tilt, self._multiplier
         prices = list[float]()
@@ -370,7 +369,7 @@ class RuleCase:
             if term.measure.conditional:  # as in `feasible_for`
                 over += 4.0 * UNIT * float(np.abs(own).max())
             if over > 0.0:
-                found.append((group, over + 2.0 * UNIT * (float(np.abs(own).max()) + over) + 8.0 * SMALLEST))
+                found.append((group, over))
         return found
 
     def _unseen(self) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.constraint import Term, is_plain
-from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.measure import Measure, Scope, sum_error
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, difference_below
 from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
 
 Multiplier: TypeAlias = float | Array
@@ -76,7 +76,18 @@ def feasible_duals(
     tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
     own, prior = tilt[:, possible], p_x[possible]
     fitting = measure_of_tilts(measure, budget, possible)
-    tilt = (tilt - fitting.lowering(own, prior, multiplier, measure.level(budget))[:, None]) * possible
+
+    def shift_of(rows: Array) -> Array:
+        return fitting.ceiling(rows, prior, multiplier, measure.level(budget))
+
+    shift = shift_of(own)
+    spare = 4.0 * sum_error(prior.size) * np.abs(own)
+    if (shift > spare @ prior).any():  # entries of rare values may be too large by their rounding
+        other = shift_of(own - spare)
+        better = other + spare @ prior < shift
+        own = np.where(better[:, None], own - spare, own)
+        shift = np.where(better, other, shift)
+    tilt[:, possible] = difference_below(own, shift[:, None])
     return tilt, multiplier if perfect else fitting.price(tilt[:, possible], prior, multiplier)
 
 

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, difference_below
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
@@ -104,7 +104,7 @@ class Measure(ABC):
 
     @abstractmethod
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most (n + 40) 2⁻⁵³.
+        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most `sum_error(n)`.
 
         tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (not read unless the scope is TOTAL), level B. An estimate that lies
         above κ_i is no error.
@@ -121,7 +121,8 @@ class Measure(ABC):
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 
-        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences;
+        κ does not fall as an entry grows, so the differences are rounded upward.
         κ of c t and c μ is c κ for every c > 0. A power of two brings tilts to size 1, and no square of one underflows.
         """
         total, largest = p_x.sum(), tilt.max(axis=1)
@@ -130,16 +131,12 @@ class Measure(ABC):
         centre = (tilt @ p_x) / total
         exponent = int(np.frexp(np.abs(tilt).max())[1])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            apart, price = np.ldexp(tilt - centre[:, None], -exponent), float(np.ldexp(multiplier, -exponent))
+            apart = np.ldexp(-difference_below(centre[:, None], tilt), -exponent)
+            price = float(np.ldexp(multiplier, -exponent))
             value, size = self.support(apart, p_x / total, price, level)
-            value = np.ldexp(value + (p_x.size + 40) * UNIT * size + 8.0 * SMALLEST * p_x.size, exponent)
+            value = np.ldexp(value + sum_error(p_x.size) * size + 8.0 * SMALLEST * p_x.size, exponent)
             value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
-
-    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """By how much each row must be lowered [m] to be in μ V whatever the rounding, for π > 0 within some roundings."""
-        shift = self.ceiling(tilt, p_x, multiplier, level)
-        return np.asarray(shift + UNIT * (2.0 * np.abs(tilt).max(axis=1) + 4.0 * np.abs(shift)) + 8.0 * SMALLEST)
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
         """The sum of the multipliers of feasible tilts: what a unit of B costs in the dual bound, rounded upward."""
@@ -155,6 +152,18 @@ class Measure(ABC):
     def amount(self, level: float) -> float:
         """The budget whose B is the level, rounded to some units in the last place."""
         return level if self.growth == 0.0 else math.log1p(level) / self.growth
+
+
+def sum_error(n: int) -> float:
+    """Relative error of a support function that is a sum over n private values, at most."""
+    return (n + 40) * UNIT
+
+
+def largest_candidate(values: Array, sizes: Array, error: float) -> tuple[Array, Array]:
+    """The candidate [m] with the largest upper bound of those [m, k] that err by `error` times their sizes; and its size."""
+    index = (values + error * sizes).argmax(axis=1)[:, None]
+    value = np.take_along_axis(values, index, axis=1)[:, 0]
+    return value, np.take_along_axis(sizes, index, axis=1)[:, 0]
 
 
 def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:

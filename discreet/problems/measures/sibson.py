@@ -20,6 +20,8 @@ from discreet.problems.measures.measure import Cone, Measure, ends, remainder, r
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
+_LARGEST_POWER = 1e250  # of a ratio: a logarithm of more has as many digits as the terms of a sum
+
 
 @final
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ class Sibson(Measure):
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """N(1 + x) − 1."""
-        above = remainder(ends(x, np.zeros_like(x), p_x)[1], self.alpha) @ p_x
-        return np.asarray(np.expm1(np.log1p(above) / self.alpha))
+        known = ends(x, np.zeros_like(x), p_x)[1]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self._norm_minus_one(remainder(known, self.alpha), known, p_x)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """From the larger term of both ends of each entry.
@@ -64,8 +67,22 @@ class Sibson(Measure):
         log N errs by 10 units of 2⁻⁵³ of itself, which changes N by as many units times log N.
         """
         low, high = ends(x, reach, p_x)
-        above = np.maximum(remainder_ceiling(low, self.alpha), remainder_ceiling(high, self.alpha)) @ p_x
-        return np.asarray(np.expm1(np.log1p(above) / self.alpha * (1.0 + 16.0 * UNIT)))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            terms = np.maximum(remainder_ceiling(low, self.alpha), remainder_ceiling(high, self.alpha))
+            return self._norm_minus_one(terms, high, p_x, 16.0 * UNIT)
+
+    def _norm_minus_one(self, terms: Array, high: Array, p_x: Array, doubt: float = 0.0) -> Array:
+        """Where powers of r are beyond the range of doubles, N of the upper ends from the logarithms of its terms.
+
+        Their sum L exceeds 575, so that log π ≥ −745 and α log r ≤ L + 745 err by less than 40 units of 2⁻⁵³ of L; 64 of
+        them are added, as the error of N is that of L/α. doubt: relative, of log N elsewhere.
+        """
+        above = terms @ p_x
+        log = np.log1p(above)
+        if (beyond := ~(above < _LARGEST_POWER)).any():
+            power = np.logaddexp.reduce(np.log(p_x) + self.alpha * np.log1p(high[beyond]), axis=1)
+            log[beyond] = power * (1.0 + 64.0 * UNIT)
+        return np.asarray(np.expm1(log / self.alpha * (1.0 + doubt)))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """(r_j/N)^{α−1} − 1."""
