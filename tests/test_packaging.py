@@ -76,9 +76,14 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     wheel = build_wheel(tmp_path / "discreet", links=True, build="build_editable")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
-    program = (
-        f"import site; site.addsitedir({str(tmp_path / 'installed')!r}); import discreet as ds; print(ds.problems.__file__)"
+    lines = (
+        "import site, sys",
+        f"sys.path = [each for each in sys.path if each != {str(ROOT)!r}]",  # an installation of this checkout
+        f"site.addsitedir({str(tmp_path / 'installed')!r})",
+        "import discreet as ds",
+        "print(ds.problems.__file__)",
     )
+    program = "; ".join(lines)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
