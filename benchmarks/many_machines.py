@@ -44,7 +44,7 @@ import discreet as ds
 from discreet.problems.sensors import PAPER_SIGMA, paper_p_xy
 
 if TYPE_CHECKING:
-    from discreet.reports.figures import Figure
+    from discreet.showing.figures import Figure
 
 _EMPTY_PARTS = (1, 4, 16, 64)
 _EMPTY = 10  # passes
@@ -309,7 +309,7 @@ def _superscript(number: int) -> str:
 
 def figure(model: Model, passes: int) -> Figure:
     """Seconds of a solve against the number of workers."""
-    from discreet.reports.figures import Figure, Series
+    from discreet.showing.figures import Figure, Series
 
     lines = []
     for tone, outcomes in enumerate(_LARGE):
@@ -406,7 +406,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--outcomes", type=int, default=200_000_000)
     parser.add_argument("--parts", default="1,2,4,8")
     parser.add_argument("--repeats", type=int, default=3)
-    from discreet.reports.figure_svg import standalone
+    from discreet.showing.svg import standalone
     from discreet.reports.outputs import replace_file
 
     parser.add_argument("--out", type=Path, default=Path("reports/many-machines"))

@@ -21,7 +21,7 @@ from large.machine import described
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.solution import Status
 from discreet.reports.outputs import replace_file
-from discreet.reports.wording import scientific
+from discreet.showing.numerals import scientific
 
 __all__ = ["Run", "as_csv", "write"]
 

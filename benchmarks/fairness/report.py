@@ -13,11 +13,12 @@ from fairness.split import CONSTRAINTS, PROMISED, Row
 from fairness.tables import LOADERS
 from large.machine import described
 
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
+from discreet.showing.svg import standalone
+from discreet.showing.figures import Figure, Series
 from discreet.reports.measurements import grouped
 from discreet.reports.outputs import replace_file
-from discreet.reports.wording import markdown_table, scientific, span
+from discreet.reports.wording import markdown_table
+from discreet.showing.numerals import scientific, span
 
 __all__ = ["write"]
 

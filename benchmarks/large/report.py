@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from large.table import Row
 
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
+from discreet.showing.svg import standalone
+from discreet.showing.figures import Figure, Series
 from discreet.reports.outputs import replace_file
-from discreet.reports.wording import scientific
+from discreet.showing.numerals import scientific
 
 __all__ = ["head_with", "read", "write"]
 

@@ -16,11 +16,12 @@ from large.machine import described
 from large.table import Row
 
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
+from discreet.showing.svg import standalone
+from discreet.showing.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.outputs import replace_file
-from discreet.reports.wording import markdown_table, number, scientific, span
+from discreet.reports.wording import markdown_table
+from discreet.showing.numerals import number, scientific, span
 
 __all__ = ["Found", "write"]
 

@@ -13,18 +13,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
 from discreet.problems.provenance import version_of
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 MANIFEST = "made-by-discreet.json"
 
@@ -77,9 +74,9 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstance]) -> str:
-    """Records of one kind as comma-separated text, a column for each of its fields, values as `plain` gives them."""
-    return csv_text([each.name for each in fields(kind)], (plain(record).values() for record in records))
+def records_csv(records: Sequence[Mapping[str, Any]]) -> str:
+    """Records with the same keys as comma-separated text, a column for each key, values as `plain` gives them."""
+    return csv_text(records[0], (plain(record).values() for record in records))
 
 
 def check_folder(
