@@ -523,7 +523,7 @@ def test_the_readme_has_one_command_under_each_heading(heading: str, beginning: 
     assert "index" not in command
     extras = re.search(r'(-e )?"\.\[([a-z,]+)\]"', command)
     assert extras is not None
-    assert bool(extras[1]) == (heading == "Test it")  # a clone named discreet shadows an editable installation
+    assert bool(extras[1]) == (heading == "Test it")  # whoever only runs it may delete the clone
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(extras[2].split(",")) <= set(known)
 

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+OTHER = "any other guess"
+"""The label of what a rule might also guess, where one guess is seen and nothing says that the rule is constant."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What the table says, and between which numbers the truth lies with the confidence of the evaluation."""
@@ -340,14 +344,16 @@ def evaluate(
     measure              of `leakage`, by name or as an object of `discreet.measures`; or of each sensitive column by name,
                          and then mutual information of their combinations
     labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
-                         without them every value of y and every guess that is seen
+                         without them every value of y and every guess that is seen; if that is a single guess, the
+                         others are one guess that was not seen, `OTHER`
     group_labels         groups that the population has, even if none of these people belongs to one; or the values of each
                          sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its guesses, as `Rule` and
                          `PrivateClassifier` have it: no coin is tossed. Those of other classifiers are about the truth
 
-    A rule may list its `possible_guesses`: a rule that always guesses alike then leaks exactly nothing. Raises InputError.
+    A guess that was not seen has limits like every other. Only a rule that is known to be constant leaks exactly nothing: it
+    lists one guess in `possible_guesses`, or `labels` does. Raises InputError.
     """
     level, parts = check_confidence(confidence), columns_of(sensitive_features)
     names = [str(name) for name, _ in parts]
@@ -452,8 +458,9 @@ def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[An
         check_columns(weights.T, "the probabilities of the guesses, transposed")
         return found, np.minimum(weights, 1.0), False
     made = column(guesses, "the guesses")
-    found = known or coded(truth, "y")[0]
-    found, codes = coded(made, "the guesses", found)
+    found, codes = coded(made, "the guesses", known or coded(truth, "y")[0])
+    if len(found) == 1 and not known:
+        found = (*found, OTHER)
     return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True
 
 

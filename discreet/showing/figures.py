@@ -59,7 +59,7 @@ class Series:
         return cls(label, x, y, "points", tone, hints=hints, owner=owner, behind=behind, hollow=hollow)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A titled plane with series. `name` is the stem of its files, `description` its text for those who cannot see it.
 
@@ -87,6 +87,9 @@ class Figure:
         """Write the figure as an SVG file, all or nothing; raises FileError."""
         with replacing(path, overwrite=True) as stream:
             stream.write(standalone(self).encode())
+
+    def __repr__(self) -> str:
+        return f"Figure({self.title!r}, {len(self.series)} series)"
 
     def _repr_html_(self) -> str:
         return f"<h4>{escape(self.title)}</h4>{inked(self)}"

@@ -42,6 +42,7 @@ COLOURS = {
 """Name -> the colours on a light and on a dark background. The name "tone" stands for the colour of the piece's series."""
 
 LOOKS: dict[str, dict[str, Any]] = {
+    "ground": {"fill": "paper"},
     "zone": {"fill": "alarm", "opacity": 0.08},
     "grid": {"stroke": "line", "stroke-width": 1.0},
     "axis": {"stroke": "soft", "stroke-width": 1.2},

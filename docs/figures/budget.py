@@ -24,11 +24,10 @@ import discreet as ds
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
-from discreet.reports import wording
 from discreet.showing import numerals
+from discreet.showing.figures import Figure, Series
 from discreet.showing.plane import DASHES, WIDTH, Shape, Words, drawn
 from discreet.showing.svg import FIGURE_STYLE, SITE_STYLE, picture
-from discreet.showing.figures import Figure, Series
 
 HERE = Path(__file__).resolve().parent
 BINS, STEPS, START = 64, 80, 40

@@ -11,6 +11,7 @@ import pytest
 
 import discreet as ds
 from discreet.people.design import Labels, constant_rule
+from discreet.people.evaluation import OTHER
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 
 PEOPLE = 4000
@@ -127,6 +128,23 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
     assert (sure.leakage.low, sure.leakage.high) == (0.0, 0.0)
     assert sure.error.estimate == unknown.error.estimate
     assert sure.holds(0.0)
+
+
+def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise() -> None:
+    groups = ["f", "m"] * 10
+    seen = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups)
+    assert seen.guesses == ("a", OTHER)
+    other = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a", "b"])
+    assert [str(limits) for limits in seen.leakages.values()] == [str(limits) for limits in other.leakages.values()]
+    for limits in (*seen.leakages.values(), *(each[OTHER] for each in seen.rates.values())):
+        assert limits.low == limits.estimate == 0.0 < limits.high
+    assert not seen.holds(0.01)
+    assert (seen.error.estimate, seen.error.high) == (0.0, pytest.approx(0.168, abs=5e-4))
+    many = ds.evaluate(["a"] * 20_000, None, ["a"] * 20_000, sensitive_features=groups * 1000)
+    assert many.holds(0.01)
+    known = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a"])
+    assert known.guesses == ("a",)
+    assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
 
 
 def test_probabilities_of_guesses_are_summed() -> None:

@@ -15,8 +15,9 @@ import discreet as ds
 from discreet.reports.curve import curve_figure, curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
 from discreet.showing.plane import DARK, LIGHT, look
-from discreet.showing.svg import standalone, svg
+from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(
     name="all",
@@ -167,3 +168,43 @@ def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
     assert set(curve.envelope.vertices[:, 0]) <= set(grid)
     assert (grid[0], grid[-1]) == (0.0, curve.envelope.horizon)
     ET.fromstring(standalone(figure))
+
+
+PUBLISHED = [path for folder in ("docs", "reports") for path in sorted((ROOT / folder).rglob("*.svg"))]
+RULE = re.compile(r"\.\w+ \.?(\w+)\{([^}]*)\}")
+AT_RULE = re.compile(r"@[^{]*\{(?:[^{}]*\{[^}]*\})*[^}]*\}")
+
+
+def unpainted(text: str) -> set[str]:
+    """The elements of an SVG file that stay blank in a program that knows no CSS variables and skips at-rules."""
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style is not None
+    rules = RULE.findall(AT_RULE.sub("", style[1]))
+    painted = {name for name, body in rules if re.search(r"\b(fill|stroke):(#[0-9a-f]{3,6}|currentColor)\b", body)}
+    coloured = {name for name, body in rules if re.search(r"\bcolor:#[0-9a-f]{6}\b", body)}
+    toned = {name for name, body in rules if "currentColor" in body}
+    found = set()
+    for element in ET.fromstring(text).iter():
+        kind, classes = element.tag.rpartition("}")[2], {*element.get("class", "").split()}
+        if kind not in ("path", "circle", "rect", "text") or (kind == "text" and kind in painted):
+            continue
+        if not classes & painted or (classes & toned and not classes & coloured):
+            found.add(ET.tostring(element, encoding="unicode"))
+    return found
+
+
+@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
+def test_a_file_is_painted_by_programs_that_know_no_css_variables(figure: Figure) -> None:
+    assert "var(" not in standalone(figure)
+    assert not unpainted(standalone(figure))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "var(" not in text
+    assert not unpainted(text)
+
+
+def test_a_picture_in_css_variables_is_noticed() -> None:
+    assert len(unpainted(f"{svg(FIGURE, style=LOOK_STYLE)}")) > 20

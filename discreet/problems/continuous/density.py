@@ -277,7 +277,8 @@ def _discrepancy(density: Component) -> tuple[float, float]:
         cells += low.size
         last = done.all() or cells > 4000
         if (counted := np.where(done | last, off, 0.0)).max() > worst:
-            worst, place = counted.max(), float(middle[counted.argmax()])
+            worst = counted.max()
+            place = float(middle[(counted >= (1.0 - 1e-6) * worst).argmax()])  # the first of those that differ by rounding
         if last:
             break
         low, middle, high = low[~done], middle[~done], high[~done]
