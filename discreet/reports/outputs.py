@@ -22,6 +22,9 @@ from typing import Any
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
 from discreet.problems.provenance import version_of
+from discreet.showing.figures import svg_files
+from discreet.showing.markdown import markdown
+from discreet.showing.values import Section
 
 MANIFEST = "made-by-discreet.json"
 
@@ -77,6 +80,16 @@ def unguarded(cell: str) -> str:
 def records_csv(records: Sequence[Mapping[str, Any]]) -> str:
     """Records with the same keys as comma-separated text, a column for each key, values as `plain` gives them."""
     return csv_text(records[0], (plain(record).values() for record in records))
+
+
+def write_pages(stem: Path, page: Section, records: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Write STEM.md, STEM-NAME.svg for each figure of the page, and STEM.csv if there are records; raises FileError."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(stem.with_name(f"{stem.name}.md"), markdown([page], stem=f"{stem.name}-") + "\n")
+    for name, text in svg_files(page.figures()).items():
+        replace_file(stem.with_name(f"{stem.name}-{name}"), text)
+    if records:
+        replace_file(stem.with_name(f"{stem.name}.csv"), records_csv(records))
 
 
 def check_folder(

@@ -6,7 +6,7 @@ notebook, Markdown, HTML and JSON.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -84,6 +84,14 @@ class Section:
 
     def __bool__(self) -> bool:
         return any(self.parts)
+
+    def figures(self) -> Iterator[Figure]:
+        """The figures anywhere in the section."""
+        for part in self.parts:
+            if isinstance(part, Section):
+                yield from part.figures()
+            elif hasattr(part, "series"):
+                yield part
 
 
 Part: TypeAlias = "str | Facts | Table | Sentences | Figure | Folded | Section"
