@@ -13,7 +13,8 @@ from fairness.report import write
 from fairness.split import PROMISED, Row, places, rows_of
 from fairness.tables import LOADERS
 
-from discreet.reports.outputs import records_csv, replace_file
+from discreet.reports.outputs import replace_file
+from discreet.showing.data import records_csv
 
 __all__ = ["main"]
 

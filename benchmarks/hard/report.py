@@ -16,9 +16,10 @@ from hard.main import WITHIN, Row
 from hard.solvers import SOLVERS
 
 import discreet as ds
-from discreet.reports.outputs import records_csv, replace_file, write_pages
+from discreet.reports.outputs import replace_file, write_pages
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.exported import InstanceFile
+from discreet.showing.data import records_csv
 from discreet.showing.values import Section, Table
 
 __all__ = ["MARKS", "Instance", "arithmetic", "kind_of", "mark", "write"]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from large.table import Row
 
-from discreet.reports.outputs import unguarded, write_pages
+from discreet.reports.outputs import write_pages
+from discreet.showing.data import unguarded
 from discreet.showing.figures import Figure, Series
 from discreet.showing.markdown import table
 from discreet.showing.numerals import NOTHING, scientific
@@ -111,10 +112,10 @@ def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) 
     return [
         f"Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.",
         Facts("machine", list(machine.items())),
-        """Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer, with an
-empty cache of compiled code. Every row has a process of its own, whose peak memory is given (with building the problem), and in
-brackets the part that is no page of a file. BLAS has one thread. Gap: certified (upper − lower)/upper. Leakage ÷ budget: of
-what is returned.""",
+        """Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer,
+with an empty cache of compiled code. Every row has a process of its own, whose peak memory is given (with
+building the problem), and in brackets the part that is no page of a file. BLAS has one thread. Gap: certified
+(upper − lower)/upper. Leakage ÷ budget: of what is returned.""",
         *([_SMALL] if quick else []),
     ]
 

@@ -240,8 +240,8 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
-    from discreet.reports.outputs import plain
     from discreet.reports.study.store import query
+    from discreet.showing.data import plain
 
     names, found = query(place, sql)
 

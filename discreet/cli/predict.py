@@ -143,7 +143,7 @@ def _is_parquet(out: str) -> bool:
 
 
 def _csv(found: Columns, header: bool) -> str:
-    from discreet.reports.outputs import csv_text
+    from discreet.showing.data import csv_text
 
     return csv_text(found if header else None, zip(*(column.tolist() for column in found.values()), strict=True))
 

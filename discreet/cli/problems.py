@@ -45,7 +45,7 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
     from discreet.problems.catalog import entry
     from discreet.reports import notation
     from discreet.reports.measurements import landmarks
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     found = entry(spec.partition(":")[0])
     model, trouble = None, ""

@@ -41,7 +41,8 @@ def reproduce(
     from discreet.paper.pictures import tables
     from discreet.paper.study import Settings, run_study
     from discreet.problems.errors import FileError
-    from discreet.reports.outputs import check_folder, records_csv
+    from discreet.reports.outputs import check_folder
+    from discreet.showing.data import records_csv
 
     settings = Settings(
         sensors=sensors,

@@ -24,7 +24,7 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
     """
     from discreet import verification
     from discreet.problems.errors import InputError
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     with screen.waiting("verifying"):
         model, limit = _model(problem, asked)

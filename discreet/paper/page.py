@@ -10,8 +10,9 @@ from typing import Any
 
 from discreet.paper.pictures import FIGURES, figures, tables
 from discreet.paper.study import Study
-from discreet.reports.outputs import records_csv, write_folder
+from discreet.reports.outputs import write_folder
 from discreet.showing import numerals
+from discreet.showing.data import records_csv
 from discreet.showing.figures import svg_files
 from discreet.showing.page import document, html
 from discreet.showing.values import Facts, Folded, Section, Sentences, Table

@@ -8,8 +8,8 @@ import numpy as np
 
 from discreet.paper.study import Study
 from discreet.reports.curve import curve_grid
-from discreet.reports.outputs import plain
 from discreet.showing import numerals
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure, Series
 
 FIGURES = ("inference-of-x", "x-given-guess", "cost-of-perfect-privacy", "privacy-utility-curves", "privacy-utility-shapes")

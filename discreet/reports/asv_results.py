@@ -25,8 +25,8 @@ from typing import Any, Literal
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.reports.measurements import grouped
-from discreet.reports.outputs import records_csv
 from discreet.showing import numerals
+from discreet.showing.data import records_csv
 from discreet.showing.figures import Figure, Series
 from discreet.showing.values import Section
 

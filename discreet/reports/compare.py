@@ -28,7 +28,7 @@ from discreet.problems.provenance import version_of
 from discreet.reports import wording
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
-from discreet.reports.outputs import Watch, plain, write_folder
+from discreet.reports.outputs import Watch, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.trials import trials
@@ -37,6 +37,7 @@ from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 from discreet.reports.tables import case_tables
 from discreet.showing import numerals
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import BAD, GOOD, UNSURE, Sentences, Toned

@@ -29,8 +29,9 @@ from discreet.problems.files.writing import marked
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import Watch, csv_text, plain
+from discreet.reports.outputs import Watch
 from discreet.showing import numerals
+from discreet.showing.data import csv_text, plain
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import GOOD, UNSURE, Facts, Toned

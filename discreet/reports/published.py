@@ -15,7 +15,7 @@ from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
 from discreet.reports.html.data import cleaned
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import plain, records_csv, write_folder
+from discreet.reports.outputs import write_folder
 from discreet.reports.pictures import (
     SIZE_WORDS,
     leakage_figure,
@@ -30,6 +30,7 @@ from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 from discreet.showing import numerals
+from discreet.showing.data import plain, records_csv
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.markdown import markdown
 from discreet.showing.values import Facts, Part, Section, Sentences, Table

@@ -7,5 +7,6 @@ terminal    facts and tables by rich
 markdown    pages as Markdown
 page        pages as one HTML file that loads nothing
 notebook    cards of HTML, and tables of pandas
+data        what JSON holds, and comma-separated text
 plane, svg  the writer of figures: where every piece lies, and its SVG
 """

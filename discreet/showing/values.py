@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.showing import numerals
-
-if TYPE_CHECKING:
-    from discreet.showing.figures import Figure
+from discreet.showing.figures import Figure
 
 GOOD, UNSURE, BAD, PLAIN = "good", "unsure", "bad", "plain"
 """The tones of words."""
@@ -90,7 +88,7 @@ class Section:
         for part in self.parts:
             if isinstance(part, Section):
                 yield from part.figures()
-            elif hasattr(part, "series"):
+            elif isinstance(part, Figure):
                 yield part
 
 

@@ -18,7 +18,8 @@ from discreet.paper.page import NAMES, page, write_study
 from discreet.paper.pictures import figures, tables
 from discreet.paper.study import GuessRow, Settings, Study, run_study
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.outputs import MANIFEST, records_csv
+from discreet.reports.outputs import MANIFEST
+from discreet.showing.data import records_csv
 
 SMALL = Settings(sensors=10, samples=4000, seed=7, curve_sensors=(1, 3), curve_width=0.02)
 

@@ -17,7 +17,6 @@ from discreet.backends.solution import Status
 from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
-from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.comparable import comparable, control_of
@@ -27,6 +26,7 @@ from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders
 from discreet.showing import numerals
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure
 from discreet.showing.plane import LIGHT
 from discreet.showing.svg import sample_svg, svg

@@ -261,14 +261,15 @@ _STUDY = {
 
 def _check(value: Any, schema: Any, place: str) -> None:
     """Raise FileError for a key that is not known, a needed one that is missing, or a value of another kind."""
-    kind = {dict: "a table", list: "tables, each under [[ ]]"}.get(type(schema)) or schema.wanted
-    fits = isinstance(value, type(schema)) and value != [] if isinstance(schema, dict | list) else schema.fits(value)
-    if not fits:
-        raise FileError(f"{place} is {brief(value)}; give {kind}")
+    if isinstance(schema, _Kind):
+        if not schema.fits(value):
+            raise FileError(f"{place} is {brief(value)}; give {schema.wanted}")
+        return
+    if not isinstance(value, type(schema)) or value == []:
+        raise FileError(f"{place} is {brief(value)}; give {'a table' if isinstance(schema, dict) else 'tables, [[ ]]'}")
     if isinstance(schema, list):
         for k, each in enumerate(value, start=1):
             _check(each, schema[0], f"{place}[{k}]")
-    if not isinstance(schema, dict):
         return
     dot = "" if place.endswith(" ") else "."
     kinds = {key.rstrip("!"): each for key, each in schema.items()}
