@@ -104,7 +104,7 @@ class PeopleFrontier:
             for name, each in row.pop("secrets", {}).items():
                 row |= {f"{what} about {name}": value for what, value in each.items()}
             rows.append(row)
-        return frame({name: [row[name] for row in rows] for name in rows[0]})
+        return frame(rows)
 
     def plot(self) -> Figure:
         """Errors over leakage among people, with limits, and what the model says; of several columns over the share."""

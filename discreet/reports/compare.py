@@ -170,9 +170,7 @@ class Comparison:
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each attempt: case, configuration, status, claim and numbers as in `to_dict`."""
-        records = [_record(row) for row in self.rows]
-        names = [name for name in records[0] if name != "versions"]
-        return frame({name: [record[name] for record in records] for name in names})
+        return frame([_record(row) for row in self.rows]).drop(columns="versions")
 
     def plot(self) -> Figure:
         """Seconds against the certified gap of every answer that kept its budget."""

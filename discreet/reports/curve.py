@@ -31,7 +31,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch
 from discreet.showing import numerals
-from discreet.showing.data import csv_text, plain
+from discreet.showing.data import plain, records_csv
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import GOOD, UNSURE, Facts, Toned
@@ -88,12 +88,14 @@ class FrontierPoint:
         )
 
 
-def _columns(suffix: str) -> list[str]:
-    """Names of a point's numbers in files, with the unit of budgets."""
-    return [f"{each.name}{suffix * (each.name in ('budget', 'leakage'))}" for each in fields(FrontierPoint)]
+def _column(name: str, suffix: str) -> str:
+    """The name of a point's number in files: budget and leakage end with their unit."""
+    return name + suffix if name in ("budget", "leakage", "bayes_leakage") else name
 
 
-IS_CURVE = marked(*(",".join(_columns(suffix)) for suffix in ("_nats", "")))
+_NAMES = tuple(each.name for each in fields(FrontierPoint))
+
+IS_CURVE = marked(*(",".join(_column(name, suffix) for name in _NAMES) for suffix in ("_nats", "")))
 """Recognises the file of a curve's points."""
 
 
@@ -187,16 +189,14 @@ class Frontier:
 
         A measure other than mutual information is named, as are the budgets that a curve of several secrets scales.
         """
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        named |= {f"bayes_leakage{self._suffix}": named.pop("bayes_leakage")}
-        columns = _columns(self._suffix)
+        own = (each.name for each in fields(self) if each.name not in ("terms", "rows", "envelope"))
         return {
-            **{name: plain(value) for name, value in named.items() if name not in ("terms", "rows", "envelope")},
-            **({"measure": self.measure} if self.is_other else {}),
+            **{_column(name, self._suffix): plain(getattr(self, name)) for name in own},
+            **self._named,
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
-            "points": [dict(zip(columns, plain(row).values(), strict=True)) for row in self.rows],
+            "points": plain(self._records()),
         }
 
     def to_csv(self) -> str:
@@ -206,15 +206,20 @@ class Frontier:
         The points hold both envelopes: chords between (level, upper), tangents of slope −multiplier through (level, lower),
         where the level is the budget ε, or e^{cε} − 1 under a measure that is a logarithm.
         """
-        named = [self.measure] * self.is_other
-        columns = [*_columns(self._suffix), *(["measure"] * self.is_other)]
-        return csv_text(columns, ([*plain(row).values(), *named] for row in self.rows))
+        return records_csv([{**record, **self._named} for record in self._records()])
 
     def to_frame(self) -> pd.DataFrame:
         """The solved points, a row each, with columns as in `to_csv`."""
-        rows = [tuple(getattr(row, each.name) for each in fields(row)) for row in self.rows]
-        columns = dict(zip(_columns(self._suffix), map(list, zip(*rows, strict=True)), strict=True))
-        return frame(columns | {"status": [row.status.value for row in self.rows]})
+        return frame(self._records())
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """The measure, where records name it."""
+        return {"measure": self.measure} if self.is_other else {}
+
+    def _records(self) -> list[dict[str, Any]]:
+        values = [{name: getattr(row, name) for name in _NAMES} | {"status": row.status.value} for row in self.rows]
+        return [{_column(name, self._suffix): value for name, value in row.items()} for row in values]
 
     def plot(self) -> Figure:
         """The curve between its envelopes, the solved points, and the error of the Bayes rule."""

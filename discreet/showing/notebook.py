@@ -6,7 +6,7 @@ suits dark pages too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +58,10 @@ def card(kind: str, title: str, *parts: Part, badge: Toned | None = None) -> str
     return f'<div class="discreet-card"><style>{_STYLE}</style><div class="top">{top}</div>{body}</div>'
 
 
-def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """A table of columns by name. Raises InputError without pandas."""
+def frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A table of columns by name, or of records. Raises InputError without pandas."""
     try:
         import pandas as pd
     except ImportError:
         raise InputError("to_frame needs pandas, which does not import; pip install 'discreet[data]'") from None
-    return pd.DataFrame(dict(columns))
+    return pd.DataFrame(data)
