@@ -34,7 +34,7 @@ def _part(part: Part, level: int, stem: str) -> str:
     if isinstance(part, Facts):
         return table((part.title, ""), part.lines)
     if isinstance(part, Figure):
-        return f"![{part.description}]({stem}{part.name}.svg)"
+        return f"![{part.title}]({stem}{part.name}.svg)"
     if isinstance(part, Sentences):
         return "\n".join(f"- {line}" for line in part.lines)
     return part
