@@ -175,6 +175,7 @@ def _values(value: Any, place: str) -> tuple[Any, ...]:
     if not isinstance(value, dict):
         found = value if isinstance(value, list) else [value]
         return tuple(tuple(each) if isinstance(each, list) else each for each in found)
+    _check(value, {"from!": _COUNT, "to!": _COUNT, "points!": _COUNT}, place)
     first, last, points = value["from"], value["to"], value["points"]
     if last <= first or not 2 <= points <= _MOST_POINTS:
         raise FileError(
@@ -227,10 +228,6 @@ def _is_value(value: Any) -> bool:
     return all(map(_is_value, value)) if isinstance(value, list) else isinstance(value, str | int | float)
 
 
-def _is_grid(value: Any) -> bool:
-    return set(value) == {"from", "to", "points"} and all(map(_COUNT.fits, value.values()))
-
-
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
 _GAP = _Kind(lambda value: _NUMBER.fits(value) and value < 1.0, "a relative gap between 0 and 1, such as 1e-9")
@@ -243,7 +240,7 @@ _WORDS = _Kind(
 )
 _VALUE = _Kind(_is_value, "a text, a number, a truth value, or a list of these")
 _GRID = _Kind(
-    lambda value: _is_grid(value) if isinstance(value, dict) else value != [] and _is_value(value),
+    lambda value: isinstance(value, dict) or (value != [] and _is_value(value)),
     "a value, a list of values, or { from = 4, to = 1000, points = 7 }",
 )
 _STUDY = {
