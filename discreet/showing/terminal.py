@@ -84,7 +84,7 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
 
 
 def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
-    grid = rich.Table(box=box.SIMPLE_HEAD)
+    grid = rich.Table(box=box.SIMPLE_HEAD if table.title else None)
     room = width - _least_width(table, heads)
     for head in heads:
         least = _least(table, head)
