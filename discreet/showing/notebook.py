@@ -36,6 +36,7 @@ font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',
 .discreet-card .hidden{{display:none}}
 .discreet-card h3{{font-size:1em;margin:.6em 0 0}}
 .discreet-card figure{{margin:.6em 0 0}}
+.discreet-card figcaption span{{display:block;opacity:.72}}
 .discreet-card table{{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0}}
 .discreet-card tr{{background:none}}
 .discreet-card th,.discreet-card td{{text-align:left;padding:.12em 1.2em .12em 0;border:0;border-top:1px solid {_LINE};

@@ -158,17 +158,17 @@ def _legend(lines: Sequence[Sequence[tuple[float, Series]]], bottom: float) -> I
     for k, line in enumerate(lines):
         y = bottom - _LINE * (len(lines) - k) + 8.0
         for x, series in line:
-            yield from sample(series.kind, series.tone, (x, y - 4.0), _KEY - 8.0)
+            yield from sample(series.kind, series.tone, (x, y - 4.0), _KEY - 8.0, _mark_look(series))
             yield Words("words", (x + _KEY - 2.0, y), series.label)
 
 
-def sample(kind: str, tone: int, start: Place, width: float) -> Iterator[Shape]:
+def sample(kind: str, tone: int, start: Place, width: float, mark: str = "mark") -> Iterator[Shape]:
     """The line and the mark of a tone, as a legend shows them."""
     (x, y), end = start, start[0] + width
     if kind != "points":
         yield Shape("line", ((x, y), (end, y)), tone, look(tone)[0])
     if kind in ("points", "both"):
-        yield _mark(tone, (0.5 * (x + end), y), 4.0)
+        yield _mark(tone, (0.5 * (x + end), y), 4.0, kind=mark)
 
 
 def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
@@ -208,12 +208,15 @@ def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
     elif series.kind != "points":
         yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
     if series.kind in ("points", "both"):
-        kind = "hollow" if series.hollow else "mark"
         for k, place in enumerate(places):
             radius = series.sizes[k] if series.sizes else 3.4
             hint = series.hints[k] if series.hints else ""
             behind = series.behind[k] if series.behind else -1
-            yield _mark(series.tone, place, radius, hint, behind, series.owner, kind)
+            yield _mark(series.tone, place, radius, hint, behind, series.owner, _mark_look(series))
+
+
+def _mark_look(series: Series) -> str:
+    return "hollow" if series.hollow else "mark"
 
 
 def _mark(tone: int, place: Place, r: float, hint: str = "", behind: int = -1, owner: str = "", kind: str = "mark") -> Shape:

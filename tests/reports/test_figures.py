@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.reports.curve import curve_figure, curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
-from discreet.showing.plane import DARK, LIGHT, look
+from discreet.showing.plane import DARK, LIGHT, drawn, look
 from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,6 +147,12 @@ def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
     with pytest.raises(ds.FileError):
         FIGURE.save(tmp_path / "nowhere" / "all.svg")
+
+
+def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
+    series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
+    pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
+    assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == ["hollow", "hollow"]
 
 
 def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
