@@ -105,7 +105,6 @@ def begin(page):
     if not page["apart"]:
         solving_here(MonkeyPatch())
 
-sys.modules["matplotlib"] = None  # no page shows a PNG
 typer.main.get_command = lambda _: COMMAND  # built once, since that takes longer than most command lines
 ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
 for name in (*sys.argv[1:], *ours):

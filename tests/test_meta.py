@@ -119,6 +119,7 @@ def reached(name: str) -> set[str]:
 
 def layer_of(name: str) -> int:
     layers = ("discreet.verification", "discreet.problems", "discreet.backends", "discreet.reports")
+    name = name.replace("discreet.showing", "discreet.problems.showing")  # beside the problems, which show themselves
     return next((k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")), len(layers))
 
 

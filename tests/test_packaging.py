@@ -180,7 +180,7 @@ def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
 def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     ours = {"all", "dev", "lint", "site"}  # for those who work on the project
-    assert {"conic", "pyomo", "data", "plots", "fast", "peers", "verify", "bench"} | ours <= set(extras)
+    assert {"conic", "pyomo", "data", "fast", "peers", "verify", "bench"} | ours <= set(extras)
     (everything,) = extras["all"]
     assert set(everything.removeprefix("discreet[").removesuffix("]").split(",")) == set(extras) - ours
     assert "discreet[all]" in extras["dev"]

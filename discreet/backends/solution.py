@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
-from discreet.problems import showing
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.constraint import is_plain
@@ -20,13 +19,16 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule
+from discreet.showing.figures import Figure
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Facts, Toned
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.rule import IntervalRule
@@ -67,9 +69,13 @@ class Status(Enum):
         member._value_, member.meaning = word, meaning
         return member
 
+    @property
+    def tone(self) -> str:
+        """The tone in which it is shown; see `showing.values`."""
+        return _TONES.get(self, BAD)
 
-_TONES = {Status.CERTIFIED: "good", Status.INACCURATE: "unsure"}
-"""Of the badge on a card."""
+
+_TONES = {Status.CERTIFIED: GOOD, Status.INACCURATE: UNSURE, Status.UNSUPPORTED: PLAIN, Status.ABSENT: PLAIN}
 
 
 @dataclass(frozen=True)
@@ -311,19 +317,16 @@ class Solution:
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
         problem, estimator = self._drawn()
-        guesses = dict(zip(showing.row_names(problem)[1], estimator, strict=True))
-        return showing.frame({"probability": np.asarray(problem.p_z), **guesses})
+        guesses = dict(zip(row_names(problem)[1], estimator, strict=True))
+        return frame({"probability": np.asarray(problem.p_z), **guesses})
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The outcomes, coloured by the guess, as `Problem.plot`; of two guesses and values, with the line between them."""
+    def plot(self) -> Figure:
+        """The outcomes by their guess, as `Problem.plot`; of two guesses and values, with the line between them."""
         problem, estimator = self._drawn()
-        drawn = showing.outcome_plane(showing.axes(ax), problem, estimator, f"{problem.name or 'Problem'}: {self.backend}")
+        border = None
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
-            across = np.array(drawn.get_xlim())
-            start, end = self.tilt[1] - self.tilt[0]
-            drawn.plot(across, start + (end - start) * across, color="#4b5563", linewidth=1.2, label="the rule")
-            drawn.set_xlim(*across.tolist())
-        return drawn
+            border = self.tilt[1] - self.tilt[0]
+        return outcome_figure(problem, estimator, f"{problem.name or 'Problem'}: {self.backend}", border)
 
     def _drawn(self) -> tuple[Problem, Array]:
         """The problem and its estimator, both as arrays."""
@@ -346,9 +349,8 @@ class Solution:
         seconds = self.timings
         spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
         facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
-        tone = _TONES.get(self.status, "bad")
-        badge, tone = self.status.value, _TONES.get(self.status, "bad")
-        return showing.card("Solution", self.problem.name, facts, badge=badge, tone=tone, words=[f"{self.message}."])
+        badge = Toned(self.status.value, self.status.tone)
+        return card("Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge)
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

@@ -57,7 +57,7 @@ def audit(
 
 def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     told, terms = judged.to_dict(), judged.problem.terms
     unit = terms[0].measure.suffix  # of the only constraint; records of several have their own

@@ -9,6 +9,7 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,9 +115,7 @@ def fit(
             facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
             card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
             unfinished.done()
-    screen.show(
-        lambda: {"folder": out, **card}, lambda tables: [_table(tables, out, card), private.statement_], as_json=as_json
-    )
+    screen.show(lambda: {"folder": out, **card}, lambda _: [_facts(out, card), private.statement_], as_json=as_json)
     screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
 
 
@@ -194,7 +193,7 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     return column.astype(str) if column.dtype.kind == "O" and not lost.any() else column
 
 
-def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
+def _facts(out: str, card: dict[str, Any]) -> Facts:
     """What is worth knowing at once."""
     people, model, data = card["people"], card["model"], card["data"]
     facts = [("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")]
@@ -207,4 +206,4 @@ def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
         ]
     if model:
         facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))
-    return tables.Facts(out, tuple(facts))
+    return Facts(out, facts)

@@ -54,10 +54,11 @@ def show(record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as
         print_json(record())
         return
     from discreet.reports import tables
+    from discreet.showing.terminal import Shown
 
     console = output()
     for each in drawn(tables):
-        console.print(each)
+        console.print(Shown(each))
 
 
 def say(sentence: str) -> None:

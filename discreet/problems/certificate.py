@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems import showing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import at_most
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import OutcomeRule
+from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _Answer = TypeVar("_Answer")
 
@@ -142,16 +143,26 @@ class Certificate:
         """One row of all numbers, so that those of many certificates can be put together."""
         numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("kkt", "terms")}
         numbers |= {"gap": self.gap, "relative_gap": self.relative_gap, **self.kkt.to_dict()}
-        return showing.frame({name: [value] for name, value in numbers.items()})
+        return frame({name: [value] for name, value in numbers.items()})
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """What the gap is made of, in units of error probability; what is below 1e-18 has no bar."""
+    def plot(self) -> Figure:
+        """What the gap is made of, in units of error probability; at most 1e-18 is drawn at the left edge."""
         parts = {"gap": self.gap, **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"}}
-        drawn, lengths = showing.axes(ax), [max(value, 1e-18) for value in parts.values()]
-        drawn.barh(list(parts)[::-1], lengths[::-1], left=1e-18, color=showing.INKS[0])
-        drawn.set_xscale("log")
+        lengths = tuple(max(value, 1e-18) for value in parts.values())
+        places = tuple(map(float, range(len(parts))))
         title = f"Error probability in [{self.lower:.6g}, {self.upper:.6g}]"
-        return showing.finish(drawn, title, "error probability", "")
+        described = "; ".join(f"{name} {value:.2g}" for name, value in parts.items())
+        return Figure(
+            "certificate",
+            title,
+            "what the gap is made of",
+            "error probability",
+            "",
+            (Series("", lengths, places, "points"),),
+            f"{described}.",
+            log_x=True,
+            rows=tuple(parts),
+        )
 
     def _repr_html_(self) -> str:
         facts = [
@@ -168,7 +179,7 @@ class Certificate:
             within = "exactly" if self.private_within == 0.0 else f"within {at_most(self.private_within, 2)}"
             facts.append(("private", within))
         kept = "is the answer as given" if self.own_budget_kept else "is a repair of the answer as given, which leaked more"
-        return showing.card("Certificate", "", facts, words=[f"The estimator that it is about {kept}."])
+        return card("Certificate", "", Facts("", facts), f"The estimator that it is about {kept}.")
 
     def __repr__(self) -> str:
         leaked = f"leakage {self.leakage:.6g} of {self.budget:.6g}" if not self.terms else f"{len(self.terms)} constraints"

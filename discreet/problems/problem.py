@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems import showing
 from discreet.problems.binning import DEFAULT_BINS, DEFAULT_SMOOTHING, Binning
 from discreet.problems.checks import (
     check_ceiling,
@@ -47,12 +46,15 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
+from discreet.problems.outcome_view import outcome_columns, outcome_figure
 from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
+from discreet.showing.figures import Figure
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
 _UNBOUND = LeakageBudget(math.inf)
@@ -428,12 +430,12 @@ class Problem(Constrained):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, the posterior of each private value, the loss of each guess."""
-        return showing.frame(showing.outcome_columns(self))
+        return frame(outcome_columns(self))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The outcomes, coloured by the guess of the Bayes rule; see `showing.outcome_plane`."""
+    def plot(self) -> Figure:
+        """The outcomes, by the guess of the Bayes rule; see `outcome_view.outcome_figure`."""
         title = f"{self.name or 'Problem'}: what the Bayes rule guesses"
-        return showing.outcome_plane(showing.axes(ax), self, self.bayes_estimator, title)
+        return outcome_figure(self, self.bayes_estimator, title)
 
     def _repr_html_(self) -> str:
         pairs = zip(self.bayes_leakages, self.terms, strict=True)
@@ -447,7 +449,7 @@ class Problem(Constrained):
             ("constant guess", f"errs {self.constant_error:.6g}"),
             *([("made from", repr(self.samples))] if self.samples is not None else []),
         ]
-        return showing.card("Problem", self.name, facts)
+        return card("Problem", self.name, Facts("", facts))
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

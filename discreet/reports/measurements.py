@@ -31,7 +31,8 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
+from discreet.reports.outputs import replace_file
+from discreet.showing.data import csv_text, plain, unguarded
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)

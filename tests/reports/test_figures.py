@@ -1,10 +1,8 @@
-"""Figures: axes that show everything, ticks that are round, SVG that is well-formed, PNG where matplotlib is there."""
+"""Figures: axes that show everything, ticks that are round, SVG that is well-formed."""
 
 from __future__ import annotations
 
 import re
-import struct
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -14,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.problems.errors import Absent
-from discreet.reports import figure_png
 from discreet.reports.curve import curve_figure, curve_grid
-from discreet.reports.drawing import WIDTH, drawn
-from discreet.reports.figure_svg import LOOK_STYLE, standalone, svg
-from discreet.reports.figures import DARK, LIGHT, Figure, Series, extent, look, ticks
+from discreet.showing.figures import Figure, Series, extent, ticks
+from discreet.showing.plane import DARK, LIGHT, drawn, look
+from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
@@ -146,21 +142,23 @@ def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) 
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
-def test_png(figure: Figure) -> None:
-    pytest.importorskip("matplotlib")
-    made = figure_png.png(figure)
-    assert made.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", made[16:24])
-    assert width == 1152
-    assert height / width == pytest.approx(drawn(figure)[0] / WIDTH, abs=1e-3)
-    assert made == figure_png.png(figure)
+def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path: Path) -> None:
+    FIGURE.save(tmp_path / "all.svg")
+    assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
+    with pytest.raises(ds.FileError):
+        FIGURE.save(tmp_path / "nowhere" / "all.svg")
 
 
-def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    with pytest.raises(Absent, match=r"matplotlib.*discreet\[plots\]"):
-        figure_png.png(FIGURE)
+def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
+    series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
+    pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
+    assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == ["hollow", "hollow"]
+
+
+def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
+    series = Series.of("", [(1.0, 2.0, "one", 3), (0.5, 4.0, "two", -1)], 1)
+    assert (series.x, series.y, series.hints, series.behind) == ((1.0, 0.5), (2.0, 4.0), ("one", "two"), (3, -1))
+    assert Series.of("", [], 0).x == ()
 
 
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:

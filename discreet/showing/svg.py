@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from discreet.problems.files.writing import marked
-from discreet.reports.drawing import COLOURS, LOOKS, WIDTH, Shape, Words, drawn, sample
-from discreet.reports.figures import DARK, LIGHT, Figure, Series
+from discreet.showing.plane import COLOURS, DARK, LIGHT, LOOKS, WIDTH, Shape, Words, drawn, sample
+
+if TYPE_CHECKING:
+    from discreet.showing.figures import Figure
 
 
 def _looks(paint: Callable[[str], str]) -> str:
@@ -85,16 +88,16 @@ def picture(pieces: Iterable[Shape | Words], height: float, words: str, *, style
 
 
 _MIDDLE = ("#2f86c9", "#cf6a17", "#159a76", "#c05c98", "#94811d", "#7d8894")
-_INKED = (
+INKED_STYLE = LOOK_STYLE + (
     ".fig{--ink:currentColor;--soft:currentColor;--line:color-mix(in srgb,currentColor 18%,transparent);--paper:transparent}"
     + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(_MIDDLE))
 )
-"""Colours between those for light and for dark grounds, beside the ink of the page."""
+"""Looks in colours between those for light and for dark grounds, next to the ink of the page."""
 
 
 def inked(figure: Figure) -> str:
     """The figure without its title and ground, in the ink of the page around it, light or dark."""
-    return f"<style>{LOOK_STYLE}{_INKED}</style>{svg(figure, titled=False)}"
+    return f"<style>{INKED_STYLE}</style>{svg(figure, titled=False)}"
 
 
 def standalone(figure: Figure) -> str:
@@ -104,7 +107,7 @@ def standalone(figure: Figure) -> str:
 
 def sample_svg(tone: int) -> str:
     """The line and the mark of a tone, for the legend of a page."""
-    shapes = _written(sample(Series("", (), (), "both", tone), (1.0, 6.0), 28.0), live=False)
+    shapes = _written(sample("both", tone, (1.0, 6.0), 28.0), live=False)
     return f'<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">{shapes}</svg>'
 
 
