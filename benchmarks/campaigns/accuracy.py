@@ -161,7 +161,8 @@ Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. It is 
 measures and of 1e-9 under all others. Gaps are certified, and relative to the error probability. *Repaired* are answers
 that the judge had to blend to keep the budget. Several secrets, of 2 or 3 values each, have a measure each, drawn at
 random; of all but the first three in ten must not leak at all. The last three lines have private values of probability
-1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the judge."""
+1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the
+judge."""
     return Section(
         "Accuracy under every measure of leakage",
         [
