@@ -224,7 +224,7 @@ def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
     words = ["sex=f, race=0", "sex=f, race=1", "sex=m, race=0", "sex=m, race=1"]
     assert found.to_dict()["groups"] == [row["group"] for row in found.to_dict()["rates"]] == words
     assert set(found.to_frame()["group"]) == {"", *words}
-    assert "<td>sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
+    assert ">sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
     assert set(found.rates) == set(found.groups) == {("f", 0), ("f", 1), ("m", 0), ("m", 1)}
     assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
 
