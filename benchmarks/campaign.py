@@ -1,4 +1,4 @@
-"""Look for a false certificate: seeded problems of ten kinds, every backend, every certificate checked exactly.
+"""Look for a false certificate: seeded problems of sixteen kinds, every backend, every certificate checked exactly.
 
     python benchmarks/campaign.py [--tilt 100000] [--others 10000] [--backends A,B] [--kinds A,B] [--seed 1] [--jobs 2]
         [--time-limit 5] [--others-time-limit 0.25] [--minutes M] [--scratch FOLDER] [--out reports/campaign]
@@ -9,6 +9,7 @@ done again, since its time limits mean nothing. `--report` writes the report of 
 is false. The folder `campaigns` holds:
 
     instances   the kinds of problem, each from (seed, index)
+    underflow   those whose products underflow, and answers to them
     batches     solving, judging and checking; what counts as false
     report      Markdown and CSV
     main        the command line, and the processes

@@ -44,7 +44,8 @@ import discreet as ds
 from discreet.problems.sensors import PAPER_SIGMA, paper_p_xy
 
 if TYPE_CHECKING:
-    from discreet.reports.figures import Figure
+    from discreet.showing.figures import Figure
+    from discreet.showing.values import Part, Section
 
 _EMPTY_PARTS = (1, 4, 16, 64)
 _EMPTY = 10  # passes
@@ -309,7 +310,7 @@ def _superscript(number: int) -> str:
 
 def figure(model: Model, passes: int) -> Figure:
     """Seconds of a solve against the number of workers."""
-    from discreet.reports.figures import Figure, Series
+    from discreet.showing.figures import Figure, Series
 
     lines = []
     for tone, outcomes in enumerate(_LARGE):
@@ -317,7 +318,7 @@ def figure(model: Model, passes: int) -> Figure:
         label = f"10{_superscript(outcomes)} outcomes"
         lines.append(Series(label, tuple(map(float, _WORKERS)), seconds, kind="both", tone=tone))
     return Figure(
-        "many-machines",
+        "model",
         "A solve on many machines, by the model",
         f"{passes} passes; one thread and one part for each worker",
         "workers",
@@ -329,75 +330,84 @@ def figure(model: Model, passes: int) -> Figure:
     )
 
 
-def page(local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model) -> str:
+def page(local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model) -> Section:
     """The report."""
+    from discreet.showing.values import Section, Table
+
     names = ("discreet", "dask", "distributed", "numpy", "numba")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    load, same = os.getloadavg()[0], all(run.answer == local.answer for run in runs)
-    walls, processors = (min(getattr(run, what) / getattr(local, what) for run in runs) for what in ("wall", "processor"))
-    lines = [
-        "# Many machines",
-        "",
-        f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())} by `python benchmarks/many_machines.py`:",
-        f"{os.cpu_count()} cores, load {load:.0f}; Python {sys.version.split()[0]}, {versions}.",
-        "Two worker processes with a thread each on this machine; the paper's single sensor, ε = 0.01. Medians of solves",
-        f"with the judge's pass; arrays and Dask in turn, {len(runs[0].walls)} of each number of parts. *Critical path*:",
-        "processor seconds of this process and of the busier worker, which the model below is about.",
-        "",
-        "| outcomes | where | parts | seconds | ÷ arrays | processor | ÷ arrays | critical path | model | path ÷ model |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        f"| {local.outcomes:,} | arrays, two threads | – | {local.wall:.3g} | 1 | {local.processor:.3g} | 1 | – | – | – |",
-    ]
+    load = os.getloadavg()[0]
+    same = all(run.answer == local.answer for run in runs)
+    walls = min(run.wall / local.wall for run in runs)
+    processors = min(run.processor / local.processor for run in runs)
+    text = f"""Measured on {time.strftime("%Y-%m-%d", time.gmtime())} by `python benchmarks/many_machines.py`:
+{os.cpu_count()} cores, load {load:.0f}; Python {sys.version.split()[0]}, {versions}.
+Two worker processes with a thread each on this machine; the paper's single sensor, ε = 0.01. Medians of solves
+with the judge's pass; arrays and Dask in turn, {len(runs[0].walls)} of each number of parts. *Critical path*:
+processor seconds of this process and of the busier worker, which the model below is about."""
+    heads = ("outcomes", "where", "parts", "seconds", "÷ arrays", "processor", "÷ arrays", "critical path", "model",
+             "path ÷ model")  # fmt: skip
+    arrays = ("arrays, two threads", "–", f"{local.wall:.3g}", "1", f"{local.processor:.3g}", "1", "–", "–", "–")
+    lines = [(f"{local.outcomes:,}", *arrays)]
     for run in runs:
         told = run.passes * model.seconds(run.outcomes, run.parts, 2) + statistics.median(run.outside)
         lines.append(
-            f"| {run.outcomes:,} | Dask, two processes | {run.parts} | {run.wall:.3g} | {run.wall / local.wall:.2f} "
-            f"| {run.processor:.3g} | {run.processor / local.processor:.2f} | {run.critical:.3g} | {told:.3g} "
-            f"| {run.critical / told:.2f} |"
-        )
-    lines += [
-        "",
-        f"At best {walls:.2f} × the wall time of arrays, and {processors:.2f} × their processor time (must: at most 1.5).",
-        f"{local.passes} passes each, certified gap {local.gap:.1e}. All answers {'are' if same else 'are NOT'} equal,",
-        "bit for bit: tilts, columns of ties, and both ends of the bracket.",
-        "",
-        "## Bytes",
-        "",
-        "A mean over passes. The first one also brings the weights of strips, of which there are at most 2¹⁷: some 2 MB.",
-        "",
-        "| outcomes | parts | bytes that workers sent, a pass |",
-        "|---|---|---|",
-        *(f"| {run.outcomes:,} | {run.parts} | {run.sent:,.0f} |" for run in sizes),
-        "",
-        "## A pass that does nothing",
-        "",
-        "| parts | least milliseconds | processor: this process | processor: both workers |",
-        "|---|---|---|---|",
+            (f"{run.outcomes:,}", "Dask, two processes", f"{run.parts}", f"{run.wall:.3g}", f"{run.wall / local.wall:.2f}",
+             f"{run.processor:.3g}", f"{run.processor / local.processor:.2f}", f"{run.critical:.3g}", f"{told:.3g}",
+             f"{run.critical / told:.2f}")
+        )  # fmt: skip
+    found = f"""At best {walls:.2f} × the wall time of arrays, and {processors:.2f} × their processor time (must: at
+most 1.5).
+{local.passes} passes each, certified gap {local.gap:.1e}. All answers {"are" if same else "are NOT"} equal,
+bit for bit: tilts, columns of ties, and both ends of the bracket."""
+    idle = [
+        (f"{parts}", f"{1e3 * each.wall:.2f}", f"{1e3 * each.own:.2f}", f"{1e3 * each.workers:.2f}")
+        for parts, each in empty.items()
     ]
-    for parts, found in empty.items():
-        lines.append(f"| {parts} | {1e3 * found.wall:.2f} | {1e3 * found.own:.2f} | {1e3 * found.workers:.2f} |")
-    lines += [
-        "",
-        "## The model",
-        "",
-        f"A pass of P parts of N outcomes on W workers takes {1e3 * model.latency:.2g} ms + P · {1e3 * model.each:.2g} ms + "
-        f"⌈P / W⌉ ({1e3 * model.task:.2g} ms + (N / P) · {1e9 * model.outcome:.3g} ns).",
-        "With one part for each worker, a solve of the same number of passes:",
-        "",
-        "| outcomes | workers | memory a worker | seconds | of which Dask | bytes that workers send, a pass |",
-        "|---|---|---|---|---|---|",
-    ]
+    sent = [(f"{run.outcomes:,}", f"{run.parts}", f"{run.sent:,.0f}") for run in sizes]
+    return Section(
+        "Many machines",
+        [
+            text,
+            Table("", heads, lines),
+            found,
+            Section(
+                "Bytes",
+                [
+                    "A mean over passes. The first one also brings the weights of strips, of which there are at most 2¹⁷: "
+                    "some 2 MB.",
+                    Table("", ("outcomes", "parts", "bytes that workers sent, a pass"), sent),
+                ],
+            ),
+            Section(
+                "A pass that does nothing",
+                [Table("", ("parts", "least milliseconds", "processor: this process", "processor: both workers"), idle)],
+            ),
+            Section("The model", _modelled(local, runs, model)),
+        ],
+    )
+
+
+def _modelled(local: Run, runs: Sequence[Run], model: Model) -> list[Part]:
+    """The model in a sentence, its table, and its figure."""
+    from discreet.showing.values import Table
+
+    text = f"""A pass of P parts of N outcomes on W workers takes {1e3 * model.latency:.2g} ms + P · {
+        1e3 * model.each:.2g} ms +
+⌈P / W⌉ ({1e3 * model.task:.2g} ms + (N / P) · {1e9 * model.outcome:.3g} ns).
+With one part for each worker, a solve of the same number of passes:"""
+    heads = ("outcomes", "workers", "memory a worker", "seconds", "of which Dask", "bytes that workers send, a pass")
     most = max(run.sent / run.parts for run in runs)
+    lines = []
     for outcomes in _LARGE:
         for workers in _WORKERS:
-            memory = 32e-9 * outcomes / workers
-            seconds, dask = model.seconds(outcomes, workers, workers), model.overhead(workers, workers)
-            lines.append(
-                f"| 10{_superscript(outcomes)} | {workers:,} | {memory:,.3g} GB | {local.passes * seconds:,.3g} "
-                f"| {dask / seconds:.0%} | ≤ {workers * most / 1e6:.2g} MB |"
-            )
-    lines += ["", "![Seconds of a solve against the number of workers](many-machines.svg)", ""]
-    return "\n".join(lines)
+            seconds = model.seconds(outcomes, workers, workers)
+            share = model.overhead(workers, workers) / seconds
+            memory = f"{32e-9 * outcomes / workers:,.3g} GB"
+            sent = f"≤ {workers * most / 1e6:.2g} MB"
+            size = f"10{_superscript(outcomes)}"
+            lines.append((size, f"{workers:,}", memory, f"{local.passes * seconds:,.3g}", f"{share:.0%}", sent))
+    return [text, Table("", heads, lines), figure(model, local.passes)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -406,8 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--outcomes", type=int, default=200_000_000)
     parser.add_argument("--parts", default="1,2,4,8")
     parser.add_argument("--repeats", type=int, default=3)
-    from discreet.reports.figure_svg import standalone
-    from discreet.reports.outputs import replace_file
+    from discreet.reports.outputs import write_pages
 
     parser.add_argument("--out", type=Path, default=Path("reports/many-machines"))
     asked = parser.parse_args(arguments)
@@ -427,8 +436,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         cluster.close()
     model = Model.of(empty, runs[0])
-    replace_file(asked.out.with_suffix(".md"), page(here, runs, [*sizes, *runs], empty, model))
-    replace_file(asked.out.with_suffix(".svg"), standalone(figure(model, here.passes)))
+    write_pages(asked.out, page(here, runs, [*sizes, *runs], empty, model))
     return 0 if all(run.answer == here.answer for run in runs) else 1
 
 

@@ -1,13 +1,12 @@
-"""Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras people, onnx, plots.
+"""Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras people, onnx.
 
 The cells share one namespace and an empty folder. What a cell prints is stored as text; the value of its last line as text
-and, if it has a card or a table, as HTML; open figures as PNG. A test runs the cells and compares the texts.
+and, if it has a card, a table or a figure, as HTML. A test runs the cells and compares the texts.
 """
 
 from __future__ import annotations
 
 import ast
-import base64
 import contextlib
 import io
 import json
@@ -30,26 +29,12 @@ def run(source: str, names: dict[str, Any], number: int) -> Outputs:
         value = None if last is None else eval(compile(last, f"cell {number}", "eval"), names)
     if said.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": lines(said.getvalue())})
-    figures = pictures()
-    if value is not None and not (figures and "Axes" in type(value).__name__):
+    if value is not None:
         data = {"text/plain": lines(repr(value))}
         if hasattr(value, "_repr_html_"):
             data["text/html"] = lines(value._repr_html_())
         outputs.append({"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}})
-    return [*outputs, *({"output_type": "display_data", "data": {"image/png": each}, "metadata": {}} for each in figures)]
-
-
-def pictures() -> list[str]:
-    """The open figures as PNG in base 64; they are closed."""
-    from matplotlib import pyplot
-
-    found = []
-    for number in pyplot.get_fignums():
-        stream = io.BytesIO()
-        pyplot.figure(number).savefig(stream, dpi=80, metadata={"Software": None})
-        found.append(base64.b64encode(stream.getvalue()).decode())
-        pyplot.close(number)
-    return found
+    return outputs
 
 
 def lines(text: str) -> list[str]:
@@ -59,11 +44,6 @@ def lines(text: str) -> list[str]:
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with what its cells show now."""
-    import matplotlib as mpl
-    from matplotlib import pyplot
-
-    mpl.use("Agg")
-    pyplot.close("all")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, number, before = [], 0, Path.cwd()
     with tempfile.TemporaryDirectory() as folder:

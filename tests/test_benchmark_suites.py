@@ -16,6 +16,7 @@ import pytest
 
 import discreet as ds
 from discreet.backends.contract import Reach
+from discreet.backends.tilt import rounds
 from discreet.problems import BlockProblem, catalog
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import cells_of
@@ -45,6 +46,34 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
     return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.mark.parametrize(
+    ("share", "change", "words"),
+    [
+        (0.0, {}, []),
+        (0.3, {}, []),
+        (0.0, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
+        (0.3, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
+        (0.0, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
+        (0.3, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
+        (0.3, {"leakage_ceiling": 1.0 - 1e-7}, ["the rule leaks"]),
+        (0.3, {"lower": 1.0 - 1e-7}, ["it is called certified"]),
+    ],
+)
+def test_a_false_certificate_of_guesses_over_time_is_told(
+    load: Any, share: float, change: dict[str, float], words: list[str]
+) -> None:
+    """Each number of a true certificate is multiplied by a factor that makes it false."""
+    pytest.importorskip("flint", reason="the extra `verify` is not installed")
+    problem = ds.problems.person_at_home(3, fraction=share)
+    solution = ds.solve(problem)
+    assert solution.verdict is not None
+    judged = solution.verdict.certificate
+    changed = replace(judged, **{name: getattr(judged, name) * factor for name, factor in change.items()})
+    told = load("guesses_over_time").falsehoods(replace(solution, verdict=replace(solution.verdict, certificate=changed)))
+    assert all(any(said.startswith(start) for said in told) for start in words)
+    assert bool(told) == bool(words)
 
 
 def classes(module: Any) -> dict[str, Any]:
@@ -282,27 +311,51 @@ def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> N
     assert max(shares) > 0.1
 
 
-def test_every_piece_that_the_ablation_replaces_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+_SMALL = {"n": 2, "m": 3, "sensors": 3}  # at most, in the small version of the ablation
+_FEW, _MANY = 30, 8_500  # outcomes: instead of fewer than 5,000, and of more; the latter are solved in rounds
+
+
+def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
+    """A catalog problem of the same name and budget with few values, few guesses and few outcomes."""
+    for size, most in _SMALL.items():
+        if size in parameters:
+            parameters[size] = min(parameters[size], most)
+    for size in parameters.keys() & {"N", "bins"}:
+        parameters[size] = _FEW if parameters[size] < 5_000 else _MANY
+    return build(name, **parameters)
+
+
+def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
-    modules = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")]
-    small = catalog.build("paper-single", bins=8, fraction=0.5)
+    tables = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")]
+    small, large, _, edge = tables
+    monkeypatch.setattr(catalog, "build", smaller)
+    monkeypatch.setattr(ds.problems, "dirichlet", partial(smaller, "dirichlet"))
+    monkeypatch.setattr(large, "lattice", lambda *_: BlockProblem.of(smaller("mixture", N=_MANY, fraction=0.5)))
+    monkeypatch.setattr(rounds, "_DRAWN_FROM", _MANY)
+    monkeypatch.setattr(edge, "_HARD", edge._HARD[:2])
+    monkeypatch.setattr(small, "INSTANCES", small.INSTANCES[::8])
     rows: list[str] = []
-    stand_ins = {
-        "instance": lambda _: small,
-        "lattice": lambda *_: BlockProblem.of(small),
-        "iterates": lambda _: [],
-        "near_tilts": lambda _: [],
-        "curve_rows": partial(modules[2].curve_rows, turns=1),
-        "edge_rows": partial(modules[3].edge_rows, count=0),
-    }
-    for module in modules:
-        stand_ins |= {name: lambda row, *_: rows.append(row) for name in vars(module) if name.endswith("_row")}
-        for name in stand_ins.keys() & vars(module).keys():
-            monkeypatch.setattr(module, name, stand_ins[name])
-        for name in [name for name in vars(module) if name.endswith("_rows")]:
-            getattr(module, name)()
+
+    def shortened(row: Any, name: str, *given: Any) -> None:
+        rows.append(name)
+        row(name, *([each[0], each[-1]] if isinstance(each, list) else each for each in given))
+
+    for module in tables:
+        for name in [name for name in vars(module) if name.endswith("_row")]:
+            monkeypatch.setattr(module, name, partial(shortened, getattr(module, name)))
+    few = {"curve_rows": {"turns": 1}, "edge_rows": {"count": 0}}
+    for module in tables:
+        for name in module.__all__:
+            getattr(module, name)(**few.get(name, {}))
     assert rows.count("as it is") == 9
-    assert len(set(rows)) > 30
+    assert len(set(rows)) > 100
+    printed = capsys.readouterr().out
+    assert [name for name in rows if f"\n{name} " not in printed] == []
+    few_iterations, more_iterations = (
+        int(printed.split(f"\n{name} ")[1].split()[1]) for name in ("from the start of all", "not from the start")
+    )
+    assert few_iterations < more_iterations
 
 
 def test_two_trees_solve_the_same_tasks(

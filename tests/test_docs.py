@@ -8,9 +8,10 @@ What runs, page by page, in a forked process and an empty folder of its own, in 
                   command states its exit status (0 otherwise). Lines after a command are its output on stdout.
     ```text       directly after a python block: what that block printed.
 
-In expected output `...` stands for anything, and runs of blanks are equal. A `pyproject.toml` that a page writes is
-installed as metadata only, so that its entry points are found as after `pip install`. Every other block says why it is not
-run, in a comment above it, `<!-- not run: REASON -->`, and command lines in it are read without being run.
+Expected output is compared by `printed.agrees`: `...` stands for anything, runs of blanks are equal, and a number with a
+decimal point may differ by one unit of its last digit. A `pyproject.toml` that a page writes is installed as metadata only,
+so that its entry points are found as after `pip install`. Every other block says why it is not run, in a comment above it,
+`<!-- not run: REASON -->`, and command lines in it are read without being run.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
+from printed import agrees
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -42,16 +44,16 @@ LIMIT_SECONDS = 300
 # One process reads pages as JSON lines and forks a process for each, so that the libraries are imported once; that process
 # goes through the steps and stops at the first that does not do what the page says.
 DRIVER = r"""
-import contextlib, doctest, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
+import contextlib, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
 import discreet
 import typer.main
 from command import COMMAND, solving_here
+from printed import agrees
 from pytest import MonkeyPatch
 
 def expect(step, got):
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    if step["output"] is not None and not doctest.OutputChecker().check_output(step["output"], got, flags):
+    if step["output"] is not None and not agrees(step["output"], got):
         raise SystemExit(f"{step['where']}: the page shows\n{step['output']}\nbut it printed\n{got}")
 
 def install(project):
@@ -103,7 +105,6 @@ def begin(page):
     if not page["apart"]:
         solving_here(MonkeyPatch())
 
-sys.modules["matplotlib"] = None  # no page shows a PNG
 typer.main.get_command = lambda _: COMMAND  # built once, since that takes longer than most command lines
 ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
 for name in (*sys.argv[1:], *ours):
@@ -216,6 +217,25 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subp
     driver.stdin.flush()
     status = driver.stdout.readline()
     assert status == "0\n", f"{page.relative_to(ROOT)}: {status}\n{said.read_text(encoding='utf-8')}"
+
+
+@pytest.mark.parametrize(
+    ("printed", "same"),
+    [
+        ("a 0.1235 of 7 at 1e-14, 1.30 s\n", True),
+        ("a 0.1234  of 7 at 2e-14, 0.07 s\n", True),
+        ("a 0.1236 of 7 at 0e-14, 9 s", True),
+        ("a 0.1237 of 7 at 1e-14, 1 s", False),
+        ("a 0.1233 of 7 at 1e-14, 1 s", False),
+        ("a 0.1235 of 8 at 1e-14, 1 s", False),
+        ("a 0.1235 of 7 at 3e-14, 1 s", False),
+        ("a 0.1235 of 7 at 1e-13, 1 s", False),
+        ("a 0.12350 of 7 at 1e-14, 1 s", False),
+        ("b 0.1235 of 7 at 1e-14, 1 s", False),
+    ],
+)
+def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(printed: str, same: bool) -> None:
+    assert agrees("a 0.1235 of 7 at 1e-14, ... s\n", printed) is same
 
 
 def anchors_of(page: Path) -> set[str]:

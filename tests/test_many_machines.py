@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.showing.markdown import markdown
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
@@ -48,7 +50,12 @@ def test_the_page_says_where_answers_differ(machines: Any) -> None:
 
     local = machines.Run(1000, 0, [1.0], [(1.5,)], [], 5, 0.0, ("0x1p-1",), 1e-13)
     model = machines.Model.of(empty, run(1, "0x1p-1"))
-    same = machines.page(local, [run(1, "0x1p-1"), run(2, "0x1p-1")], [run(1, "")], empty, model)
+
+    def page(other: str) -> str:
+        runs = [run(1, "0x1p-1"), run(2, other)]
+        return markdown([machines.page(local, runs, [run(1, "")], empty, model)])
+
+    same = page("0x1p-1")
     assert "All answers are equal," in same
     assert "At best 2.00 × the wall time of arrays, and 0.67 × their processor time" in same
-    assert "are NOT equal" in machines.page(local, [run(1, "0x1p-1"), run(2, "0x1p-2")], [run(1, "")], empty, model)
+    assert "are NOT equal" in page("0x1p-2")

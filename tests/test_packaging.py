@@ -35,8 +35,11 @@ def check_wheel() -> Any:
     return module
 
 
-def build_wheel(tree: Path, *, links: bool) -> Path:
-    """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is installed here."""
+def build_wheel(tree: Path, *, links: bool, build: str = "build_wheel") -> Path:
+    """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is installed here.
+
+    build: the function of the backend, `build_wheel` or `build_editable`.
+    """
     tree.mkdir()
     shutil.copytree(ROOT / "discreet", tree / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
     for name in NEEDED:
@@ -48,7 +51,7 @@ def build_wheel(tree: Path, *, links: bool) -> Path:
         for name, target in LINKS.items():
             (tree / name).symlink_to(target, target_is_directory=True)
     done = subprocess.run(
-        [sys.executable, "-c", "from setuptools import build_meta; build_meta.build_wheel('dist')"],
+        [sys.executable, "-c", f"from setuptools import build_meta; build_meta.{build}('dist')"],
         capture_output=True, text=True, timeout=300, check=False, cwd=tree,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -67,6 +70,26 @@ def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_lin
     assert check_wheel().complaints(linked, ROOT / "discreet") == []
     assert modules_of(linked) == modules_of(plain)
     assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
+
+
+def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path: Path) -> None:
+    wheel = build_wheel(tmp_path / "discreet", links=True, build="build_editable")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    lines = (
+        "import os, site, sys",
+        # Without any installation of this project that there is already.
+        "sys.path = [each for each in sys.path if not os.path.isfile(os.path.join(each, 'discreet', '__init__.py'))]",
+        f"site.addsitedir({str(tmp_path / 'installed')!r})",
+        "import discreet as ds",
+        "print(ds.problems.__file__)",
+    )
+    program = "; ".join(lines)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.stdout.strip() == str(tmp_path / "discreet" / "discreet" / "problems" / "__init__.py"), done.stderr
 
 
 def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path: Path) -> None:
@@ -157,7 +180,7 @@ def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
 def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     ours = {"all", "dev", "lint", "site"}  # for those who work on the project
-    assert {"conic", "pyomo", "data", "plots", "fast", "peers", "verify", "bench"} | ours <= set(extras)
+    assert {"conic", "pyomo", "data", "fast", "peers", "verify", "bench"} | ours <= set(extras)
     (everything,) = extras["all"]
     assert set(everything.removeprefix("discreet[").removesuffix("]").split(",")) == set(extras) - ours
     assert "discreet[all]" in extras["dev"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import tarfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
     assert "kept in 2 of 2 splits" in page
     assert (tmp_path / "people-parity.svg").exists()
     # what was written is read again, and no split is done twice
-    main.replace_file(tmp_path / "people.csv", main.records_csv(split.Row, rows))
+    main.replace_file(tmp_path / "people.csv", main.records_csv([asdict(row) for row in rows]))
     assert main.read(tmp_path / "people.csv") == rows
     assert main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
     assert (tmp_path / "people.md").read_text(encoding="utf-8") == page

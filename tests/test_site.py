@@ -346,7 +346,7 @@ def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened: Call
     tab.keyboard.press("ArrowRight")
     assert tab.inner_text(".budget output") != before
     tab = opened("tutorial.html")
-    assert tab.locator("article img").count() == 3
+    assert tab.locator("article .output svg.fig").count() == 4
     assert tab.locator("article .output table").count() >= 1
 
 

@@ -27,8 +27,11 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet import verification
 from discreet.problems import BlockProblem, blocks_from, write_blocks
+from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
+from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
+from discreet.problems.sensors.several import iid_sensors
 from discreet.verification import Verification, verify
 
 mpmath.mp.dps = 120
@@ -150,37 +153,62 @@ def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]
         assert found.lower_bound <= found.error[1] == found.bracket[1]
 
 
-@given(make.joints(), st.integers(0, 1000))
-def test_a_joint_tensor_is_summed_exactly(joint: Any, seed: int) -> None:
+@given(make.joints(), st.integers(0, 1000), st.sampled_from([1.0, 1.0 + 3e-10, 1.0 - 3e-10]))
+def test_a_joint_tensor_means_the_doubles_that_are_solved(joint: Any, seed: int, total: float) -> None:
+    """The sums over X and Y are added from the left, and a total that is not one is divided out, as `Problem` does."""
+    joint = joint * total
     n, m, outcomes = joint.shape
     estimator = np.random.default_rng(seed).dirichlet(np.ones(m), size=outcomes).T
-    cells = {index: Fraction(float(joint[index])) for index in product(range(n), range(m), range(outcomes))}
-    a = [[sum(cells[j, i, k] for i in range(m)) for k in range(outcomes)] for j in range(n)]
-    loss = [[sum(cells[j, h, k] for j in range(n) for h in range(m) if h != i) for k in range(outcomes)] for i in range(m)]
-    total = sum(cells.values())
-    columns = columns_of(estimator)
-    error = sum(columns[k][i] * loss[i][k] for i in range(m) for k in range(outcomes)) / total
-    law = [[sum(columns[k][i] * a[j][k] for k in range(outcomes)) / total for j in range(n)] for i in range(m)]
-    prior = [sum(row[j] for row in law) for j in range(n)]
-    ratios = [(u, u / (p * sum(row))) for row in law for u, p in zip(row, prior, strict=True) if u]
-    leakage = sum(real(u) * mpmath.log(real(ratio)) for u, ratio in ratios)
+    a, q, loss = np.zeros((n, outcomes)), np.zeros((m, outcomes)), np.zeros((m, outcomes))
+    for j, i, k in product(range(n), range(m), range(outcomes)):
+        a[j, k] += joint[j, i, k]
+        q[i, k] += joint[j, i, k]
+    for i, h in product(range(m), range(m)):
+        loss[i] += q[h] * (h != i)
+    nearest = float(sum(map(Fraction, a.ravel().tolist())))
+    if abs(nearest - 1.0) > 2.0**-50:
+        a, loss = a / nearest, loss / nearest
+    problem = Problem.from_joint(joint, 1.0)
+    np.testing.assert_array_equal(problem.p_xz, a)
+    np.testing.assert_array_equal(problem.loss, loss)
     found = verify({"joint": joint, "budget": 1.0}, estimator)
-    assert close(found.error, Fraction(error))
-    assert found.leakage[0] - mpmath.mpf(10) ** -110 <= leakage <= found.leakage[1] + mpmath.mpf(10) ** -110
+    assert found == verify(problem, estimator)
+    assert close(found.error, Reference(a, loss, columns_of(estimator)).error)
+
+
+PAPER = {
+    "single": paper_p_xy()[:, :, None] * paper_conditional(paper_edges(37)),
+    "multi": iid_sensors(paper_conditional(), paper_p_xy(), 7),
+}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path: Path, name: str) -> None:
+    """The solver and the second opinion read the same numbers from a file."""
+    np.savez(tmp_path / "model.npz", joint=PAPER[name], budget=0.0)
+    solution = ds.solve(ds.load_problem(tmp_path / "model.npz"), "tilt")
+    assert solution.certificate is not None
+    assert solution.certificate.private_within == 0.0
+    solution.save(tmp_path / "answer.npz")
+    found = verify(tmp_path / "model.npz", tmp_path / "answer.npz")
+    assert found.budget_kept
+    assert found.deviation == (0.0, 0.0)
+    assert found.error[0] <= solution.certificate.upper
 
 
 @pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
-def test_a_joint_tensor_of_many_cells_is_summed_to_the_last_bit(scale: float) -> None:
-    """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit of one cell changes."""
-    n, m, outcomes = 5, 40, 8
-    sizes = np.random.default_rng(0).integers(-60, 0, (m, outcomes)) - 10
-    joint = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, m, outcomes)).copy()
-    joint[:, 1, 1] = scale * 3.0
-    joint[:, 0, 0] += (1.0 - joint.sum()) / n
-    estimator = np.random.default_rng(1).dirichlet(np.ones(m), size=outcomes).T
-    assert verify({"joint": joint, "budget": 0.0}, estimator).leakage == (0.0, 0.0)
-    joint[3, 1, 1] += scale
-    told = verify({"joint": joint, "budget": 0.0}, estimator)
+def test_masses_of_any_size_are_summed_to_the_last_bit(scale: float) -> None:
+    """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit of one mass changes."""
+    n, outcomes = 5, 320
+    sizes = np.random.default_rng(0).integers(-60, 0, outcomes) - 10
+    p_xz = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, outcomes)).copy()
+    p_xz[:, 9] = scale * 3.0
+    p_xz[:, 0] += (1.0 - p_xz.sum()) / n
+    estimator = np.random.default_rng(1).dirichlet(np.ones(40), size=outcomes).T
+    problem = {"p_xz": p_xz, "loss": np.zeros((40, outcomes)), "budget": 0.0}
+    assert verify(problem, estimator).leakage == (0.0, 0.0)
+    p_xz[3, 9] += scale
+    told = verify(problem, estimator)
     assert not told.budget_kept
     assert 0.0 < told.deviation[1] < 1e4 * scale
 
@@ -203,7 +231,8 @@ def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
 def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact() -> None:
     """Losses are as large as what the tilts take off, but for a few units in the last place, which rounding would hide."""
     rng = np.random.default_rng(0)
-    p_xz = rng.dirichlet(np.ones(3 * 500)).reshape(3, 500)
+    masses = rng.dirichlet(np.ones(3 * 500)).reshape(3, 500)
+    p_xz = Problem(masses, np.zeros((2, 500)), math.inf).p_xz
     tilt = np.array([[-0.3, -0.7, -0.9], [-0.3, -0.8, -0.6]])
     loss = -(tilt + 0.3) @ p_xz
     loss += rng.integers(4, 9, loss.shape) * np.spacing(loss)
@@ -453,7 +482,6 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"-1": ["1", "0"]}'}, "for some outcomes"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}'}, "for some outcomes"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
-        ({"joint": np.full((2, 2, 3), 1 / 12), "budget": 0.1}, {"rule_tilt": np.ones((2, 2))}, "rule"),
         (None, np.full((2, 3), 0.5), "cannot be read"),
         (
             ds.problems.paper_continuous(budget=0.1),

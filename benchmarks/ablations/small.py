@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +91,11 @@ def alike(model: Model, start: Any = interior_point._start) -> Any:
     return replace(at, estimator=same, unused=model.chart.shared_levels), model.law_of(same)
 
 
+def unrefined(system: System, right: Any, times: int = 1, refined: Any = System._refined) -> Any:
+    """The solution of the linear system as its factors give it."""
+    return refined(system, right, 0)
+
+
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -131,7 +137,7 @@ def interior_rows() -> None:
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
         ("the same column for all at the start", interior_point, "_start", alike),
         ("the budget's product is as one outcome's", interior_point, "_advance", as_one),
-        ("no refinement of the linear system", System, "_refined", lambda system, right, times=1: system._inverse @ right),
+        ("no refinement of the linear system", System, "_refined", unrefined),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):
@@ -178,6 +184,16 @@ def crossover_rows() -> None:
             crossover_row(f"({steps} steps for a vertex, not 12)", paths, tilts)
 
 
+def always(*_: Any) -> bool:
+    """Ask for a vertex whatever the iterate."""
+    return True
+
+
+def never(*_: Any) -> bool:
+    """Ask for no vertex."""
+    return False
+
+
 def tries_row(name: str, problems: list[Problem]) -> None:
     """Print one ablation: crossovers called and iterations until all problems are solved."""
     called, plain = 0, rounds.crossover
@@ -197,14 +213,16 @@ def tries_rows() -> None:
     problems = [instance(text) for text in INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
-    plain = interior_point._worth_a_try
-    for name, when in (
-        ("at the start and the first iterate", lambda *_: True),
-        ("only at the end", lambda *_: False),
-        ("not from the start", lambda *given: given[-1] > 0 and plain(*given)),
-        ("from the start of all", lambda *given: given[-1] == 0 or plain(*given)),
-    ):
-        with replaced(interior_point, "_worth_a_try", when):
+    asked: tuple[tuple[str, dict[str, Callable[..., bool]]], ...] = (
+        ("at the start and the first iterate", {"_few_ties": always, "_worth_a_try": always}),
+        ("only at the end", {"_few_ties": never, "_worth_a_try": never}),
+        ("not from the start", {"_few_ties": never}),
+        ("from the start of all", {"_few_ties": always}),
+    )
+    for name, changes in asked:
+        with ExitStack() as stack:
+            for attribute, when in changes.items():
+                stack.enter_context(replaced(interior_point, attribute, when))
             tries_row(name, problems)
     for factor in (0.01, 0.1, 10.0, math.inf):
         with replaced(interior_point, "_NARROW", factor * interior_point._NARROW):

@@ -4,7 +4,8 @@
 Dirichlet distributions, without zeros.
 Budgets go from half of what the Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. A problem follows
 from its measure, a seed and its number. Several secrets, of 2 or 3 values each, have a measure each, drawn at random; of all
-but the first three in ten must not leak at all. What *false* means is said in `batches`.
+but the first three in ten must not leak at all. Rare values, zeros and integer masses are drawn by `rare`. What *false*
+means is said in `batches`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,25 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from campaigns.batches import checked
-from campaigns.report import as_csv
+from campaigns.rare import rare_blocks, rare_secrets, rare_value
 from large.machine import described
 
 import discreet as ds
 from discreet.problems.measures import GLeakage
 from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
-from discreet.reports.outputs import replace_file
+from discreet.reports.outputs import write_pages
+from discreet.showing.values import Facts, Section, Table
 
 __all__ = ["Line", "drawn", "main"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {"two secrets": 2, "three secrets": 3}
+RARE = {"rare values": rare_value, "rare secrets": rare_secrets, "rare secrets in blocks": rare_blocks}
 _ORDERS = (1.2, 2.0, 5.0)  # of Sibson's information
 
 
@@ -57,8 +60,10 @@ class Line:
     slowest_ms: float
 
 
-def drawn(measure: str, seed: int, index: int) -> ds.Problem:
-    """Problem number `index` of a family of measures, or of "two secrets" or "three secrets" with measures at random."""
+def drawn(measure: str, seed: int, index: int) -> ds.Problem | ds.BlockProblem:
+    """Problem number `index` of a family of measures, of `SECRETS` with measures at random, or of `RARE`."""
+    if measure in RARE:
+        return RARE[measure](seed, index)[1]
     rng = np.random.default_rng([seed, index])
     secrets = SECRETS.get(measure, 1)
     *n, m = (int(size) for size in rng.integers(2, 6 if secrets == 1 else 4, secrets + 1))
@@ -126,45 +131,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000, help="problems in all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--measures", type=lambda text: text.split(","), default=[*MEASURES, *CONDITIONAL, *SECRETS])
+    parser.add_argument("--measures", type=lambda text: text.split(","), default=[*MEASURES, *CONDITIONAL, *SECRETS, *RARE])
     parser.add_argument("--out", default=str(_ROOT / "reports" / "measures"), help="the report, without its ending")
     asked = parser.parse_args(arguments)
     lines, each = [], -(-asked.count // len(asked.measures))
     for measure in asked.measures:
         lines.append(asked_of(measure, asked.seed, range(each)))
         print(lines[-1], flush=True)
-        stem = Path(asked.out)
-        replace_file(stem.with_name(f"{stem.name}.csv"), as_csv(Line, lines))
-        replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, asked.seed))
+        write_pages(Path(asked.out), _page(lines, asked.seed), [asdict(line) for line in lines])
     return 1 if any(line.false for line in lines) else 0
 
 
-def _page(lines: Sequence[Line], seed: int) -> str:
-    total, read = sum(line.problems for line in lines), sum(line.checked for line in lines)
-    rows = "\n".join(
-        f"| {line.measure} | {line.problems:,} | {line.within_1e_9:,} | {line.within_1e_12:,} | {line.median_gap:.0e} | "
-        f"{line.worst_gap:.0e} | {line.repaired:,} | {line.checked:,} | {line.false:,} | {line.median_ms:.0f} | "
-        f"{line.slowest_ms:.0f} |"
-        for line in lines
-    )
-    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+def _page(lines: Sequence[Line], seed: int) -> Section:
+    total = sum(line.problems for line in lines)
+    read = sum(line.checked for line in lines)
+    false = sum(line.false for line in lines)
     command = f"python benchmarks/measures.py --count {total} --seed {seed}"
-    return f"""# Accuracy under every measure of leakage
-
-**{total:,} problems, {read:,} certificates checked by exact arithmetic, {sum(line.false for line in lines):,} false.**
-
-Written on {time.strftime("%Y-%m-%d", time.gmtime())} by `{command}`:
+    heads = ("measure", "problems", "gap ≤ 1e-9", "gap ≤ 1e-12", "median gap", "worst", "repaired", "checked", "**false**",
+             "median ms", "slowest")  # fmt: skip
+    rows = [
+        (line.measure, f"{line.problems:,}", f"{line.within_1e_9:,}", f"{line.within_1e_12:,}", f"{line.median_gap:.0e}",
+         f"{line.worst_gap:.0e}", f"{line.repaired:,}", f"{line.checked:,}", f"{line.false:,}", f"{line.median_ms:.0f}",
+         f"{line.slowest_ms:.0f}")
+        for line in lines
+    ]  # fmt: skip
+    text = f"""Written on {time.strftime("%Y-%m-%d", time.gmtime())} by `{command}`:
 `tilt` on problems of 2 to 5 private values, 2 to 5 guesses and 20 to 2,000 outcomes, with budgets from half of what the
 Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. It is asked for a gap of 1e-12 under linear
 measures and of 1e-9 under all others. Gaps are certified, and relative to the error probability. *Repaired* are answers
 that the judge had to blend to keep the budget. Several secrets, of 2 or 3 values each, have a measure each, drawn at
-random; of all but the first three in ten must not leak at all. Milliseconds are of the processor, with the judge.
-
-| measure | problems | gap ≤ 1e-9 | gap ≤ 1e-12 | median gap | worst | repaired | checked | **false** | median ms | slowest |
-|---|---|---|---|---|---|---|---|---|---|---|
-{rows}
-
-| machine | |
-|---|---|
-{facts}
-"""
+random; of all but the first three in ten must not leak at all. The last three lines have private values of probability
+1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the
+judge."""
+    return Section(
+        "Accuracy under every measure of leakage",
+        [
+            f"**{total:,} problems, {read:,} certificates checked by exact arithmetic, {false:,} false.**",
+            text,
+            Table("", heads, rows),
+            Facts("machine", list(described().items())),
+        ],
+    )

@@ -6,7 +6,7 @@ The backend works in processes of its own with a time limit; the judge and the s
     - the dual bound lies above `upper`, or an estimator that keeps the budget errs less than `lower`;
     - at a positive budget the estimator leaks more than the budget, or errs more than `upper`;
     - at budget 0 and a stated δ > 0, the estimator errs more than `upper`, or a guess changes the probability of a private
-      value by a larger share than δ;
+      value by a larger share than δ, or by an adversary's gain it leaks more than δ;
 
 *unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file proves less than it
 states.
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+from campaigns import underflow
 from campaigns.instances import drawn
 
 from discreet.backends import run
@@ -29,8 +29,11 @@ from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Kind, Options, Regime
 from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
+from discreet.backends.run import certify
 from discreet.backends.solution import Solution
+from discreet.problems.causal.model import CausalProblem
 from discreet.problems.constraint import is_plain
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify
@@ -74,7 +77,7 @@ class Batch:
 class Row:
     """What became of one problem.
 
-    problem       words that build it again
+    problem       words that build it again; of the kind `given` with its answer
     budget        the largest of several
     gap           (upper − lower) / (upper + 2e-6), inf without a certificate
     seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
@@ -103,6 +106,8 @@ class Row:
 
 def done(batch: Batch, asked: Asked) -> list[Row]:
     """A row for every problem of the batch that the backend serves. Where it serves no positive budget, 0 is asked for."""
+    if batch.kind == "given":
+        return [_judged(batch, index, asked) for index in range(batch.first, batch.first + batch.count)]
     able = capabilities()[batch.backend]
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
@@ -120,15 +125,25 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
 
 
 def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
-    """Arrays in processes of the backend; blocks, which cannot be sent, here."""
+    """Arrays in processes of the backend; blocks, which cannot be sent, here with the arrays of their batch."""
     options = Options(asked.gap, asked.time_limit)
-    if problems and Kind.of(problems[0]) is Kind.BLOCKS:
+    if any(Kind.of(each) is Kind.BLOCKS for each in problems):
         return [run.attempt(problem, backend, options) for problem in problems]
     tried: list[Attempt] = []
     while len(tried) < len(problems):
         found = attempt_all(backend, problems[len(tried) :], asked.gap, asked.time_limit, math.inf)
         tried += [one for one in found if not one.message.startswith(_GIVEN_UP)] or found
     return tried
+
+
+def _judged(batch: Batch, index: int, asked: Asked) -> Row:
+    """The row of an answer that is given; of a causal rule `underflow.faults` says all that is checked."""
+    words, case = underflow.given(asked.seed, index)
+    solution = certify(case.problem, case.answer, case.tilt, case.multiplier)
+    row = _row(batch, index, words, solution, asked.gap)
+    causal = isinstance(case.problem, CausalProblem)
+    unconfirmed = () if causal else row.unconfirmed
+    return replace(row, checked=True, false=(*row.false, *underflow.faults(case, solution)), unconfirmed=unconfirmed)
 
 
 def gap_of(solution: Solution) -> float:
@@ -179,20 +194,27 @@ def _false(solution: Solution, found: Verification) -> list[str]:
     judged = solution.certificate
     assert judged is not None  # the second opinion is about it
     terms, exactly = solution.problem.terms, not 0.0 < judged.private_within < math.inf
+    ceilings = [each.leakage_ceiling for each in judged.terms]
     perfect = any(term.budget.perfect for term in terms)
+    relaxed = [
+        term.priced and term.budget.amount == 0.0 and each.leakage[1] <= ceiling <= PRIVATE_LIMIT
+        for each, term, ceiling in zip(found.terms, terms, ceilings, strict=True)
+    ]
     said: list[str] = []
-    if exactly and found.lower_bound > judged.upper:
+    if exactly and (found.budget_kept or not any(relaxed)) and found.lower_bound > judged.upper:
         said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
     if found.budget_kept and found.error[1] < judged.lower:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
     if perfect and not exactly and isinstance(solution.problem, Problem):
-        found = verify(solution.problem, np.asarray(solution.estimator))
-        private = [each for each, term in zip(found.terms or [found], terms, strict=True) if term.budget.perfect]
+        stated = solution.members()  # without integers: what was judged
+        stated.pop("exact_columns", None)
+        found = verify(solution.problem, stated)
+        private = [each for each, term in zip(found.terms, terms, strict=True) if term.budget.perfect]
         if (changed := max(each.deviation[0] for each in private)) > judged.private_within:
             said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")
     if not (perfect and exactly) and found.error[0] > judged.upper:
         said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
-    for each, term in zip(found.terms or [found], terms, strict=True):
-        if not term.budget.perfect and each.budget_kept is False:
+    for each, term, within in zip(found.terms, terms, relaxed, strict=True):
+        if not (term.budget.perfect or within) and each.budget_kept is False:
             said.append(f"the estimator leaks {each.leakage[0]!r} of {each.budget!r} ({each.measure})")
     return said

@@ -1,4 +1,4 @@
-"""The problems of a campaign: ten kinds, each a pure function of (seed, index).
+"""The problems of a campaign: sixteen kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -10,6 +10,13 @@
     blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
     measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
     secrets     one to three secrets, of 2 or 3 values each, by any measure, also given Y; 2 … 300 outcomes
+    gains       budget 0 of an adversary's gain, with several best actions in four of five; arrays, blocks, counts of sensors
+    underflow   masses and losses down to 1e-300, every measure, also of two secrets and given another variable
+    given       answers to such problems, given to the judge and not solved: estimators, rules and causal rules with
+                probabilities down to 1e-300, losses up to 1e90, budgets at the edge, ceilings of measures with powers
+    rare        one secret with values of probability 1e-6 … 1e-13, under every measure in turn; 2 … 100 outcomes
+    rare-secrets  two or three secrets by any measure; dense, sparse, rare or integer masses; 2 … 100 outcomes
+    rare-blocks   the same with 513 … 3,000 outcomes, in blocks
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -23,6 +30,8 @@ from typing import Any
 
 import numpy as np
 import random_problems
+from campaigns import gains, underflow
+from campaigns.rare import rare_blocks, rare_secrets, rare_value
 
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.constraint import Constraint
@@ -32,7 +41,7 @@ from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, selec
 
 __all__ = ["KINDS", "drawn"]
 
-Drawn = tuple[str, "Problem | BlockProblem"]
+Drawn = tuple[str, Any]
 """Words that build the problem again, and the problem."""
 
 OTHERS = tuple(name for name in MEASURES if name != "mutual-information")
@@ -116,6 +125,11 @@ def _of_secrets(seed: int, index: int) -> Drawn:
     return f"drawn('secrets', {seed}, {index})", free.with_budget(budgets if len(budgets) > 1 else budgets[0])
 
 
+def _given(seed: int, index: int) -> Drawn:
+    words, case = underflow.given(seed, index)
+    return words, case.problem
+
+
 KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "edge": _first(random_problems.edge),
     "small": _small,
@@ -127,4 +141,10 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "blocks": _in_blocks,
     "measures": _of_measures,
     "secrets": _of_secrets,
+    "gains": gains.drawn,
+    "underflow": underflow.problem_of,
+    "given": _given,
+    "rare": rare_value,
+    "rare-secrets": rare_secrets,
+    "rare-blocks": rare_blocks,
 }

@@ -1,7 +1,7 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets` and `catalog`, and less
-time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets`, `gains` and `catalog`,
+and less time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
 """
 
 from __future__ import annotations
@@ -37,17 +37,23 @@ _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
 _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
 _TILT = {
-    "edge": 0.56,
+    "edge": 0.36,
+    "underflow": 0.1,
+    "given": 0.1,
     "measures": 0.1,
     "secrets": 0.02,
+    "gains": 0.02,
+    "rare": 0.01,
+    "rare-secrets": 0.007,
+    "rare-blocks": 0.003,
     "sparse": 0.08,
-    "dirichlet": 0.12,
+    "dirichlet": 0.1,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.5, "measures": 0.2, "secrets": 0.1, "catalog": 0.2}
+_OTHERS = {"small": 0.5, "measures": 0.15, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +124,8 @@ def _code(name: str) -> str:
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
     files |= set(package.glob("verification/*.py"))
     files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
-    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
+    drawn = ("instances.py", "gains.py", "rare.py", "underflow.py", "batches.py")
+    files |= {benchmarks / "random_problems.py", *(benchmarks / "campaigns" / each for each in drawn)}
     found = hashlib.sha256()
     for path in sorted(files):
         found.update(path.read_bytes())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import math
 import statistics
@@ -12,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from campaigns import instances
 from campaigns.batches import Asked, Row
@@ -20,10 +17,11 @@ from large.machine import described
 
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.solution import Status
-from discreet.reports.outputs import replace_file
-from discreet.reports.wording import scientific
+from discreet.reports.outputs import write_pages
+from discreet.showing.numerals import scientific
+from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
-__all__ = ["Run", "as_csv", "write"]
+__all__ = ["Run", "write"]
 
 _WIDE = 1e-8
 _LISTED = 20  # problems of a sort that the page names; the others are in the scratch folder
@@ -102,81 +100,58 @@ def write(stem: Path, rows: Sequence[Row], run: Run) -> None:
     for row in sorted(rows, key=lambda row: (row.backend != "tilt", row.backend)):
         groups.setdefault((row.backend, row.kind), []).append(row)
     lines = [Line.of(*key, found) for key, found in groups.items()]
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(stem.with_name(f"{stem.name}.csv"), as_csv(Line, lines))
-    replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, rows, run))
-
-
-def as_csv(kind: Any, lines: Sequence[Any]) -> str:
-    """A table of dataclasses of a kind, with a head."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(kind.__dataclass_fields__)
-    writer.writerows(asdict(line).values() for line in lines)
-    return text.getvalue()
+    write_pages(stem, _page(lines, rows, run), [asdict(line) for line in lines])
 
 
 # -- the page --------------------------------------------------------------------------------------------------------------
 
 
-def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> str:
-    checked, false = sum(line.checked for line in lines), sum(line.false for line in lines)
-    parts = [
-        "# A campaign against the certificates",
-        f"**{len(rows):,} problems, {checked:,} certificates checked by exact arithmetic, {false} false.**",
-        _head(run),
-        "## What became of them",
-        _outcomes(lines),
-        "## What `tilt` makes of budgets",
-        _by_budget([row for row in rows if row.backend == "tilt"]),
-        "## Worst and slowest",
-        _extremes(lines),
-        *_listed("False certificates", rows, lambda row: "; ".join(row.false)),
-        *_listed("Certificates that their files do not confirm", rows, lambda row: "; ".join(row.unconfirmed)),
-        *_listed(
-            "`tilt` without an answer that is certified within 10⁻⁸, largest budgets first",
-            sorted(rows, key=lambda row: -row.budget),
-            _missed_by_tilt,
-        ),
-    ]
-    return "\n\n".join(parts) + "\n"
+def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> Section:
+    checked = sum(line.checked for line in lines)
+    false = sum(line.false for line in lines)
+    tilt = [row for row in rows if row.backend == "tilt"]
+    largest_first = sorted(rows, key=lambda row: -row.budget)
+    missed = "`tilt` without an answer that is certified within 10⁻⁸, largest budgets first"
+    unconfirmed = "Certificates that their files do not confirm"
+    return Section(
+        "A campaign against the certificates",
+        [
+            f"**{len(rows):,} problems, {checked:,} certificates checked by exact arithmetic, {false} false.**",
+            *_head(run),
+            Section("What became of them", [_outcomes(lines)]),
+            Section("What `tilt` makes of budgets", [_by_budget(tilt)]),
+            Section("Worst and slowest", [_extremes(lines)]),
+            _listed("False certificates", rows, lambda row: "; ".join(row.false)),
+            _listed(unconfirmed, rows, lambda row: "; ".join(row.unconfirmed)),
+            _listed(missed, largest_first, _missed_by_tilt),
+        ],
+    )
 
 
-def _head(run: Run) -> str:
-    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+def _head(run: Run) -> Iterable[Part]:
     kinds = (instances.__doc__ or "").split("\n\n")[1]
-    asked, minutes = next(iter(run.asked.values())), sum(run.seconds.values()) / 60.0
-    day, command = time.strftime("%Y-%m-%d", time.gmtime()), f"python benchmarks/campaign.py --seed {asked.seed}"
-    text = f"""Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.
+    asked = next(iter(run.asked.values()))
+    minutes = sum(run.seconds.values()) / 60.0
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    command = f"python benchmarks/campaign.py --seed {asked.seed}"
+    yield f"""Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.
 Asked for: a gap of {asked.gap:g}, within the seconds of the second table. `tilt` gets all kinds of problem but `small`.
 Every other backend gets only `small` and `catalog`. What *false* means is said in `benchmarks/campaigns/batches.py`: no
 tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of which the solution file proves less than
 it states.
-Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's own steps, on a machine that did other work too.
-
-```text
-{kinds}
-```
-
-| machine | |
-|---|---|
-{facts}
-
-{_by_backend(run)}"""
-    if run.missing:
-        text += f"\n\n**{run.missing} batches that were asked for are not done yet.**"
-    if run.absent:
-        text += f"\n\nNot installed here: {', '.join(run.absent)}."
-    return text
-
-
-def _by_backend(run: Run) -> str:
-    """Limit, minutes, libraries and code."""
-    heads = ["backend", "seconds for a problem", "minutes of its processes", "libraries", "code"]
-    return _table(heads, (
-        [f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", _libraries(name), run.codes[name]]
+Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's own steps, on a machine that did other work too."""
+    yield f"```text\n{kinds}\n```"
+    yield Facts("machine", list(described().items()))
+    heads = ("backend", "seconds for a problem", "minutes of its processes", "libraries", "code")
+    lines = [
+        (f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", _libraries(name), run.codes[name])
         for name, asked in run.asked.items()
-    ))  # fmt: skip
+    ]
+    yield Table("", heads, lines)
+    if run.missing:
+        yield f"**{run.missing} batches that were asked for are not done yet.**"
+    if run.absent:
+        yield f"Not installed here: {', '.join(run.absent)}."
 
 
 def _libraries(backend: str) -> str:
@@ -185,18 +160,18 @@ def _libraries(backend: str) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions if name not in ("discreet", "numpy", "scipy"))
 
 
-def _outcomes(lines: Sequence[Line]) -> str:
+def _outcomes(lines: Sequence[Line]) -> Table:
     heads = ["backend", "kind", "problems", "certified", "inaccurate", "violated", "failed", "timed out", "checked",
              "**false**", "unconfirmed", "gap > 10⁻⁸"]  # fmt: skip
-    return _table(heads, (
+    return Table("", heads, [
         [f"`{line.backend}`", line.kind, *(f"{count:,}" for count in (
             line.problems, line.certified, line.inaccurate, line.violated, line.failed, line.timed_out, line.checked,
             line.false, line.unconfirmed, line.wide))]
         for line in lines
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _by_budget(rows: Sequence[Row]) -> str:
+def _by_budget(rows: Sequence[Row]) -> Table:
     """A line for budget 0, and one for the budgets up to each of the others."""
     heads = ["budget in nats", "problems", "certified", "gap > 10⁻⁸"]
     groups = [
@@ -206,20 +181,20 @@ def _by_budget(rows: Sequence[Row]) -> str:
         )
         for low, high in itertools.pairwise((-1.0, *_BUDGETS))
     ]
-    return _table(heads, (
+    return Table("", heads, [
         [words, f"{len(found):,}", f"{sum(row.status == Status.CERTIFIED.value for row in found):,}",
          f"{sum(_WIDE < row.gap < math.inf for row in found):,}"]
         for words, found in groups
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _extremes(lines: Sequence[Line]) -> str:
+def _extremes(lines: Sequence[Line]) -> Table:
     heads = ["backend", "kind", "worst gap", "of", "median s", "slowest s", "of"]
-    return _table(heads, (
+    return Table("", heads, [
         [f"`{line.backend}`", line.kind, scientific(line.worst_gap), f"`{line.worst}`", f"{line.median_seconds:.3g}",
          f"{line.slowest_seconds:.3g}", f"`{line.slowest}`"]
         for line in lines
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
 def _missed_by_tilt(row: Row) -> str:
@@ -228,17 +203,10 @@ def _missed_by_tilt(row: Row) -> str:
     return f"{row.status}, gap {row.gap:.1e}" if math.isfinite(row.gap) else f"{row.status}: {row.message}"
 
 
-def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> list[str]:
-    """A section with the first problems of which there are words; none if there is no such problem."""
+def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> Section:
+    """A section with the first problems of which there are words."""
     found = [(row, said) for row in rows if (said := words(row))]
-    if not found:
-        return []
-    lines = [f"- `{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}" for row, said in found[:_LISTED]]
+    lines = [f"`{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}" for row, said in found[:_LISTED]]
     if len(found) > _LISTED:
-        lines.append(f"- … and {len(found) - _LISTED:,} more")
-    return [f"## {title}", "\n".join(lines)]
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return "| " + " | ".join(heads) + " |\n" + "|" + "---|" * len(heads) + "\n" + body
+        lines.append(f"… and {len(found) - _LISTED:,} more")
+    return Section(title, [Sentences(lines)] if lines else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from fairness.methods import METHODS
@@ -13,7 +13,8 @@ from fairness.report import write
 from fairness.split import PROMISED, Row, places, rows_of
 from fairness.tables import LOADERS
 
-from discreet.reports.outputs import records_csv, replace_file
+from discreet.reports.outputs import replace_file
+from discreet.showing.data import records_csv
 
 __all__ = ["main"]
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assert table is not None
             for row in rows_of(table, split, missing, fitted=min(table.fitted, 2_000) if asked.quick else None):
                 rows[name, split, row.place] = row
-                replace_file(file, records_csv(Row, _in_order(rows.values())))
+                replace_file(file, records_csv([asdict(row) for row in _in_order(rows.values())]))
                 print(f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}", flush=True)
             print(f"{name}, split {split + 1} of {asked.splits}: {len(missing)} rows", flush=True)
     write(asked.out, _in_order(rows.values()))

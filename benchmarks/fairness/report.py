@@ -13,15 +13,14 @@ from fairness.split import CONSTRAINTS, PROMISED, Row
 from fairness.tables import LOADERS
 from large.machine import described
 
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import grouped
-from discreet.reports.outputs import replace_file
-from discreet.reports.wording import markdown_table, scientific, span
+from discreet.reports.outputs import write_pages
+from discreet.showing.figures import Figure, Series
+from discreet.showing.numerals import NOTHING, scientific, span
+from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
 __all__ = ["write"]
 
-_NOTHING = "–"
 _PROGRAM, _PUBLISHED = "program of LinearPost", "LinearPost through cvxpy"
 _ORDER = [*(method.name for method in METHODS), PROMISED]
 _ROUNDING = 1e-9  # of an error probability
@@ -30,13 +29,10 @@ _FASTER = {"ThresholdOptimizer": 4.0, _PROGRAM: 20.0, _PUBLISHED: 20.0}
 
 def write(stem: Path, rows: Sequence[Row]) -> None:
     """STEM.md, and STEM-….svg for each figure that there are rows for."""
-    figures = [figure for figure in (_plane(rows, constraint) for constraint in CONSTRAINTS) if figure is not None]
-    for figure in figures:
-        replace_file(stem.parent / f"{stem.name}-{figure.name}.svg", standalone(figure))
-    shown = "\n\n".join(f"![{figure.description}]({stem.name}-{figure.name}.svg)" for figure in figures)
-    parts = ["# Rules for people, side by side", _head(rows, stem), "## In short", _summary(rows), shown, _NOTES]
-    parts += ["\n\n".join([f"## {name}", _about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
-    replace_file(stem.with_name(f"{stem.name}.md"), "\n\n".join(part for part in parts if part) + "\n")
+    figures = [_plane(rows, constraint) for constraint in CONSTRAINTS]
+    summary = Section("In short", [*_summary(rows), *(figure for figure in figures if figure.series), _NOTES])
+    tables = [Section(name, [_about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
+    write_pages(stem, Section("Rules for people, side by side", [*_head(rows, stem), summary, *tables]))
 
 
 _NOTES = """How to read the tables. Every table of people is divided at random, once for each split; no method sees the
@@ -64,30 +60,26 @@ it has a minute. ExponentiatedGradient and `discreet, promised` fit their classi
 but discreet proves anything about its answer."""
 
 
-_FITTED = """- On the fitted law {better} of {count} answers err less than the certified least error at their leakage by
+_FITTED = """On the fitted law {better} of {count} answers err less than the certified least error at their leakage by
   more than 1e-9. The others err up to {excess:.2g} more."""
 
-_PROMISED = """- The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
+_PROMISED = """The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
   the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant."""
 
 _SLOWER = """How many times as long as discreet the others take to design a rule for {people:,} people, in the median of the
 splits and, in brackets, at the least:"""
 
 
-def _head(rows: Sequence[Row], stem: Path) -> str:
-    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+def _head(rows: Sequence[Row], stem: Path) -> list[Part]:
     splits = max((row.split for row in rows), default=-1) + 1
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    return f"""Written on {day} by `python benchmarks/people_side_by_side.py --census PATH`, {splits} splits
+    text = f"""Written on {day} by `python benchmarks/people_side_by_side.py --census PATH`, {splits} splits
 of each table. All rows are in [{stem.name}.csv]({stem.name}.csv). What a tolerance for a model is worth for
-people is the subject of [docs/theory.md, section 23](../docs/theory.md).
-
-| machine | |
-|---|---|
-{facts}"""
+people is the subject of [docs/theory.md, section 23](../docs/theory.md)."""
+    return [text, Facts("machine", list(described().items()))]
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[Row]) -> list[Part]:
     lines = []
     judged = [row for row in rows if row.fitted_error is not None and row.least_error is not None]
     better = sum(_above(row) < -_ROUNDING for row in judged)
@@ -100,7 +92,7 @@ def _summary(rows: Sequence[Row]) -> str:
         lines.append(_PROMISED.format(kept=kept, count=len(promised), over=over, constant=constant))
     if few := _few(rows):
         lines.append(few)
-    return "\n".join(lines) + _speed(rows)
+    return [Sentences(lines), *_speed(rows)]
 
 
 def _few(rows: Sequence[Row]) -> str:
@@ -110,10 +102,10 @@ def _few(rows: Sequence[Row]) -> str:
     most = max(splits.values())
     words = [f"{method} on {count} of {most} splits of the table of {large[0].table}" for method, count in splits.items()
              if count < most]  # fmt: skip
-    return f"- Tried so far: {', '.join(words)}." if words else ""
+    return f"Tried so far: {', '.join(words)}." if words else ""
 
 
-def _speed(rows: Sequence[Row]) -> str:
+def _speed(rows: Sequence[Row]) -> list[Part]:
     """Seconds ÷ those of discreet, by method, constraint and setting."""
     large = [row for row in rows if row.fitted == _largest(rows) and row.seconds]
     own = {_place(row): row.seconds for row in large if row.method == "discreet"}
@@ -126,12 +118,12 @@ def _speed(rows: Sequence[Row]) -> str:
     for method in _ORDER:
         each = [[row.seconds / own[_place(row)] for row in found.get((method, *column), [])] for column in columns]
         if any(each):
-            told = [f"{statistics.median(ratios):.3g} ({min(ratios):.3g})" if ratios else _NOTHING for ratios in each]
-            lines.append([method, *told, f"{_FASTER[method]:g}" if method in _FASTER else _NOTHING])
+            told = [f"{statistics.median(ratios):.3g} ({min(ratios):.3g})" if ratios else NOTHING for ratios in each]
+            lines.append([method, *told, f"{_FASTER[method]:g}" if method in _FASTER else NOTHING])
     if not lines:
-        return ""
+        return []
     heads = ["method", *(f"{constraint}, {setting}" for constraint, setting in columns), "asked for"]
-    return f"\n\n{_SLOWER.format(people=_largest(rows))}\n\n{markdown_table(heads, lines).rstrip()}"
+    return [_SLOWER.format(people=_largest(rows)), Table("", heads, lines)]
 
 
 def _largest(rows: Sequence[Row]) -> int:
@@ -167,23 +159,24 @@ def _about(rows: Sequence[Row]) -> str:
     return f"{words} Fitted to {rows[0].fitted:,}, held out {rows[0].held_out:,}."
 
 
-def _tables(rows: Sequence[Row]) -> Iterable[str]:
+def _tables(rows: Sequence[Row]) -> Iterable[Part]:
     for constraint, tolerance in CONSTRAINTS.items():
         heads = ["rule", "setting", "fitted error", "leakage", "above the least", "held-out error", "held-out difference",
                  "over", "seconds"]  # fmt: skip
         named = grouped([row for row in rows if row.constraint == constraint], lambda row: (row.method, row.setting))
         order = sorted(named, key=lambda key: (key[1] == "aware", _ORDER.index(key[0])))
         wanted = f"tolerance {tolerance:g}" if tolerance else "no difference"
-        yield f"**{constraint}**, {wanted}\n\n" + markdown_table(heads, (_line(key, named[key]) for key in order)).rstrip()
+        yield f"**{constraint}**, {wanted}"
+        yield Table("", heads, [_line(key, named[key]) for key in order])
 
 
 def _line(key: tuple[str, str], rows: Sequence[Row]) -> list[str]:
     method, setting = key
     done = [row for row in rows if row.error is not None]
     if not done:
-        return [method, setting, *[_NOTHING] * 6, rows[0].note]
+        return [method, setting, *[NOTHING] * 6, rows[0].note]
     solved = f" ({len(done)} of {len(rows)} splits)" if len(done) < len(rows) else ""
-    over = _NOTHING
+    over = NOTHING
     if done[0].tolerance:
         over = f"{sum(map(_over, done))} ({sum(map(_broken, done))}) of {len(done)}"
     judged = [row for row in done if row.fitted_error is not None]
@@ -191,30 +184,28 @@ def _line(key: tuple[str, str], rows: Sequence[Row]) -> list[str]:
         method + solved,
         setting,
         _mean(judged, lambda row: row.fitted_error, "{:.5f}"),
-        _NOTHING if not judged else scientific(statistics.fmean(row.fitted_leakage or 0.0 for row in judged)),
-        _NOTHING if not judged else scientific(max(0.0, statistics.fmean(map(_above, judged)))),
+        NOTHING if not judged else scientific(statistics.fmean(row.fitted_leakage or 0.0 for row in judged)),
+        NOTHING if not judged else scientific(max(0.0, statistics.fmean(map(_above, judged)))),
         _mean(done, lambda row: row.error, "{:.5f}"),
         _mean(done, lambda row: row.difference, "{:.4f}"),
         over,
-        span(statistics.median(row.seconds or 0.0 for row in done)) if method != "plain" else _NOTHING,
+        span(statistics.median(row.seconds or 0.0 for row in done)) if method != "plain" else NOTHING,
     ]
 
 
 def _mean(rows: Sequence[Row], value: Callable[[Row], float | None], style: str) -> str:
     found = [number for row in rows if (number := value(row)) is not None]
-    return style.format(statistics.fmean(found)) if found else _NOTHING
+    return style.format(statistics.fmean(found)) if found else NOTHING
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------------
 
 
-def _plane(rows: Sequence[Row], constraint: str) -> Figure | None:
+def _plane(rows: Sequence[Row], constraint: str) -> Figure:
     """Held-out error against held-out difference on the largest table, a mark for each split."""
     table = max(rows, key=lambda row: row.fitted).table if rows else ""
     chosen = [row for row in rows if row.table == table and row.constraint == constraint and row.difference is not None]
     chosen = [row for row in chosen if row.method != _PUBLISHED]  # its marks lie on those of its program
-    if not chosen:
-        return None
     series = []
     named = grouped(chosen, lambda row: (row.method, row.setting))
     for method, setting in sorted(named, key=lambda key: key[0] == "discreet"):  # on top of what agrees with it
@@ -228,16 +219,16 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure | None:
                      for each in series)  # fmt: skip
     tolerance = CONSTRAINTS[constraint]
     name = constraint.replace(" ", "-")
-    people = chosen[0].held_out
+    people = max((row.held_out for row in chosen), default=0)
     subtitle = f"{table}, {people:,} people held out; a mark for each split"
-    if tolerance:
+    if tolerance and series:
         errors = [value for each in series for value in each.y]
         series.append(Series("tolerance", (tolerance, tolerance), (min(errors), max(errors)), "line", 5))
     x_label, description = (
         "largest difference of rates between groups",
         f"Held-out error against difference of rates. {told}.",
     )
-    far = not tolerance and all(value > 0.0 for each in series for value in each.x)
+    far = bool(series) and not tolerance and all(value > 0.0 for each in series for value in each.x)
     return Figure(
         name, f"Error and {constraint}", subtitle, x_label, "error", tuple(series), description, log_x=far, log_y=far
     )

@@ -32,7 +32,7 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
     joint = np.full((2, 2, 3), 1.0 / 12.0)
     budgets = {"budget": 0.01, "equivocation": None}
     masses = {"p_xz": right.p_xz, "loss": right.loss}
-    duals = {"tilt": found.tilt, "multiplier": found.multiplier}
+    duals = {"tilt": found.tilt, "multiplier": found.multipliers}
     table = {"x": [0, 1, 1, 0], "y": ["a", "b", "b", "a"], "z": [0.1, 0.2, 0.3, 0.1], "w": [1, 2, 3, 1]}
     records = {"table": table, "hide": "x", "guess": "y", "use": ["z"], "weights": "w", "seed": 0}
     law, prior = sensors.paper_conditional([0.0, 1.0]), sensors.paper_p_xy()

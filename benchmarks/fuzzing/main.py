@@ -29,7 +29,8 @@ from fuzzing.examples import prepared
 from fuzzing.inputs import DOORS, attempt, made
 
 import discreet as ds
-from discreet.reports.outputs import replace_file
+from discreet.reports.outputs import replace_file, write_pages
+from discreet.showing.values import Section, Sentences, Table
 
 __all__ = ["campaign", "main", "report"]
 
@@ -214,39 +215,41 @@ def _code() -> str:
     return found.hexdigest()[:12]
 
 
-def report(found: dict[Part, Found], inputs: int, seed: int) -> str:
+def report(found: dict[Part, Found], inputs: int, seed: int) -> Section:
     """A row for each door, then every finding with the input that shows it."""
-    rows, findings, total = [], [], Counter[str]()
-    for door in [door for door in DOORS if any(part.door == door for part in found)]:
+    rows = []
+    findings = []
+    total = Counter[str]()
+    for door in DOORS:
         mine = [each for part, each in found.items() if part.door == door]
+        if not mine:
+            continue
         tally = sum((Counter(each.tally) for each in mine), Counter[str]())
         wrong = {outcome: times for outcome, times in tally.items() if outcome not in ("taken", "refused")}
-        total += Counter(taken=tally["taken"], refused=tally["refused"], findings=sum(wrong.values()))
-        counts = f"{tally.total():,} | {tally['taken']:,} | {tally['refused']:,} | {sum(wrong.values()):,}"
-        extremes = f"{max(each.slowest for each in mine):.1f} | {max(each.largest for each in mine):.2f}"
-        rows.append(f"| {door} | {counts} | {extremes} |")
+        counts = {"taken": tally["taken"], "refused": tally["refused"], "findings": sum(wrong.values())}
+        total += Counter(counts)
+        slowest = f"{max(each.slowest for each in mine):.1f}"
+        largest = f"{max(each.largest for each in mine):.2f}"
+        rows.append((door, f"{tally.total():,}", *(f"{count:,}" for count in counts.values()), slowest, largest))
         for outcome, times in sorted(wrong.items()):
             example = next(each.examples[outcome] for each in mine if outcome in each.examples)
-            findings.append(f"- `{door}:{example}` ({times} times): {outcome}")
-    day, minutes = time.strftime("%Y-%m-%d", time.gmtime()), sum(each.seconds for each in found.values()) / 60.0
-    command, missing = f"python benchmarks/fuzz.py --inputs {inputs} --seed {seed}", inputs - total.total()
-    counts = f"{total['taken']:,} taken, {total['refused']:,} refused, {total['findings']:,} findings"
-    return "\n".join(
+            findings.append(f"`{door}:{example}` ({times} times): {outcome}")
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    minutes = sum(each.seconds for each in found.values()) / 60.0
+    command = f"python benchmarks/fuzz.py --inputs {inputs} --seed {seed}"
+    missing = inputs - total.total()
+    counts_words = f"{total['taken']:,} taken, {total['refused']:,} refused, {total['findings']:,} findings"
+    heads = ("door", "inputs", "taken", "refused", "findings", "slowest (s)", "most memory (GiB)")
+    return Section(
+        "Garbage at every door",
         [
-            "# Garbage at every door",
-            "",
-            f"**{total.total():,} inputs: {counts}.**",
-            "",
-            f"Written on {day} by `{command}`, whose processes took {minutes:.0f} minutes of processor time.",
-            f"Discreet {ds.__version__}, code {_code()}. What a finding is, is said in `benchmarks/fuzz.py`.",
-            *(["", f"**{missing:,} inputs that were asked for are not done yet.**"] if missing > 0 else []),
-            "",
-            "| door | inputs | taken | refused | findings | slowest (s) | most memory (GiB) |",
-            "|---|---|---|---|---|---|---|",
-            *rows,
-            *(["", *findings] if findings else []),
-            "",
-        ]
+            f"**{total.total():,} inputs: {counts_words}.**",
+            f"""Written on {day} by `{command}`, whose processes took {minutes:.0f} minutes of processor time.
+Discreet {ds.__version__}, code {_code()}. What a finding is, is said in `benchmarks/fuzz.py`.""",
+            f"**{missing:,} inputs that were asked for are not done yet.**" if missing > 0 else None,
+            Table("", heads, rows),
+            Sentences(findings) if findings else None,
+        ],
     )
 
 
@@ -274,6 +277,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     found = campaign(asked.inputs, asked.seed, asked.doors, asked.scratch, asked.jobs)
-    replace_file(asked.out, report(found, asked.inputs, asked.seed))
+    write_pages(asked.out.with_suffix(""), report(found, asked.inputs, asked.seed))
     print(asked.out.read_text(encoding="utf-8"))
     return 1 if any(each.examples for each in found.values()) else 0

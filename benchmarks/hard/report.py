@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,11 @@ from hard.main import WITHIN, Row
 from hard.solvers import SOLVERS
 
 import discreet as ds
+from discreet.reports.outputs import replace_file, write_pages
 from discreet.reports.second_opinion import second_opinion
-from discreet.reports.study.exported import COLUMNS, InstanceFile
+from discreet.reports.study.exported import InstanceFile
+from discreet.showing.data import records_csv
+from discreet.showing.values import Section, Table
 
 __all__ = ["MARKS", "Instance", "arithmetic", "kind_of", "mark", "write"]
 
@@ -54,10 +55,9 @@ def write(stem: Path, files: Sequence[InstanceFile], rows: Sequence[Row], second
     """Write STEM.md, STEM.csv with a line for every file, and STEM-solvers.csv with one for every solver and instance."""
     found = _instances(files)
     lines = [{**file.record(), **_bracket(found[file.instance.slug])} for file in files]
-    _csv(stem.with_suffix(".csv"), COLUMNS, lines)
     ordered = sorted(rows, key=lambda row: (list(found).index(row.name), list(SOLVERS).index(row.solver)))
-    _csv(stem.with_name(f"{stem.name}-solvers.csv"), [each.name for each in fields(Row)], map(asdict, ordered))
-    stem.with_suffix(".md").write_text(_page(found, ordered, files, seconds), encoding="utf-8")
+    replace_file(stem.with_name(f"{stem.name}-solvers.csv"), records_csv([asdict(row) for row in ordered]))
+    write_pages(stem, _page(found, ordered, files, seconds), lines)
 
 
 def mark(row: Row | None) -> str:
@@ -102,41 +102,42 @@ def _bracket(instance: Instance) -> dict[str, float]:
     return {"lower_bound": instance.lower, "upper_bound": instance.upper}
 
 
-def _csv(path: Path, names: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    path.write_text(text.getvalue(), encoding="utf-8")
-
-
-def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[InstanceFile], seconds: int) -> str:
+def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[InstanceFile], seconds: int) -> Section:
     by_pair = {(row.name, row.solver): row for row in rows}
-    return _TEXT.format(
-        count=len(found),
-        files=len(files),
-        megabytes=round(sum(file.size for file in files) / 1e6),
-        seconds=seconds,
-        within=f"{WITHIN:g}",
-        settings="\n".join(f"| {name} | `{each.ending}` | {each.settings} |" for name, each in SOLVERS.items()),
-        summary=_summary(found, rows),
-        table=_table(found, by_pair),
-        versions=", ".join(f"{name} {version(name)}" for name in ("highspy", "clarabel", "scs", "ecos", "cvxpy", "numpy")),
-        python=platform.python_version(),
-        arithmetic=arithmetic(),
-        contradicted=sum(bool(each.faults) for each in found.values()),
-        widest=f"{max(1.0 - each.lower / each.upper for each in found.values()):.0e}",
-        right=MARKS["right"],
-        wrong=MARKS["wrong"],
-        none=MARKS["none"],
-        limit=MARKS["limit"],
-        missing=MARKS["missing"],
+    widest = max(1.0 - each.lower / each.upper for each in found.values())
+    contradicted = sum(bool(each.faults) for each in found.values())
+    names = ("highspy", "clarabel", "scs", "ecos", "cvxpy", "numpy")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    settings = [(name, f"`{each.ending}`", each.settings) for name, each in SOLVERS.items()]
+    megabytes = round(sum(file.size for file in files) / 1e6)
+    intro = _INTRODUCTION.format(
+        count=len(found), files=len(files), megabytes=megabytes, widest=f"{widest:.0e}", contradicted=contradicted
+    )
+    return Section(
+        "Hard instances: which solver gets which right",
+        [
+            intro,
+            Section(
+                "What counts as right",
+                [
+                    _RIGHT.format(seconds=seconds, within=f"{WITHIN:g}"),
+                    Table("", ("solver", "reads", "settings"), settings),
+                    _READERS,
+                ],
+            ),
+            Section("How many", [_MANY, _summary(found, rows)]),
+            Section("Which", [_WHICH.format(**MARKS), _table(found, by_pair)]),
+            Section(
+                "Measured with",
+                [_MEASURED.format(python=platform.python_version(), versions=versions, arithmetic=arithmetic())],
+            ),
+        ],
     )
 
 
-def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> str:
+def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> Table:
     """For every kind of cones and solver: how many right of those tried, and how many claims were wrong."""
-    lines = ["| cones | instances | " + " | ".join(SOLVERS) + " |", "|---|---" + "|---" * len(SOLVERS) + "|"]
+    lines = []
     for kind in KINDS.values():
         names = {name for name, instance in found.items() if instance.kind == kind}
         cells = []
@@ -146,20 +147,20 @@ def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> str:
             count = marks[MARKS["wrong"]]
             wrong = f", {count} wrong claim{'s' * (count > 1)}" if count else ""
             cells.append(f"{marks[MARKS['right']]} of {total}{wrong}" if total else "")
-        lines.append(f"| {kind} | {len(names)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([kind, str(len(names)), *cells])
+    return Table("", ("cones", "instances", *SOLVERS), lines)
 
 
-def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -> str:
+def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -> Table:
     heads = ("instance", "cones", "n", "m", "N", "least error probability", "digest", *SOLVERS, "what it breaks")
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    lines = []
     for name, each in found.items():
         told = each.columns
         sizes = (told["private_values"], told["guesses"], told["outcomes"])
         marks = (mark(rows.get((name, solver))) if _reads(solver, each.kind) else "" for solver in SOLVERS)
         cells = (f"`{name}`", each.kind, *sizes, _common(each.lower, each.upper), told["digest"], *marks, told["note"])
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines)
+        lines.append([str(cell) for cell in cells])
+    return Table("", heads, lines)
 
 
 def _reads(solver: str, kind: str) -> bool:
@@ -173,48 +174,34 @@ def _common(lower: float, upper: float) -> str:
     return next((f"{upper:.{k}g}" for k in range(10, 1, -1) if f"{upper:.{k}g}" == f"{lower:.{k}g}"), f"{upper:.1g}")
 
 
-_TEXT = """# Hard instances: which solver gets which right
-
-{count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses a solver: exponential,
+_INTRODUCTION = """{count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses
+a solver: exponential,
 second-order and power cones (CBF, and Clarabel's JSON) and linear programs (also MPS). They are made by one command,
 `discreet export hard --study --out FOLDER` ([Test a solver](../docs/how-to/test-a-solver.md)).
 [instances.csv](instances.csv) lists every file with its SHA-256 and its certified bracket, whose relative width is at
 most {widest}. `discreet verify` was asked about all {count} and contradicts {contradicted}.
 [instances-solvers.csv](instances-solvers.csv) holds what each solver said, its seconds, and what the judge found.
 
-This page comes from `python benchmarks/hard_instances.py --files FOLDER`.
+This page comes from `python benchmarks/hard_instances.py --files FOLDER`."""
 
-## What counts as right
-
-A solver reads the file and solves it with the settings below, in {seconds} seconds of one processor, reading included.
+_RIGHT = """A solver reads the file and solves it with the settings below, in {seconds} seconds of one processor,
+reading included.
 The answer is right if three things hold: its objective and the error probability of the lifted estimator lie within a
 share {within} of the certified bracket, and the judge finds that the estimator leaks at most a share {within} more than
-the budget. At budget 0 no guess, however rare, may change the probability of a private value by a larger share.
+the budget. At budget 0 no guess, however rare, may change the probability of a private value by a larger share."""
 
-| solver | reads | settings |
-|---|---|---|
-{settings}
+_READERS = """SCS and ECOS get the program through cvxpy, from a reader of CBF that shares nothing with the writer.
+ECOS has no power
+cones."""
 
-SCS and ECOS get the program through cvxpy, from a reader of CBF that shares nothing with the writer. ECOS has no power
-cones.
+_MANY = "Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is not right."
 
-## How many
-
-Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is not right.
-
-{summary}
-
-## Which
-
-{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit, {missing} not run yet;
+_WHICH = """{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit, {missing}
+not run yet;
 empty where a solver reads no such file. n private values, m guesses, N outcomes. The certified bracket agrees in the
-digits shown.
+digits shown."""
 
-{table}
-
-## Measured with
-
-Python {python}, {versions}; processor time on shared cores. Digests and hashes are those of files made where elementary
+_MEASURED = """Python {python}, {versions}; processor time on shared cores. Digests and hashes are those of files
+made where elementary
 functions and decompositions round as here (fingerprint `{arithmetic}`); elsewhere last digits of numbers may differ,
-and with them the files.
-"""
+and with them the files."""

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from large.table import Row
 
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import replace_file
-from discreet.reports.wording import scientific
+from discreet.reports.outputs import write_pages
+from discreet.showing.data import unguarded
+from discreet.showing.figures import Figure, Series
+from discreet.showing.markdown import table
+from discreet.showing.numerals import NOTHING, scientific
+from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
 __all__ = ["head_with", "read", "write"]
 
-_NOTHING = "–"
 _SMALL = "**Small sizes: a trial run, in which no target is judged.**"
+_FEWEST = 3  # rows for an exponent and a figure
 _COSTS = (
     ("cost-outcomes", "outcomes", "outcomes N", "paper-single, ε = 0.01, solved in blocks from memory and judged"),
     ("cost-entries", "entries", "entries of the tilt n·m", "mixtures with n = m, a fixed number of outcomes, ds.solve"),
@@ -33,12 +35,7 @@ def write(
     stem: Path, rows: Sequence[Row], machine: Mapping[str, str], started: float, *, quick: bool, head: str = ""
 ) -> None:
     """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured; head: of the page, in place of its own."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    figures = [figure for cost in _COSTS if (figure := _figure(stem.name, rows, *cost)) is not None]
-    for figure in figures:
-        replace_file(stem.parent / f"{figure.name}.svg", standalone(figure))
-    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(rows))
-    replace_file(stem.with_name(f"{stem.name}.md"), _page(rows, machine, started, figures, head, quick=quick))
+    write_pages(stem, _page(rows, machine, started, head, quick=quick), [_record(row) for row in rows])
 
 
 def head_with(stem: Path, machine: Mapping[str, str], started: float, names: Sequence[str], *, quick: bool) -> str:
@@ -46,7 +43,7 @@ def head_with(stem: Path, machine: Mapping[str, str], started: float, names: Seq
     head = stem.with_name(f"{stem.name}.md").read_text(encoding="utf-8").partition("\n\n## ")[0].partition("\n\n")[2]
     if quick is not (_SMALL in head):
         raise ValueError(f"{stem.name}.md is {'not ' * quick}of small sizes; {'leave out' if quick else 'give'} --quick")
-    if _facts(machine) not in head:
+    if table(("", ""), list(machine.items())).partition("--- |\n")[2] not in head:
         raise ValueError(f"{stem.name}.md is of another machine or other versions; measure all rows again")
     day = time.strftime("%Y-%m-%d", time.gmtime(started))
     command = f"python benchmarks/large_scale.py --add {' '.join(f'--only {name}' for name in names)}"
@@ -69,51 +66,38 @@ def read(stem: Path) -> list[Row]:
 def _value(kind: str, text: str) -> str | int | float | None:
     if not text and kind != "str":
         return None
-    return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else text
+    return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else unguarded(text)
 
 
-def _csv(rows: Iterable[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = [name for name in asdict(Row("", "")) if name not in ("judged", "missed")]
-    writer.writerow([*names, "compile_seconds", "multiple_of_reference", "verdict"])
-    for row in rows:
-        own = [getattr(row, name) for name in names]
-        writer.writerow("" if value is None else value for value in (*own, row.compile_seconds, row.multiple, row.verdict))
-    return text.getvalue()
+def _record(row: Row) -> dict[str, Any]:
+    own = {name: value for name, value in asdict(row).items() if name not in ("judged", "missed")}
+    more = {"compile_seconds": row.compile_seconds, "multiple_of_reference": row.multiple, "verdict": row.verdict}
+    return {**own, **more}
 
 
 # -- the page --------------------------------------------------------------------------------------------------------------
 
 
-def _page(
-    rows: Sequence[Row],
-    machine: Mapping[str, str],
-    started: float,
-    figures: Sequence[Figure],
-    head: str,
-    *,
-    quick: bool,
-) -> str:
+def _page(rows: Sequence[Row], machine: Mapping[str, str], started: float, head: str, *, quick: bool) -> Section:
     day = time.strftime("%Y-%m-%d", time.gmtime(started))
-    parts = ["# Large problems", head or _head(day, machine, time.time() - started, quick=quick)]
     main = [row for row in rows if not row.case.startswith(("ablation-", "cost-"))]
     asked = [row for row in main if not row.case.endswith("/reference")]
-    if asked:
-        met = sum(row.verdict == "met" for row in asked)
-        judged = sum(row.judged for row in asked)
-        said = f"{met} of {judged} judged rows meet their target."
-        parts += ["## Targets", said if judged else "", _targets(asked), _notes(asked)]
     peers = [row for row in main if row.case.endswith("/reference")]
-    if peers:
-        parts += ["## The references", _PEERS, _references(peers)]
     ablation = [row for row in rows if row.case.startswith("ablation-")]
-    if ablation:
-        parts += ["## What each part brings", _ABLATION, _ablation(ablation)]
-    costs = [row for row in rows if row.case.startswith("cost-")]
-    if costs:
-        parts += ["## Cost against size", _costs(costs, figures)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    met = sum(row.verdict == "met" for row in asked)
+    judged = sum(row.judged for row in asked)
+    said = f"{met} of {judged} judged rows meet their target." * bool(judged)
+    notes = [f"{row.work}: {row.note}" for row in asked if row.note]
+    return Section(
+        "Large problems",
+        [
+            *([head] if head else _head(day, machine, time.time() - started, quick=quick)),
+            Section("Targets", [said, _targets(asked), Sentences(notes) if notes else None] if asked else []),
+            Section("The references", [_PEERS, _references(peers)] if peers else []),
+            Section("What each part brings", [_ABLATION, _ablation(ablation)] if ablation else []),
+            Section("Cost against size", [_cost(rows, *cost) for cost in _COSTS]),
+        ],
+    )
 
 
 _PEERS = """Other solvers on the same problems through backends of discreet, in the same run. Seconds are those of their own
@@ -123,56 +107,40 @@ _ABLATION = """paper-single, ε = 0.01, warm `ds.solve` with judge, seconds; in 
 above. The first two lines run where numba cannot be imported; all but the last on one thread."""
 
 
-def _facts(machine: Mapping[str, str]) -> str:
-    return "\n".join(f"| {name} | {words} |" for name, words in machine.items())
-
-
-def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) -> str:
+def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) -> list[Part]:
     command = "python benchmarks/large_scale.py" + " --quick" * quick
-    text = f"""Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.
-
-| machine | |
-|---|---|
-{_facts(machine)}
-
-Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer, with an empty
-cache of compiled code. Every row has a process of its own, whose peak memory is given (with building the problem), and in
-brackets the part that is no page of a file. BLAS has one thread. Gap: certified (upper − lower)/upper. Leakage ÷ budget: of
-what is returned."""
-    return text + (f"\n\n{_SMALL}" if quick else "")
+    return [
+        f"Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.",
+        Facts("machine", list(machine.items())),
+        """Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer,
+with an empty cache of compiled code. Every row has a process of its own, whose peak memory is given (with
+building the problem), and in brackets the part that is no page of a file. BLAS has one thread. Gap: certified
+(upper − lower)/upper. Leakage ÷ budget: of what is returned.""",
+        *([_SMALL] if quick else []),
+    ]
 
 
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return "| " + " | ".join(heads) + " |\n" + "|" + "---|" * len(heads) + "\n" + body
-
-
-def _targets(rows: Iterable[Row]) -> str:
+def _targets(rows: Iterable[Row]) -> Table:
     heads = ["work", "outcomes", "seconds", "compile", "reference", "ratio", "gap", "leakage ÷ budget", "‖ΦP‖∞", "MiB",
              "target", "verdict"]  # fmt: skip
-    return _table(heads, (
+    return Table("", heads, [
         [row.work, f"{row.outcomes:,}", _seconds(row.seconds), _seconds(row.compile_seconds), _reference(row), _ratio(row),
-         _small(row.gap), _share(row.leakage_share), _small(row.phi_residual), _memory(row), row.target or _NOTHING,
-         row.verdict or _NOTHING]
+         _small(row.gap), _share(row.leakage_share), _small(row.phi_residual), _memory(row), row.target or NOTHING,
+         row.verdict or NOTHING]
         for row in rows
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _notes(rows: Iterable[Row]) -> str:
-    said = [f"- {row.work}: {row.note}" for row in rows if row.note]
-    return "\n".join(said)
-
-
-def _references(rows: Iterable[Row]) -> str:
+def _references(rows: Iterable[Row]) -> Table:
     heads = ["work", "outcomes", "seconds", "says", "is", "gap", "leakage ÷ budget", "‖ΦP‖∞"]
-    return _table(heads, (
-        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), row.note or _NOTHING, row.status, _small(row.gap),
+    return Table("", heads, [
+        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), row.note or NOTHING, row.status, _small(row.gap),
          _share(row.leakage_share), _small(row.phi_residual)]
         for row in rows
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _ablation(rows: Sequence[Row]) -> str:
+def _ablation(rows: Sequence[Row]) -> Table:
     sizes = sorted({row.outcomes for row in rows})
     last: dict[int, float] = {}
     lines = []
@@ -185,29 +153,24 @@ def _ablation(rows: Sequence[Row]) -> str:
             if found:
                 last[size] = found
         lines.append(line)
-    return _table(["", *(f"N = {size:,}" for size in sizes)], lines)
+    return Table("", ["", *(f"N = {size:,}" for size in sizes)], lines)
 
 
-def _costs(rows: Sequence[Row], figures: Sequence[Figure]) -> str:
-    parts = []
-    for case, stem, words, what in _COSTS:
-        own = [row for row in rows if row.case == case and row.seconds is not None]
-        if not own:
-            continue
-        parts.append(f"### Against {words}\n\n{what}. {_exponents(own)}")
-        lines = [
-            [f"{row.size:,.0f}", f"{row.outcomes:,}", _seconds(row.seconds), _small(row.gap), row.status] for row in own
-        ]
-        heads = [words, "outcomes", "seconds", "gap", "status"]
-        if case == "cost-outcomes":  # the size is the number of outcomes
-            heads, lines = heads[1:], [line[1:] for line in lines]
-        parts.append(_table(heads, lines))
-        parts += [f"![{figure.description}]({figure.name}.svg)" for figure in figures if figure.name.endswith(f"-{stem}")]
-    return "\n\n".join(parts)
+def _cost(rows: Sequence[Row], case: str, name: str, words: str, what: str) -> Section:
+    own = [row for row in rows if row.case == case and row.seconds is not None]
+    if not own:
+        return Section("", [])
+    heads = [words, "outcomes", "seconds", "gap", "status"]
+    lines = [[f"{row.size:,.0f}", f"{row.outcomes:,}", _seconds(row.seconds), _small(row.gap), row.status] for row in own]
+    if case == "cost-outcomes":  # the size is the number of outcomes
+        heads = heads[1:]
+        lines = [line[1:] for line in lines]
+    figure = _figure(own, name, words, what) if len(own) >= _FEWEST else None
+    return Section(f"Against {words}", [f"{what}. {_exponents(own)}", Table("", heads, lines), figure])
 
 
 def _exponents(rows: Sequence[Row]) -> str:
-    if len(rows) < 3:
+    if len(rows) < _FEWEST:
         return ""
     upper = rows[len(rows) // 2 :] if len(rows) >= 4 else rows
     whole = f"Seconds grow like size^{_exponent(rows):.2f} over all sizes"
@@ -220,17 +183,14 @@ def _exponent(rows: Sequence[Row]) -> float:
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
-def _figure(report: str, rows: Sequence[Row], case: str, stem: str, words: str, what: str) -> Figure | None:
-    own = [row for row in rows if row.case == case and row.seconds]
-    if len(own) < 3:
-        return None
+def _figure(own: Sequence[Row], name: str, words: str, what: str) -> Figure:
     exponent = _exponent(own)
     sizes = tuple(row.size for row in own)
     middle = math.exp(float(np.mean(np.log([row.seconds or math.nan for row in own]))))
     centre = math.exp(float(np.mean(np.log(sizes))))
     fitted = tuple(middle * (size / centre) ** exponent for size in sizes)
     return Figure(
-        name=f"{report}-{stem}",
+        name=name,
         title=f"Seconds against {words}",
         subtitle=what,
         x_label=words,
@@ -249,7 +209,7 @@ def _figure(report: str, rows: Sequence[Row], case: str, stem: str, words: str, 
 
 
 def _cell(style: Callable[[float], str]) -> Callable[[float | None], str]:
-    return lambda value: _NOTHING if value is None or not math.isfinite(value) else style(value)
+    return lambda value: NOTHING if value is None or not math.isfinite(value) else style(value)
 
 
 _seconds = _cell(lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
@@ -258,16 +218,16 @@ _share = _cell(lambda value: f"{value:.6g}" if value < 10 else f"{value:.3g}")
 
 
 def _reference(row: Row) -> str:
-    return _NOTHING if row.reference_seconds is None else f"{row.reference}: {_seconds(row.reference_seconds)} s"
+    return NOTHING if row.reference_seconds is None else f"{row.reference}: {_seconds(row.reference_seconds)} s"
 
 
 def _ratio(row: Row) -> str:
     if row.multiple is None:
-        return _NOTHING
+        return NOTHING
     return f"{row.multiple:.3g}×" if row.multiple >= 1.0 else f"{1.0 / row.multiple:.3g}× faster"
 
 
 def _memory(row: Row) -> str:
     if row.peak_mib is None:
-        return _NOTHING
+        return NOTHING
     return f"{row.peak_mib:.0f}" + ("" if row.private_mib is None else f" ({row.private_mib:.0f})")

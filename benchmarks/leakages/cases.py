@@ -191,7 +191,7 @@ def _row(case: str, problem: Any, backend: str, work: str = "", limit: float = 6
     if found.certificate is not None:
         row.seconds, row.repeats = seconds, 1
         row.gap, row.error_probability = found.relative_gap, found.error_probability
-        leaks = found.certificate.terms or (found,)
+        leaks = found.certificate.terms
         budgets = (term.budget.amount for term in problem.terms)
         shares = [each.leakage / budget for each, budget in zip(leaks, budgets, strict=True) if budget > 0.0]
         row.leakage_share = max(shares, default=None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
 import time
@@ -16,15 +14,13 @@ from large.machine import described
 from large.table import Row
 
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
-from discreet.reports.figure_svg import standalone
-from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
-from discreet.reports.outputs import replace_file
-from discreet.reports.wording import markdown_table, number, scientific, span
+from discreet.reports.outputs import write_pages
+from discreet.showing.figures import Figure, Series
+from discreet.showing.numerals import NOTHING, number, scientific, span
+from discreet.showing.values import Facts, Part, Section, Table
 
 __all__ = ["Found", "write"]
-
-_NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -50,64 +46,64 @@ class Found:
 
 def write(stem: Path, found: Found) -> None:
     """STEM.md, STEM.csv, and STEM-….svg for every figure that there are rows for."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    figures = [figure for figure in (_gaps(found), _times(found), _ratios(found)) if figure is not None]
-    named = {f"{stem.name}-{figure.name}.svg": figure for figure in figures}
-    for name, figure in named.items():
-        replace_file(stem.parent / name, standalone(figure))
-    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(found))
-    replace_file(stem.with_name(f"{stem.name}.md"), _page(found, named))
+    write_pages(stem, _page(found), _records(found))
 
 
-def _csv(found: Found) -> str:
-    """A line for each attempt and each timed case, with the measure first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["measure", "problem", "private_values", "guesses", "outcomes", "backend", "status", "gap", "seconds",
-                     "leakage_over_budget", "reference", "reference_seconds", "target", "verdict", "note"])  # fmt: skip
+def _records(found: Found) -> list[dict[str, Any]]:
+    """A record for each attempt and each timed case, with the measure first."""
+    records = []
     for row in sorted(found.attempts, key=lambda row: (row.measure, row.problem, row.backend)):
-        answer = [row.relative_gap, row.seconds, row.leakage_over_budget] if row.answered else ["", "", ""]
-        note = "" if row.answered else row.message
-        writer.writerow([row.measure, _plain(row.problem), row.private_values, row.guesses, row.outcomes, row.label,
-                         row.status.value, *answer, "", "", "", "", note])  # fmt: skip
+        answered = {"gap": row.relative_gap, "seconds": row.seconds, "leakage_over_budget": row.leakage_over_budget}
+        records.append(
+            dict.fromkeys(_COLUMNS)
+            | {"measure": row.measure, "problem": _plain(row.problem), "private_values": row.private_values}
+            | {"guesses": row.guesses, "outcomes": row.outcomes, "backend": row.label, "status": row.status.value}
+            | (answered if row.answered else {"note": row.message})
+        )
     for row in found.rows:
-        values = int(row.size) or ""
-        told = [
-            row.gap,
-            row.seconds,
-            row.leakage_share,
-            row.reference,
-            row.reference_seconds,
-            row.target,
-            row.verdict,
-            row.note,
-        ]
-        writer.writerow([_measure_of(row), row.work, values, values, row.outcomes, "", row.status,
-                         *("" if value is None else value for value in told)])  # fmt: skip
-    return text.getvalue()
+        values = int(row.size) or None
+        records.append(
+            dict.fromkeys(_COLUMNS)
+            | {name: getattr(row, name) for name in _COLUMNS if hasattr(row, name)}
+            | {"measure": _measure_of(row), "problem": row.work, "private_values": values, "guesses": values}
+            | {"leakage_over_budget": row.leakage_share}
+        )
+    return records
+
+
+_COLUMNS = (
+    "measure", "problem", "private_values", "guesses", "outcomes", "backend", "status", "gap", "seconds",
+    "leakage_over_budget", "reference", "reference_seconds", "target", "verdict", "note",
+)  # fmt: skip
 
 
 # -- the page --------------------------------------------------------------------------------------------------------------
 
 
-def _page(found: Found, figures: dict[str, Figure]) -> str:
-    def shown(word: str) -> str:
-        return "\n\n".join(f"![{each.description}]({name})" for name, each in figures.items() if each.name == word)
+def _page(found: Found) -> Section:
+    def rows_of(*cases: str) -> list[Row]:
+        return [row for row in found.rows if row.case.partition("-")[0] in cases]
 
-    parts = ["# Measures of leakage: who solves which", _head(found)]
-    if targets := [row for row in found.rows if row.case.partition("-")[0] not in ("sizes", "curves")]:
-        parts += ["## People and secrets", _PEOPLE, _targets(targets)]
-    if sizes := [row for row in found.rows if row.case.startswith("sizes")]:
-        parts += ["## 200,000 outcomes", _SIZES, _by_size(sizes), shown("ratios")]
-    if curves := [row for row in found.rows if row.case.startswith("curves")]:
-        parts += ["## Curves", _CURVES, _curves(curves)]
+    timed = {row.case.partition("-")[0] for row in found.rows}
+    targets, sizes, curves = rows_of(*(timed - {"sizes", "curves"})), rows_of("sizes"), rows_of("curves")
+    against = ""
     if found.against is not None:
         mean, largest, count, commit = found.against
-        said = _AGAINST.format(count=count, mean=mean, largest=largest, commit=commit)
-        parts += ["## Mutual information alone", said]
-    if found.tried:
-        parts += ["## Small problems, every backend", _STUDY, _who(found), shown("gaps"), shown("times")]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        against = _AGAINST.format(count=count, mean=mean, largest=largest, commit=commit)
+    return Section(
+        "Measures of leakage: who solves which",
+        [
+            *_head(found),
+            Section("People and secrets", [_PEOPLE, _targets(targets)] if targets else []),
+            Section("200,000 outcomes", [_SIZES, *_by_size(sizes), _ratios(found)] if sizes else []),
+            Section("Curves", [_CURVES, _curves(curves)] if curves else []),
+            Section("Mutual information alone", [against]),
+            Section(
+                "Small problems, every backend",
+                [_STUDY, _who(found), _gaps(found), _times(found)] if found.tried else [],
+            ),
+        ],
+    )
 
 
 _PEOPLE = """Each person is an outcome: a point of a Gaussian mixture with two groups and two labels. Seconds are
@@ -133,45 +129,36 @@ seconds over those it certified. Backends may have been asked about different pr
 one. A dash: the backend does not serve the measure."""
 
 
-def _head(found: Found) -> str:
+def _head(found: Found) -> list[Part]:
     day = time.strftime("%Y-%m-%d", time.gmtime(found.started))
-    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
     minutes = f"{(time.time() - found.started) / 60:.0f} minutes"
     text = f"""Measured on {day} in one run of {minutes} by `python benchmarks/by_measure.py`.
 [How to choose a measure](../docs/how-to/choose-a-measure.md) says what each bounds. All rows are in
-[by-measure.csv](by-measure.csv).
-
-| machine | |
-|---|---|
-{facts}"""
-    return text + "\n\n**Small sizes: a trial run, in which no target is judged.**" * found.quick
+[by-measure.csv](by-measure.csv)."""
+    small = "**Small sizes: a trial run, in which no target is judged.**" * found.quick
+    return [text, Facts("machine", list(described().items())), *filter(None, [small])]
 
 
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    return markdown_table(heads, lines).rstrip()
-
-
-def _targets(rows: Sequence[Row]) -> str:
+def _targets(rows: Sequence[Row]) -> Table:
     heads = ["work", "seconds", "reference", "times faster", "status", "gap", "leakage ÷ budget", "target", "verdict"]
-    return _table(heads, (
+    return Table("", heads, [
         [row.work, _seconds(row.seconds), _reference(row), _faster(row), row.status, _small(row.gap),
-         _share(row.leakage_share), row.target or _NOTHING, row.verdict or row.note or _NOTHING]
+         _share(row.leakage_share), row.target or NOTHING, row.verdict or row.note or NOTHING]
         for row in rows
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _by_size(rows: Sequence[Row]) -> str:
+def _by_size(rows: Sequence[Row]) -> list[Part]:
     sizes = sorted({int(row.size) for row in rows})
     named = grouped(rows, _measure_of)
     lines = []
     for measure, own in named.items():
         by_size = {int(row.size): row for row in own}
-        lines.append([measure, *(_sized(by_size[size]) if size in by_size else _NOTHING for size in sizes)])
+        lines.append([measure, *(_sized(by_size[size]) if size in by_size else NOTHING for size in sizes)])
     met = [row for row in rows if row.judged]
-    said = (
-        f"\n\n{sum(row.verdict == 'met' for row in met)} of {len(met)} rows meet the target: {met[0].target}." if met else ""
-    )
-    return _table(["measure", *(f"n = m = {size}" for size in sizes)], lines) + said
+    count = sum(row.verdict == "met" for row in met)
+    said = f"{count} of {len(met)} rows meet the target: {met[0].target}." if met else ""
+    return [Table("", ["measure", *(f"n = m = {size}" for size in sizes)], lines), said]
 
 
 def _sized(row: Row) -> str:
@@ -181,26 +168,26 @@ def _sized(row: Row) -> str:
     return f"{_seconds(row.seconds)}{ratio}" + ("" if row.status == "certified" else " (not certified)")
 
 
-def _curves(rows: Sequence[Row]) -> str:
+def _curves(rows: Sequence[Row]) -> Table:
     heads = ["measure", "work", "curve", "one by one", "ratio", "status", "gap of a point", "bracketed"]
-    return _table(heads, (
+    return Table("", heads, [
         [_measure_of(row), row.work, _seconds(row.seconds), _seconds(row.reference_seconds),
-         _NOTHING if row.multiple is None else f"{row.multiple:.2f}", row.status, _small(row.gap), row.note]
+         NOTHING if row.multiple is None else f"{row.multiple:.2f}", row.status, _small(row.gap), row.note]
         for row in rows
-    ))  # fmt: skip
+    ])  # fmt: skip
 
 
-def _who(found: Found) -> str:
+def _who(found: Found) -> Table:
     backends = list(dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label))))
     cells = grouped(found.tried, lambda row: (_kind(row), row.label))
     measures = _in_order(kind for kind, _ in cells)
     lines = [[name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures]
-    return _table(["measure", *(f"`{label}`" for label in backends)], lines)
+    return Table("", ["measure", *(f"`{label}`" for label in backends)], lines)
 
 
 def _solved(rows: Sequence[Measurement]) -> str:
     if not rows:
-        return _NOTHING
+        return NOTHING
     certified = [row for row in rows if row.certified]
     gaps = [row.relative_gap for row in rows if row.answered]
     widest = f", gap ≤ {scientific(max(gaps), 0)}" if gaps else ""
@@ -309,20 +296,20 @@ def _plain(problem: str) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    return _NOTHING if value is None else span(value)
+    return NOTHING if value is None else span(value)
 
 
 def _small(value: float | None) -> str:
-    return _NOTHING if value is None or not math.isfinite(value) else scientific(value)
+    return NOTHING if value is None or not math.isfinite(value) else scientific(value)
 
 
 def _share(value: float | None) -> str:
-    return _NOTHING if value is None else number(value, 7)
+    return NOTHING if value is None else number(value, 7)
 
 
 def _reference(row: Row) -> str:
-    return _NOTHING if row.reference_seconds is None else f"{row.reference}: {span(row.reference_seconds)}"
+    return NOTHING if row.reference_seconds is None else f"{row.reference}: {span(row.reference_seconds)}"
 
 
 def _faster(row: Row) -> str:
-    return _NOTHING if not row.multiple else number(1.0 / row.multiple, 3)
+    return NOTHING if not row.multiple else number(1.0 / row.multiple, 3)

@@ -23,7 +23,7 @@ from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import BackendError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.reduction import Reduced, reduce
+from discreet.problems.reduction import Reduced, reduce, without_known_secrets
 from discreet.problems.rule import OutcomeRule
 
 _L = TypeVar("_L")  # what `lower` returns
@@ -72,7 +72,7 @@ def ask(
     with clock.step("lower_seconds"):
         reduced = _reduced(solver, problem) if reduced is None else reduced
         whole = BlockProblem.of(problem) if isinstance(problem, Problem) and reduced is None else problem
-        lowered = solver.lower(whole if reduced is None else reduced.problem, options)
+        lowered = solver.lower(without_known_secrets(whole if reduced is None else reduced.problem), options)
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):

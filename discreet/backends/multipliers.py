@@ -37,47 +37,60 @@ _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
 _TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
 
 
-def multipliers_of(problem: Problem, law: Law) -> tuple[Array, Array] | None:
-    """(tilt [m, n], a multiplier for each constraint) for an answer of this law; None for many outcomes or no solution."""
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # private values of subnormal probability
+def multipliers_of(problem: Problem, law: Law, seconds: float = math.inf) -> tuple[Array, Array] | None:
+    """(tilt [m, n], multipliers [C]) for an answer of this law.
+
+    Outcomes and private values need positive probability. Returns None if there are many outcomes, if
+    a coefficient overflows, or if the linear program has no solution within the given seconds.
+    """
     from scipy.optimize import linprog
 
-    if problem.loss.size > _LARGEST or not problem.p_z.all():
+    if problem.loss.size > _LARGEST or seconds <= 0.0:
         return None
     program = _Program(problem)
     for number, (term, groups) in enumerate(zip(problem.terms, law.constraints, strict=True)):
         if term.budget.perfect:
             program.equal(term)
-        elif term.priced:
+        elif term.priced and math.isfinite(term.level):  # an infinite B excludes no posterior
             program.bounded(number, term, groups)
     if not program.directions:
         return None
     unit = problem.constant_error or 1.0
     directions = np.array(program.directions)  # [P, m, n]
     moved = (directions @ (problem.p_xz / problem.p_z)).reshape(len(directions), -1)  # [P, m N]
-    size, costs, least = np.abs(moved).max(axis=1), np.array(program.costs), np.array(program.least)
-    size = np.where(
-        size > 0.0, size, np.maximum(costs, 1e-6)
-    )  # a multiplier costs about one, and members are not lost beside it
-    moved /= size[:, None]
-    costs /= size
-    rows = np.hstack([np.tile(np.eye(problem.N), (problem.m, 1)), -moved.T])
-    equal = np.zeros((len(program.sums), len(costs)))
-    for row, (members, total) in zip(equal, program.sums, strict=True):
-        row[members], row[total] = 1.0 / size[members], -1.0 / size[total]
+    costs = np.array(program.costs)
+    least = np.array(program.least)
+    size = np.abs(moved).max(axis=1)
+    # A multiplier costs about one, and its members are not lost next to it.
+    scale = 1.0 / np.where(size > 0.0, size, np.maximum(costs, 1e-6))
+    sums = np.zeros((len(program.sums), costs.size))
+    for row, (members, total) in zip(sums, program.sums, strict=True):
+        row[members] = scale[members]
+        row[total] = -scale[total]
         row /= np.abs(row).max()
+    rows = np.hstack([np.tile(np.eye(problem.N), (problem.m, 1)), -(moved * scale[:, None]).T])
+    objective = np.concatenate([-problem.p_z, costs * scale])
+    losses = (problem.loss / problem.p_z).ravel() / unit
+    if not all(np.isfinite(each).all() for each in (objective, rows, sums, losses)):
+        return None
     run: Any = linprog  # the stubs know no plain dictionary of options
     found = run(
-        np.concatenate([-problem.p_z, costs]),
+        objective,
         rows,
-        (problem.loss / problem.p_z).ravel() / unit,
-        np.hstack([np.zeros((len(equal), problem.N)), equal]) if len(equal) else None,
-        np.zeros(len(equal)) if len(equal) else None,
+        losses,
+        np.hstack([np.zeros((len(sums), problem.N)), sums]) if len(sums) else None,
+        np.zeros(len(sums)) if len(sums) else None,
         bounds=[(None, None)] * problem.N + [(each, None) for each in least.tolist()],
-        options=dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10),
+        options={
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+            "time_limit": seconds,
+        },
     ).x
     if found is None:
         return None
-    weights = np.maximum(found[problem.N :], least) / size * unit
+    weights = np.maximum(found[problem.N :], least) * scale * unit
     tilt = np.tensordot(weights, directions, 1)
     prices = no_multipliers(problem.terms)
     for number, place in program.prices.items():

@@ -25,13 +25,15 @@ from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Law
+from discreet.problems.measures.laws import Law, scaled_law
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
@@ -45,27 +47,49 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
     Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too.
+    If several actions of an adversary are the best, onto the equations that keep these equally good.
     """
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
     columns = normalise(np.asarray(answer, dtype=np.float64))
-    if is_plain(problem.terms):
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    if is_plain(problem.terms) and not private.gains.size:
         found = remove_leakage(problem.p_xz, columns, problem.marginal)
         return [] if found is None else [found[0]]
-    rows = [group for term in problem.terms if term.budget.perfect for group in term.groups]
-    if not rows:
+    if not private:
         return []
-    deviations = np.concatenate([problem.deviations[group] for group in rows])
+    joint = private.extended(problem.p_xz)
+    prior = private.extended(problem.p_x)
+    deviations = np.concatenate([
+        joint[group] - (prior[group] / (prior[group].sum() or 1.0))[:, None] * joint[group].sum(axis=0)
+        for group in private.groups
+    ])  # fmt: skip
     feature = np.divide(deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0)
-
-    def laws(estimator: Array) -> tuple[OutputLaw, ...]:
-        return _private_groups(problem, problem.law(estimator))
-
-    moved = _moved(columns, problem.p_z, feature, laws)
+    moved = _moved(columns, problem.p_z, feature, partial(_private_laws, problem, private))
     if moved is None:
         return []
-    private = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
-    return [private, *([_within_others(problem, private)] if any(term.priced for term in problem.terms) else [])]
+    version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
+    return [version, *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else [])]
+
+
+def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
+    """The laws of all groups of private rows under an estimator [m, N]."""
+    found = list(_private_groups(problem, problem.law(columns)))
+    for group in private.groups[len(found) :]:
+        law = output_law(private.extended(problem.p_xz)[group], columns)
+        found.append(scaled_law(law, float(law.p_x.sum()), 1.0))
+    return tuple(found)
+
+
+def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
+    """What each constraint lets leak, in its unit.
+
+    Where budget 0 compares several best actions of an adversary, no estimator of doubles leaks exactly nothing. There the
+    judge proves that one without leakage lies next to it, or states what it leaks.
+    """
+    tied = PrivateRows.of(problem.terms, problem.p_x).tied
+    amounts = enumerate(term.budget.amount for term in problem.terms)
+    return [Precision.private if number in tied else amount for number, amount in amounts]
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
@@ -73,7 +97,8 @@ def _within_others(problem: Problem, private: Array) -> Array:
     outcome: the best constant one, and a draw from the law of Ŷ.
     """
     law = problem.law(private)
-    budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
+    amounts = zip(problem.terms, amounts_to_keep(problem), strict=True)
+    budgets = [amount * (1.0 - Precision.searched) if term.priced else math.inf for term, amount in amounts]
     found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
         share = least_common_share(law, law.under_guess(end), budgets, slack)
@@ -100,10 +125,11 @@ def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> floa
     return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
-def duals_for(problem: Any, answer: Any) -> tuple[Array, Any] | None:
+def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Any] | None:
     """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
 
-    The law of a rule for densities is taken on a fine partition.
+    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a linear program; without time
+    left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
         return None
@@ -121,11 +147,21 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, Any] | None:
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    law = problem.law(normalise(np.asarray(answer, dtype=np.float64)))
+    reduced = reduce(problem, merge=False)
+    columns = normalise(np.asarray(answer, dtype=np.float64))
+    if reduced.group is not None:
+        columns = columns[:, reduced.group >= 0]
+    found = _duals_of(reduced.problem, columns, seconds)
+    return None if found is None else (reduced.restore_tilt(found[0]), found[1])
+
+
+def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Any] | None:
+    """Duals derived from the law of an estimator [m, N]; all outcomes and private values have positive probability."""
+    law = problem.law(columns)
     first = problem.terms[0]
     if problem.measures == (MUTUAL_INFORMATION,) and first.priced:
         return tilts_from_ratio(law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
-    found = multipliers_of(problem, law)
+    found = multipliers_of(problem, law, seconds)
     if found is not None or len(problem.terms) > 1 or not first.priced or first.measure.scope is not Scope.TOTAL:
         return found
     slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
@@ -166,6 +202,8 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     """
     if not is_plain(problem.terms):
         return _within_budgets(problem, columns)
+    if PrivateRows.of(problem.terms, problem.p_x).gains.size:
+        return columns if _keeps(problem, columns) else _within_budgets(problem, columns)
     error = float(np.vdot(columns, problem.loss))
     law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure)
     if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
@@ -192,7 +230,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 
 def _within_budgets(problem: Problem, columns: Array) -> Array:
     """What errs least of the versions of an estimator that keep all budgets; without any that which comes nearest."""
-    if any(term.budget.perfect for term in problem.terms):
+    if PrivateRows.of(problem.terms, problem.p_x):
         versions = private_versions(problem, columns)
     elif _keeps(problem, columns):
         return columns
@@ -207,12 +245,13 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     law = problem.law(columns)
     ceilings = law.ceilings(_uncertain(problem, columns, law))
 
-    def keeps(term: Term, groups: tuple[OutputLaw, ...], ceiling: float) -> bool:
+    def keeps(term: Term, groups: tuple[OutputLaw, ...], ceiling: float, amount: float) -> bool:
         if term.budget.perfect:
             return all(distance_from_private(group) <= Precision.private for group in groups)
-        return term.budget.oblivious or ceiling <= term.budget.amount
+        return term.budget.oblivious or ceiling <= amount
 
-    return all(map(keeps, problem.terms, law.constraints, ceilings.tolist()))
+    amounts = amounts_to_keep(problem)
+    return all(map(keeps, problem.terms, law.constraints, ceilings.tolist(), amounts))
 
 
 def blended(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:

@@ -23,7 +23,7 @@ from discreet.backends.contract import Answer, AnyProblem, Kind, Options, Policy
 from discreet.backends.precision import Precision
 from discreet.backends.registry import capabilities_of, load_backend, refuse_unserved, require_libraries
 from discreet.backends.repairs import duals_for, private_versions
-from discreet.backends.solution import Solution, Status, derive_status
+from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.checks import at_most, listed, real_numbers
@@ -139,8 +139,9 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
         if able is None or (refusal := able.refusal(problem)):
             refused.append(f"{name}: {refusal if able else 'cannot be loaded'}")
             continue
-        one = attempt(problem, name, replace(options, time_limit=left, settings={}))
-        tried.append((one, conclude(problem, one, options)))
+        own = replace(options, time_limit=left, settings={})
+        one = attempt(problem, name, own)
+        tried.append((one, conclude(problem, one, own)))
         if tried[-1][1].status is Status.CERTIFIED:
             break
     answered = [pair for pair in tried if pair[1].certificate is not None]
@@ -193,7 +194,7 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bo
     verdict, answer = None, tried.answer
     if answer is not None:
         started = time.perf_counter()
-        verdict = judged(problem, answer)
+        verdict = judged(problem, answer, _seconds_left(options, timings))
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         if options.progress is not None:
             with suppress(KeyboardInterrupt):  # nothing is left to stop
@@ -206,19 +207,29 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bo
     )  # fmt: skip
 
 
+def _seconds_left(options: Options, timings: Timings) -> float:
+    """What the backend's own steps have left of the time limit; inf without a limit."""
+    if options.time_limit is None:
+        return math.inf
+    return options.time_limit - timings.lower_seconds - timings.solve_seconds - timings.lift_seconds
+
+
 def _tolerance(certificate: Certificate) -> str:
     """At budget 0, what is meant by private where an exactly private answer is not proven; else nothing."""
     within = certificate.private_within
+    if certificate.budget == 0.0 and math.isinf(within) and certificate.leakage_ceiling > 0.0:
+        return f"; here the budget 0 means a leakage of at most {at_most(certificate.leakage_ceiling, 2)}"
     if not 0.0 < within < math.inf:
         return ""
     meant = f"; here the budget 0 means private within {at_most(within, 2)}"
     return f"{meant}: no guess changes the probability of a private value by a larger share of it"
 
 
-def judged(problem: Any, answer: Answer) -> Verdict[Any]:
+def judged(problem: Any, answer: Answer, seconds: float = math.inf) -> Verdict[Any]:
     """The judge's verdict on an answer, which it checks to fit the problem.
 
-    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it.
+    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it,
+    for which a linear program may take the given seconds.
     """
     estimator, ends = answer.estimator, answer.anchors
     found: Verdict[Any] = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
@@ -226,7 +237,7 @@ def judged(problem: Any, answer: Answer) -> Verdict[Any]:
     if blended and (private := private_versions(problem, estimator)):
         ends = (*ends, *private)
         found = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
-    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(problem, estimator)) is not None:
+    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(problem, estimator, seconds)) is not None:
         other = judge.certify(problem, estimator, *duals, anchors=ends)
         found = max(found, other, key=lambda verdict: verdict.certificate.lower)
     return found

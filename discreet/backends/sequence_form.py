@@ -5,7 +5,11 @@ Method: in the weights r of the sequence form the program is convex: minimise �
 follows r s = τ w, μ (ε − leakage) = τ. Its Newton system has a dense block for each sequence of guesses, joined by the
 equations of causality; unknowns are ordered from the last step to the first, so a sparse factorisation fills in little, and
 two steps of refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a bound by one
-backward pass. A slack budget is answered by the causal Bayes rule. At budget 0 the program is linear; its vertex is refined.
+backward pass. A slack budget is answered by the causal Bayes rule.
+
+At budget 0 the program is linear. Often a constant sequence of guesses is optimal, and least squares find the tilts that
+prove it; otherwise the linear program is solved and its vertex is refined. The same answers budgets that rounding cannot
+tell from 0, and those at which the interior point does not converge.
 
 Source: docs/theory.md, section 24; S. Mehrotra, SIAM J. Optim. 2 (1992).
 
@@ -18,18 +22,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.continuation import price_of_perfect
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.slack import SLACK
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.causal.tree import Tree
-from discreet.problems.errors import BackendError, Unsupported
+from discreet.problems.errors import Unsupported
 from discreet.problems.measures.duals import no_multipliers
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
@@ -46,8 +52,15 @@ _SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
 """Masses below which sequences of guesses may count as hardly ever made; whichever proves most counts."""
 
 
+_FITTED = 40
+"""Newton steps of a fit: ten to thirty are taken."""
+
 _CLEAR = 1e-8
 """Singular values of Φ from which on a combination of private values has half of its digits."""
+
+_FLATTENED = (1e-1, 1e-2, 1e-3, 1e-5, _CLEAR, 0.0)
+"""Singular values of Φ above which its combinations are used to prove that a constant guess is optimal; whichever proves
+most counts. Smaller ones flatten the losses better, but need larger tilts, which have larger rounding errors."""
 
 
 class SequenceForm(Unlifted):
@@ -84,7 +97,8 @@ class SequenceForm(Unlifted):
             constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
             return Raw("optimal: a constant guess", Answer(constant, none, prices))
         if problem.perfect:
-            return _perfect(problem)
+            rule, tilt, claimed, rounds = _perfect(problem, Precision.of(problem, options.gap))
+            return Raw(claimed, Answer(rule, tilt, prices), rounds)
         return _InteriorPoint(problem, options).run()
 
 
@@ -213,18 +227,41 @@ class _Point:
     def complementarity(self) -> float:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
+    def fitted(self) -> Array:
+        """The tilt [M, n], with rows of guesses that are hardly ever made fitted to the prices of causality.
+
+        The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights r whose tilt μ log(q/π)
+        leaves every reduced cost positive. It does not depend on how often the guesses are made. Newton's method finds r.
+        """
+        model, rows = self.model, self.law.sum(axis=1) < _SELDOM[0]
+        costs = (self.prices - self.tilt @ model.p_xz)[rows]
+        weights = np.broadcast_to(1.0 / (np.abs(costs) / model.barrier).max(axis=1, keepdims=True), costs.shape)
+        for _ in range(_FITTED):
+            law = weights @ model.p_xz.T
+            ratio = np.log(law / (law.sum(axis=1, keepdims=True) * model.p_x))
+            gradient = (costs + self.multiplier * ratio @ model.p_xz) * weights - model.barrier
+            curvature = model.curvature(law, self.multiplier) * weights[:, :, None] * weights[:, None, :]
+            diagonal = np.einsum("ikk->ik", curvature)
+            diagonal += model.barrier
+            change = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+            largest = np.abs(change).max(axis=1, keepdims=True)
+            weights = weights * (1.0 + change / np.maximum(1.0, 2.0 * largest))
+            if not largest.max(initial=0.0) > Precision.certain:
+                break
+        tilt = self.tilt.copy()
+        tilt[rows] = np.where(np.isfinite(ratio), self.multiplier * ratio, tilt[rows])
+        return tilt
+
     def proofs(self, before: Array) -> Iterator[tuple[float, Array]]:
         """Lower bounds by backward passes, and their tilts: the linear one, μ log(q/π), and others.
 
         before: a tilt that proved something, whose rows may serve for guesses that are hardly ever made.
         """
-        model, price = self.model, self.multiplier
+        price = self.multiplier
         tilts = [self.tilt, price * self.ratio]
         tilts += [np.where(self.law.sum(axis=1)[:, None] < seldom, before, self.tilt) for seldom in _SELDOM]
         for tilt in tilts:
-            largest = tilt.max(axis=1, keepdims=True)
-            lowered = tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ model.p_x)[:, None]
-            yield model.tree.least(model.loss + lowered @ model.p_xz) - price * model.budget, lowered
+            yield self.model.proof(tilt, price)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +288,19 @@ class _Model:
         aim = problem.budget * (1.0 - share)
         return cls(problem.tree, p_xz, joint.deviations[possible], joint.loss, joint.p_x[possible], aim, barrier)
 
+    def curvature(self, law: Array, price: float) -> Array:
+        """μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an array [·, K, K]."""
+        a, total = self.p_xz, self.p_xz.sum(axis=0)
+        blocks = np.matmul(a.T[None] * (price / law)[:, None, :], a)
+        blocks -= (price / law.sum(axis=1))[:, None, None] * np.outer(total, total)
+        return np.asarray(blocks)
+
+    def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
+        """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until it is feasible."""
+        largest = tilt.max(axis=1, keepdims=True)
+        lowered = tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ self.p_x)[:, None]
+        return self.tree.least(self.loss + lowered @ self.p_xz) - price * self.budget, lowered
+
 
 class _InteriorPoint:
     """The iteration, with the best certified bracket so far."""
@@ -265,9 +315,9 @@ class _InteriorPoint:
         self._proof: tuple[Array, float] | None = None
 
     def run(self) -> Raw[Answer]:
-        """Steps until the bracket is narrow enough or stops narrowing. Raises BackendError without any point."""
+        """Steps until the bracket is narrow enough or stops narrowing; then what is best at budget 0 counts, too."""
         deadline, waiting, rounds = self._options.deadline(), 0, 0
-        most = self._options.max_iterations or 80
+        most = 0 if self._precision.unresolved else self._options.max_iterations or 80
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
             if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:
@@ -276,23 +326,35 @@ class _InteriorPoint:
             try:
                 with np.errstate(all="ignore"):
                     point = self._step(point)
-            except (FloatingPointError, RuntimeError):  # SuperLU raises the latter where no digits are left
-                break
+                    self._offer(point)
+            except (FloatingPointError, RuntimeError, np.linalg.LinAlgError):  # SuperLU raises the second one
+                break  # no digits are left
             rounds += 1
-            self._offer(point)
             narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(before)
             falling = point.complementarity < 0.5 * complementarity and point.complementarity > 1e-3 * self._aim
             waiting = 0 if narrowed or falling else waiting + 1
             if self._options.progress is not None:
                 self._options.progress(f"step {rounds}", self._lower, self._upper)
-        if self._best is None or self._proof is None:
-            raise BackendError(f"no step of {rounds} came near the budget")
+        if self._narrow:
+            assert self._best is not None
+            return Raw("optimal", self._answer(self._rule(self._best)), rounds)
+        private, tilt, _, _ = _perfect(self._problem, self._precision)
+        self._offer_perfect(tilt)
+        rules = [private] if self._best is None else [private, self._rule(self._best)]
+        best = min(rules, key=self._problem.error_probability)
+        return Raw(f"stopped after {rounds} steps", self._answer(best), rounds)
+
+    def _rule(self, point: _Point) -> CausalRule:
+        tree = self._problem.tree
+        return CausalRule(tree, tree.kernels(point.weights))
+
+    def _answer(self, rule: CausalRule) -> Answer:
+        """The rule with the duals that prove most."""
+        if self._proof is None:
+            return Answer(rule)
         tilt = np.zeros((self._problem.m, self._problem.n))
         tilt[:, self._problem.p_x > 0.0], multiplier = self._proof
-        tree = self._problem.tree
-        answer = Answer(CausalRule(tree, tree.kernels(self._best.weights)), tilt, np.array([multiplier]))
-        claimed = "optimal" if self._narrow else f"stopped after {rounds} steps"
-        return Raw(claimed, answer, rounds)
+        return Answer(rule, tilt, np.array([multiplier]))
 
     @property
     def _aim(self) -> float:
@@ -314,9 +376,20 @@ class _InteriorPoint:
         tilt = np.zeros((len(weights), len(model.p_x)))
         return _Point(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
 
+    def _offer_perfect(self, tilt: Array) -> None:
+        """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it proves more."""
+        multiplier = price_of_perfect(tilt, self._problem)
+        if multiplier > 0.0:
+            lower, lowered = self._model.proof(tilt[:, self._problem.p_x > 0.0], multiplier)
+            if lower > self._lower:
+                self._lower, self._proof = lower, (lowered, multiplier)
+
     def _offer(self, point: _Point) -> None:
         """Keep what the point proves, and its weights if they leak hardly more than the budget: that is blended away."""
-        for lower, tilt in point.proofs(point.tilt if self._proof is None else self._proof[0]):
+        proofs = list(point.proofs(point.tilt if self._proof is None else self._proof[0]))
+        if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
+            proofs.append(self._model.proof(point.fitted(), point.multiplier))
+        for lower, tilt in proofs:
             if lower > self._lower:
                 self._lower, self._proof = lower, (tilt, point.multiplier)
         excess = max(0.0, point.leakage / self._model.budget - 1.0)
@@ -375,31 +448,49 @@ class _InteriorPoint:
         return found
 
     def _blocks(self, point: _Point) -> Array:
-        """K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A of every sequence of guesses [M, K, K]."""
-        model, law = self._model, point.law
-        a, total = model.p_xz, model.p_xz.sum(axis=0)
-        blocks = np.matmul(a.T[None] * (point.multiplier / law)[:, None, :], a)
-        blocks -= (point.multiplier / law.sum(axis=1))[:, None, None] * np.outer(total, total)
+        """K_i = diag(s/r) + μ ∇²g in r of every sequence of guesses [M, K, K]."""
+        blocks = self._model.curvature(point.law, point.multiplier)
         diagonal = np.einsum("ikk->ik", blocks)
         diagonal += point.prices / point.weights
-        return np.asarray(blocks)
+        return blocks
 
 
-def _perfect(problem: CausalProblem) -> Raw[Answer]:
-    """The linear program at budget 0: no sequence of guesses says anything about X.
+def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:
+    """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim and a count of programs.
 
-    Combinations of private values that hardly depend on the measurements have few digits. The program without them is a
-    relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks nothing count.
+    No sequence of guesses says anything about X, which makes the program linear. Combinations of private values that hardly
+    depend on the measurements have few digits. The program without them is a relaxation, so that its tilt may prove more;
+    the best tilt and the best rule that leaks nothing count.
     """
-    layout, every = _Layout.of(problem.tree), _Private.of(problem)
-    clear = every.above(_CLEAR)
+    constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
+    every = _Private.of(problem)
+    proofs = [_flattened(problem, every.above(value)) for value in _FLATTENED]
+    bound, tilt = max(proofs, key=itemgetter(0))
+    if bound >= problem.constant_error * (1.0 - precision.bracket):
+        return constant, tilt, "optimal: a constant guess", 0
+    layout, clear = _Layout.of(problem.tree), every.above(_CLEAR)
     privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
     found = [_solved(problem, layout, private) for private in privates]
-    _, tilt, _, rounds = max(found, key=lambda each: each[0])
-    rules = [CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))]
+    _, tilt = max([(bound, tilt), *((solved[0], solved[1]) for solved in found)], key=itemgetter(0))
+    rounds = found[0][3]
+    rules = [constant]
     rules += [rule for _, _, rule, solved in found if solved and _leaks_nothing(problem, rule)]
     claimed = "optimal" if rounds else "HiGHS found no point: a constant guess"
-    return Raw(claimed, Answer(min(rules, key=problem.error_probability), tilt, no_multipliers(problem.terms)), rounds)
+    return min(rules, key=problem.error_probability), tilt, claimed, rounds
+
+
+def _flattened(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
+    """The bound that a tilt [m, n] proves, and the tilt: that of least norm which makes the losses of each sequence of
+    guesses proportional to the law of the measurements, as nearly as the rows of `private` can.
+
+    If they are, the bound is the error probability of the best constant guess.
+    """
+    model = problem.noncausal
+    root = np.sqrt(model.p_z)
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
+    missing = problem.constant_errors[:, None] * model.p_z - model.loss
+    tilt = (missing * inverse) @ (private.rows * inverse).T @ private.tilts
+    return problem.tree.least(model.loss + tilt @ model.deviations), tilt
 
 
 def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:

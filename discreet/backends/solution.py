@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
-from discreet.problems import showing
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule
+from discreet.showing.figures import Figure
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Facts, Toned
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.rule import IntervalRule
@@ -66,9 +68,13 @@ class Status(Enum):
         member._value_, member.meaning = word, meaning
         return member
 
+    @property
+    def tone(self) -> str:
+        """The tone in which it is shown; see `showing.values`."""
+        return _TONES.get(self, BAD)
 
-_TONES = {Status.CERTIFIED: "good", Status.INACCURATE: "unsure"}
-"""Of the badge on a card."""
+
+_TONES = {Status.CERTIFIED: GOOD, Status.INACCURATE: UNSURE, Status.UNSUPPORTED: PLAIN, Status.ABSENT: PLAIN}
 
 
 @dataclass(frozen=True)
@@ -272,12 +278,16 @@ class Solution:
     def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
         """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
 
+        A rule that ignores the outcome with some probability is stated as it was judged, since its matrix is rounded.
         Raises FileError without an answer.
         """
         from discreet.problems.blocks import ArrayBlocks
         from discreet.problems.exact_privacy import exact_columns
+        from discreet.problems.private_rows import PrivateRows
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
+        if self.verdict is not None and isinstance(self.verdict.answer, OutcomeRule) and self.verdict.answer.share > 0.0:
+            found = self.verdict.answer
         if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         if isinstance(self.problem, CausalProblem):
@@ -288,13 +298,12 @@ class Solution:
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
-        private = [term for term in self.problem.terms if term.budget.perfect]
-        groups = [group for term in private for group in term.groups]
-        exact = exact_columns(blocks, found, judged.moved, groups)
+        private = PrivateRows.of(self.problem.terms, self.problem.p_x)
+        exact = exact_columns(blocks, found, judged.moved, private)
         return found, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
-        """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
+        """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a share); and the duals.
 
         At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
         """
@@ -317,19 +326,16 @@ class Solution:
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
         problem, estimator = self._drawn()
-        guesses = dict(zip(showing.row_names(problem)[1], estimator, strict=True))
-        return showing.frame({"probability": np.asarray(problem.p_z), **guesses})
+        guesses = dict(zip(row_names(problem)[1], estimator, strict=True))
+        return frame({"probability": np.asarray(problem.p_z), **guesses})
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The outcomes, coloured by the guess, as `Problem.plot`; of two guesses and values, with the line between them."""
+    def plot(self) -> Figure:
+        """The outcomes by their guess, as `Problem.plot`; of two guesses and values, with the line between them."""
         problem, estimator = self._drawn()
-        drawn = showing.outcome_plane(showing.axes(ax), problem, estimator, f"{problem.name or 'Problem'}: {self.backend}")
+        border = None
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
-            across = np.array(drawn.get_xlim())
-            start, end = self.tilt[1] - self.tilt[0]
-            drawn.plot(across, start + (end - start) * across, color="#4b5563", linewidth=1.2, label="the rule")
-            drawn.set_xlim(*across.tolist())
-        return drawn
+            border = self.tilt[1] - self.tilt[0]
+        return outcome_figure(problem, estimator, f"{problem.name or 'Problem'}: {self.backend}", border)
 
     def _drawn(self) -> tuple[Problem, Array]:
         """The problem and its estimator, both as arrays."""
@@ -352,9 +358,8 @@ class Solution:
         seconds = self.timings
         spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
         facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
-        tone = _TONES.get(self.status, "bad")
-        badge, tone = self.status.value, _TONES.get(self.status, "bad")
-        return showing.card("Solution", self.problem.name, facts, badge=badge, tone=tone, words=[f"{self.message}."])
+        badge = Toned(self.status.value, self.status.tone)
+        return card("Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge)
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

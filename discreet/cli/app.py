@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from discreet.cli.flags import with_options
-from discreet.cli.screen import INTERRUPTED
+from discreet.cli.screen import INTERRUPTED, drop_output
 from discreet.problems.errors import DiscreetError, shortened
 
 FAULT = 2
@@ -33,15 +33,15 @@ class _Commands(TyperGroup):
         extra["standalone_mode"] = False
         _open_streams()
         warnings.formatwarning = _warning
+        code = None
         try:
             code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
-            _drop_stdout()
-            sys.exit(0)
+            drop_output()
         except (DiscreetError, MemoryError, OSError) as error:
             _complain(_sentence(error))
-            _drop_stdout()
+            drop_output()
             sys.exit(FAULT)
         except (KeyboardInterrupt, typer.Abort):
             _complain("interrupted")
@@ -91,15 +91,6 @@ def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
 def _complain(sentence: str) -> None:
     with contextlib.suppress(OSError):  # there may be nobody to hear it
         print(f"discreet: {shortened(sentence)}", file=sys.stderr)
-
-
-def _drop_stdout() -> None:
-    """Discard what could not be written; otherwise the interpreter tries again at exit, and complains."""
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        return
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

@@ -58,7 +58,7 @@ def audit(
 
 def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     told = judged.to_dict()
     unit = judged.problem.terms[0].measure.suffix

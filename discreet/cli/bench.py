@@ -13,6 +13,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
+from discreet.showing.values import Table
 
 if TYPE_CHECKING:
     from discreet.reports.study.cells import Cell
@@ -189,14 +190,12 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
     seconds = estimated_seconds(missing, known)
     listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
     record = {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
-    screen.show(
-        lambda: record, lambda tables: [_profile_table(study, tables), _cell_table(cells, finished, tables)], as_json=as_json
-    )
+    screen.show(lambda: record, lambda _: [_profile_table(study), _cell_table(cells, finished)], as_json=as_json)
     if not as_json:
         screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
 
 
-def _profile_table(study: Study, tables: Any) -> Any:
+def _profile_table(study: Study) -> Table:
     lines = []
     for profile in study.profiles:
         for each in study.backends:
@@ -204,15 +203,15 @@ def _profile_table(study: Study, tables: Any) -> Any:
                 told = {**profile.settings.get(each.backend, {}), **each.settings}
                 pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
                 lines.append((profile.name, f"{profile.gap:g}", each.label, pairs or "nothing"))
-    return tables.listed("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
+    return Table("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
 
 
-def _cell_table(cells: Sequence[Cell], finished: set[str], tables: Any) -> Any:
+def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
     lines = []
     for cell in cells:
         state = "done" if cell.key in finished else f"skipped: {cell.skipped}" if cell.skipped else "to run"
         lines.append((cell.title, str(cell.repeat), state))
-    return tables.listed("Cells, in the order of running", ("cell", "repeat", "state"), lines)
+    return Table("Cells, in the order of running", ("cell", "repeat", "state"), lines)
 
 
 def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
@@ -241,16 +240,14 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
-    from discreet.reports.outputs import plain
     from discreet.reports.study.store import query
+    from discreet.showing.data import plain
 
     names, found = query(place, sql)
 
-    def drawn(tables: Any) -> list[Any]:
-        lines = (tuple("" if value is None else str(value) for value in row) for row in found)
-        return [tables.Listing("", tuple(names), tuple(lines), ruled=False)]
-
-    screen.show(lambda: [plain(dict(zip(names, row, strict=True))) for row in found], drawn, as_json=as_json)
+    lines = [tuple("" if value is None else str(value) for value in row) for row in found]
+    records = [plain(dict(zip(names, row, strict=True))) for row in found]
+    screen.show(lambda: records, lambda _: [Table("", names, lines)], as_json=as_json)
 
 
 def _write_reference(place: Path, target: str, force: bool, as_json: bool) -> None:

@@ -12,7 +12,6 @@ from discreet.cli.flags import Json
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 
 if TYPE_CHECKING:
-    from discreet.people.evaluation import Evaluation
     from discreet.people.folder import DeployedRule
     from discreet.problems.files.tables import TableStream
 
@@ -93,7 +92,7 @@ def evaluate(
     sentence, kept = found.statement(budget), None if budget is None else found.holds(budget)
     broken = kept is False and (promised is None or found.breaks(promised))
     record = {"statement": sentence, "budget": budget, "holds": kept}
-    screen.show(lambda: record | found.to_dict(), lambda tables: [*_tables(tables, table, found), sentence], as_json=as_json)
+    screen.show(lambda: record | found.to_dict(), lambda _: [table, *found.tables(), sentence], as_json=as_json)
     if broken:
         raise typer.Exit(1)
 
@@ -141,22 +140,3 @@ def _known(groups: tuple[Any, ...], measure: Any) -> Any:
     for name, *_, value in groups:
         found.setdefault(name, []).append(value)
     return {name: list(dict.fromkeys(values)) for name, values in found.items()}
-
-
-def _tables(tables: Any, title: str, found: Evaluation) -> list[Any]:
-    """Leakage by every measure, then the rates of each group."""
-    limits = {"errors": found.error, **found.leakages, **found.about_each, "change of odds": found.odds}
-    numbers = ("estimate", "at least", "at most")
-
-    def cells(each: Any) -> list[str]:
-        return [f"{value:.4g}" for value in (each.estimate, each.low, each.high)]
-
-    rates = [
-        (found.called(group), str(guess), *cells(each)) for group, row in found.rates.items() for guess, each in row.items()
-    ]
-    return [
-        tables.listed(
-            f"{title}: {found.people:,} people", ("", *numbers), ((n, *cells(e)) for n, e in limits.items()), right=numbers
-        ),
-        tables.listed("Rates", ("group", "guess", *numbers), rates, right=numbers),
-    ]

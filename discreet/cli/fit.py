@@ -9,6 +9,7 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column
 Calibration = Annotated[float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret.")]
 
-_IDENTIFIES = 0.5  # of the people have a text of their own in a column that is no feature
+_IDENTIFIES = 0.5  # of the people have a text or a whole number of their own in a column that is no feature
 
 
 def fit(
@@ -86,6 +87,7 @@ def fit(
         table = read_table(people)
         features = _features(people, table, [*hide, guess], ignore or [])
         truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
+        _check_asked(people, hide, guess, truth, hidden, calibration)
         settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
         asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
         unfinished = Unfinished(Path(out) / HALF, asked, force)
@@ -113,9 +115,7 @@ def fit(
             facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
             card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
             unfinished.done()
-    screen.show(
-        lambda: {"folder": out, **card}, lambda tables: [_table(tables, out, card), private.statement_], as_json=as_json
-    )
+    screen.show(lambda: {"folder": out, **card}, lambda _: [_facts(out, card), private.statement_], as_json=as_json)
     screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
 
 
@@ -140,9 +140,37 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
     if not found:
         raise InputError(f"{people} has no column to guess from; give one beside --hide and --guess")
     for name, column in found.items():
-        if column.dtype.kind == "O" and len({*column.tolist()}) > max(50, _IDENTIFIES * len(column)):
-            screen.say(f"column {brief(name)} has nearly as many texts as people; leave it out with --ignore {name}")
+        if not _is_measured(column) and len({*column.tolist()}) > max(50, _IDENTIFIES * len(column)):
+            kind = "texts" if column.dtype.kind == "O" else "numbers"
+            told = f"column {brief(name)} has nearly as many {kind} as people"
+            screen.say(f"{told}; if it says who a person is, leave it out with --ignore {name}")
     return _frame(found)
+
+
+def _is_measured(column: NDArray[Any]) -> bool:
+    """Whether a column holds times, or numbers that are not all whole."""
+    return column.dtype.kind in "Mm" or (column.dtype.kind == "f" and bool((column % 1.0 > 0.0).any()))
+
+
+def _check_asked(people: str, hide: list[str], guess: str, truth: NDArray[Any], hidden: Any, calibration: float) -> None:
+    """Raise InputError where there is nothing to guess, nothing to hide, or nobody to show the promise on."""
+    from discreet.people.labels import coded
+    from discreet.people.probabilities import FOLDS
+    from discreet.problems.checks import brief
+    from discreet.problems.errors import InputError
+
+    if guess in hide:
+        raise InputError(f"column {brief(guess)} is both hidden and guessed; a guess cannot hide what it is about")
+    for name, what, column in [(guess, "guess", truth), *((name, "hide", hidden[name].to_numpy()) for name in hide)]:
+        if len(coded(column, brief(name))[0]) < 2:
+            raise InputError(f"column {brief(name)} of {people} is the same for everybody, so there is nothing to {what}")
+    if len(truth) < FOLDS:
+        raise InputError(f"{people} has {len(truth)} people; give at least {FOLDS}, whom cross-fitting needs")
+    if 0.0 < calibration * len(truth) < 1.0:
+        raise InputError(
+            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps nobody apart to show the "
+            "promise on; give more people, or --calibration 0 for a rule without a promise"
+        )
 
 
 def _labels(people: str, table: Columns, name: str, missing: bool = False) -> Any:
@@ -154,7 +182,7 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     from discreet.problems.errors import InputError
 
     column = table[name]
-    if column.dtype.kind in "Mm" or (column.dtype.kind == "f" and (column % 1.0 > 0.0).any()):
+    if _is_measured(column):
         raise InputError(f"column {brief(name)} of {people} holds measurements; cut it into ranges, and give those")
     lost = np.array([as_text(value) == "" or value != value for value in column.tolist()])
     if not missing and lost.any():
@@ -165,7 +193,7 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     return column.astype(str) if column.dtype.kind == "O" and not lost.any() else column
 
 
-def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
+def _facts(out: str, card: dict[str, Any]) -> Facts:
     """What is worth knowing at once."""
     people, model, data = card["people"], card["model"], card["data"]
     facts = [("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")]
@@ -178,4 +206,4 @@ def _table(tables: Any, out: str, card: dict[str, Any]) -> Any:
         ]
     if model:
         facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))
-    return tables.Facts(out, tuple(facts))
+    return Facts(out, facts)

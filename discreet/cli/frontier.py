@@ -29,9 +29,7 @@ def frontier(
     ] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv, .json and, with matplotlib, .png there.")
-    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv and .json there.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -55,15 +53,15 @@ def frontier(
     from discreet.reports import notation
     from discreet.reports.curve import IS_CURVE
     from discreet.reports.curve import frontier as trace
-    from discreet.reports.figure_svg import IS_FIGURE
     from discreet.reports.outputs import check_folder
+    from discreet.showing.svg import IS_FIGURE
 
     inputs = notation.files([problem])
     for file, made in ((csv, IS_CURVE), (svg, IS_FIGURE)):
         if file is not None:
             check_output(file, made, inputs=inputs, overwrite=force)
     if out is not None:
-        check_folder(out, [f"frontier.{each}" for each in ("svg", "png", "csv", "json")], inputs=inputs, overwrite=force)
+        check_folder(out, [f"frontier.{each}" for each in ("svg", "csv", "json")], inputs=inputs, overwrite=force)
     with screen.progress() as watch:
         model = asked.problem(problem, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
@@ -81,31 +79,25 @@ def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, f
     import json
 
     from discreet.reports.curve import curve_figure
-    from discreet.reports.figure_png import drawn_files
-    from discreet.reports.figure_svg import standalone
     from discreet.reports.outputs import replace_file, write_folder
+    from discreet.showing.figures import svg_files
 
-    drawn = curve_figure(curve)
     if csv is not None:
         screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
     if svg is not None:
-        screen.say(f"wrote {replace_file(svg, standalone(drawn))}")
-    if out is None:
-        return
-    contents, missing = drawn_files([drawn])
-    contents |= {
-        "frontier.csv": curve.to_csv(),
-        "frontier.json": json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n",
-    }
-    if missing:
-        screen.say(missing)
-    written = write_folder(out, contents, {"command": "discreet frontier"}, overwrite=force)
-    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+        curve_figure(curve).save(svg)
+        screen.say(f"wrote {svg}")
+    if out is not None:
+        contents = svg_files([curve_figure(curve)])
+        contents["frontier.csv"] = curve.to_csv()
+        contents["frontier.json"] = json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n"
+        written = write_folder(out, contents, {"command": "discreet frontier"}, overwrite=force)
+        screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
 
 
 def _verdict(curve: Frontier) -> str:
-    from discreet.reports import wording
+    from discreet.showing import numerals
 
-    width = f"the bracket is nowhere wider than {wording.number(100 * curve.width, 2)} % of the curve's height"
-    asked = "" if curve.reached else f", where {wording.number(100 * (curve.asked_width or 0.0), 2)} % was asked for"
-    return f"{len(curve.rows)} points in {wording.seconds(curve.seconds)} s; {width}{asked}"
+    width = f"the bracket is nowhere wider than {numerals.number(100 * curve.width, 2)} % of the curve's height"
+    asked = "" if curve.reached else f", where {numerals.number(100 * (curve.asked_width or 0.0), 2)} % was asked for"
+    return f"{len(curve.rows)} points in {numerals.seconds(curve.seconds)} s; {width}{asked}"

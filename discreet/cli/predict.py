@@ -9,6 +9,7 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json
 from discreet.cli.people import People, Person, check_column
+from discreet.showing.values import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,7 +104,7 @@ def predict(
     labels = [str(label) for label in deployed.rule.guesses]
     record = {"people": total, "guesses": {label: counts[f"guess {label}"] for label in labels}, "drawn": counts["drawn"]}
     record["statement"] = deployed.about.get("statement")
-    screen.show(lambda: {"file": out, **record}, lambda tables: [_table(tables, str(out), record)], as_json=as_json)
+    screen.show(lambda: {"file": out, **record}, lambda _: [_table(str(out), record)], as_json=as_json)
 
 
 def _guesses(
@@ -142,7 +143,7 @@ def _is_parquet(out: str) -> bool:
 
 
 def _csv(found: Columns, header: bool) -> str:
-    from discreet.reports.outputs import csv_text
+    from discreet.showing.data import csv_text
 
     return csv_text(found if header else None, zip(*(column.tolist() for column in found.values()), strict=True))
 
@@ -184,7 +185,7 @@ def _writers() -> tuple[Any, Any]:
     return duckdb, pandas
 
 
-def _table(tables: Any, out: str, record: dict[str, Any]) -> Any:
+def _table(out: str, record: dict[str, Any]) -> Table:
     rows = [(label, f"{count:,}") for label, count in record["guesses"].items()]
     rows.append(("drawn by a coin", f"{record['drawn']:,}"))
-    return tables.listed(f"{out}: {record['people']:,} people", ("guess", "people"), rows, right=("people",))
+    return Table(f"{out}: {record['people']:,} people", ("guess", "people"), rows, ("people",))

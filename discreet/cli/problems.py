@@ -45,7 +45,7 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
     from discreet.problems.catalog import entry
     from discreet.reports import notation
     from discreet.reports.measurements import landmarks
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     found = entry(spec.partition(":")[0])
     model, trouble = None, ""
@@ -59,7 +59,7 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
         instance = model and {"name": model.name, **landmarks(model)}
         return _described(found) | {"instance": plain(instance), "trouble": trouble or None}
 
-    screen.show(record, lambda tables: [tables.entry_table(found, model, trouble)], as_json=as_json)
+    screen.show(record, lambda tables: [tables.entry_facts(found, model, trouble)], as_json=as_json)
 
 
 def _described(entry: Entry) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def reproduce(
     ] = "1,2,5,10,20",
     force: Force = False,
 ) -> None:
-    """Compute the paper's numerical section again: figures (SVG, PNG), numbers (CSV) and one HTML page.
+    """Compute the paper's numerical section again: figures (SVG), numbers (CSV) and one HTML page.
 
     It shows how well X is inferred from the oblivious local estimates, the law of X given a perfectly private guess
     (simulated and exact), what perfect privacy costs and, beyond the paper, the whole privacy–utility curve. Replaces only
@@ -42,6 +42,7 @@ def reproduce(
     from discreet.paper.study import Settings, run_study
     from discreet.problems.errors import FileError
     from discreet.reports.outputs import check_folder
+    from discreet.showing.data import records_csv
 
     settings = Settings(
         sensors=sensors,
@@ -54,13 +55,11 @@ def reproduce(
     with screen.progress() as watch:
         study = run_study(settings, watch)
     try:
-        written, missing = write_study(study, out, overwrite=force)
+        written = write_study(study, out, overwrite=force)
     except FileError:
-        for text in tables(study).values():  # a result that cannot be written is still shown
-            print(text)
+        for records in tables(study).values():  # a result that cannot be written is still shown
+            print(records_csv(records))
         raise
-    if missing:
-        screen.say(missing)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
     if not study.certified:
         raise typer.Exit(1)

@@ -23,12 +23,29 @@ def output() -> Console:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit() else _PIPED_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console.on_broken_pipe = drop_output  # type: ignore[method-assign]  # rich's own ends the process with status 1
+    return console
+
+
+def drop_output() -> None:
+    """Discard what could not be written and all that follows: the exit code says what was found, whoever reads it.
+
+    The interpreter would otherwise try again at exit, and complain.
+    """
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
     """One strict JSON document on standard output: no NaN, no infinity; values that JSON lacks, such as dates, as text."""
-    print(json.dumps(value, indent=2, allow_nan=False, default=str))
+    try:
+        print(json.dumps(value, indent=2, allow_nan=False, default=str), flush=True)
+    except BrokenPipeError:
+        drop_output()
 
 
 def show(record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as_json: bool) -> None:
@@ -37,10 +54,11 @@ def show(record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as
         print_json(record())
         return
     from discreet.reports import tables
+    from discreet.showing.terminal import Shown
 
     console = output()
     for each in drawn(tables):
-        console.print(each)
+        console.print(Shown(each))
 
 
 def say(sentence: str) -> None:

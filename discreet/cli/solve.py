@@ -54,7 +54,7 @@ def solve(
         if out is not None and solution.estimator is not None:
             solution.save(out, overwrite=force or None)
     finally:  # a result that cannot be written is still shown
-        screen.show(solution.to_dict, lambda tables: [tables.solution_table(solution)], as_json=as_json)
+        screen.show(solution.to_dict, lambda tables: [tables.solution_facts(solution)], as_json=as_json)
     if out is not None and not as_json:
         screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
     if solution.status is not Status.CERTIFIED:

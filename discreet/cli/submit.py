@@ -64,7 +64,7 @@ def submit(
 
 
 def _record(row: Measurement) -> dict[str, object]:
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     names = (
         "problem",

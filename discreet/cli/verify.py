@@ -24,7 +24,7 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
     """
     from discreet import verification
     from discreet.problems.errors import InputError
-    from discreet.reports.outputs import plain
+    from discreet.showing.data import plain
 
     with screen.waiting("verifying"):
         model, limit = _model(problem, asked)
@@ -32,7 +32,7 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
             found = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except (ValueError, ImportError) as error:
             raise InputError(str(error)) from None
-    screen.show(lambda: plain(found), lambda tables: [tables.verification_table(problem, found)], as_json=as_json)
+    screen.show(lambda: plain(found), lambda tables: [tables.verification_facts(problem, found)], as_json=as_json)
     if not found.budget_kept:
         raise typer.Exit(1)
 

@@ -1,118 +1,137 @@
-"""A study as one self-contained HTML page, and the study on disk: the page, figures as SVG and PNG, numbers as CSV."""
+"""A study as one self-contained HTML page, and on disk: the page, figures as SVG, numbers as CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from discreet.paper.pictures import FIGURES, figures, tables
 from discreet.paper.study import Study
-from discreet.reports import wording
-from discreet.reports.figure_png import drawn_files
-from discreet.reports.figure_svg import svg
-from discreet.reports.figures import Figure
-from discreet.reports.html.page import document, folded, sentences, table
 from discreet.reports.outputs import write_folder
+from discreet.showing import numerals
+from discreet.showing.data import records_csv
+from discreet.showing.figures import svg_files
+from discreet.showing.page import document, html
+from discreet.showing.values import Facts, Folded, Section, Sentences, Table
 
 NAMES = (
     "index.html",
-    *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
+    *(f"{name}.svg" for name in FIGURES),
     "sensors.csv",
     "guesses.csv",
     "curves.csv",
 )
 """Every file that a study writes, beside the manifest."""
 
+_MODEL = """X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure 0.6 Y + 0.4 X plus Gaussian
+noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private. Every optimum below is certified
+by a judge that checks all that it takes from the solver."""
 
-def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) -> tuple[tuple[Path, ...], str]:
-    """Write everything; return the paths, and one sentence on what is missing ("" if nothing is).
+_INFERENCE = """In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says
+much about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality bounds it from
+below by what remains unknown of X."""
+
+_GUESSES = """The best perfectly private estimator of Y at {}: whatever it guesses, the law of X does not change. The figure
+shows relative frequencies in simulated guesses with exact (Clopper–Pearson) intervals, beside the exact values."""
+
+_UTILITY = """The perfectly private estimator sees all measurements. It errs less than the best fusion of the local
+estimates, which hides nothing, at {} of the {} numbers of sensors. The Bayes rule from all measurements errs least."""
+
+_CURVES = """Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so
+chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is scaled by I_MAP, which
+falls fast with M: a good estimate says little about X here, as X and Y are independent."""
+
+_SHAPES = """Divided by the error probability of the Bayes rule, the curves show what privacy costs. They are steep near
+zero, where leakage is quadratic in the gain: the first part of the budget buys the most."""
+
+
+def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
+    """Write everything; return the paths.
 
     Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since,
     unless it is to be overwritten.
     """
-    contents, missing = drawn_files(figures(study))
-    contents |= tables(study)
-    everything: dict[str, str | bytes] = {"index.html": page(study, sorted(contents)), **contents}
+    contents: dict[str, str | bytes] = {
+        "index.html": page(study),
+        **svg_files(figures(study)),
+        **{f"{name}.csv": records_csv(records) for name, records in tables(study).items()},
+    }
     record = {"command": "discreet reproduce", "settings": asdict(study.settings)}
-    return write_folder(folder, everything, record, overwrite=overwrite), missing
+    return write_folder(folder, contents, record, overwrite=overwrite)
 
 
-def page(study: Study, beside: Sequence[str]) -> str:
-    """The whole document; `beside` are the names of the files next to it, which it links to."""
-    texts, plates, chosen = tables(study), figures(study), study.settings
-    body = files("discreet.paper").joinpath("page.html").read_text(encoding="utf-8")
-    body = body.format(
-        plates=plates,
-        drawn=[_plate(figure, beside) for figure in plates],
-        sensors=_numbers("Error probabilities for every number of sensors", texts["sensors.csv"]),
-        guesses=_numbers("Law of X given the guess", texts["guesses.csv"]),
-        curves=_numbers("Every solved budget", texts["curves.csv"]),
-        guess_sensors=_sensors(chosen.guess_sensors),
-        better=sum(row.private_y_error < row.local_y_error for row in study.sensors),
-        counts=len(study.sensors),
-        chosen=chosen,
-        edges=", ".join(f"{edge:g}" for edge in chosen.edges),
-        confidence=100 * chosen.confidence,
-        width=100 * chosen.curve_width,
-    )
+def page(study: Study) -> str:
+    """The whole document, which links to the files next to it."""
+    chosen = study.settings
+    records = tables(study)
+    inference, guesses, utility, curves, shapes = figures(study)
+    better = sum(row.private_y_error < row.local_y_error for row in study.sensors)
+    edges = ", ".join(f"{edge:g}" for edge in chosen.edges)
+    settings = [
+        ("bin edges", f"{edges} (the paper does not state its own)"),
+        ("sensors", f"1 to {chosen.sensors}; {chosen.guess_sensors} in the simulation"),
+        ("simulated guesses", f"{chosen.samples:,}, seed {chosen.seed}"),
+        ("confidence of intervals", f"{100 * chosen.confidence:g} %, each by itself"),
+        ("width of the curves' brackets", f"at most {100 * chosen.curve_width:g} % of their height"),
+    ]
+    sections = [
+        Section(inference.title, [_INFERENCE, inference, _folded("Error probabilities by sensors", records["sensors"])]),
+        Section(
+            guesses.title,
+            [_GUESSES.format(_sensors(chosen.guess_sensors)), guesses, _folded("X given the guess", records["guesses"])],
+        ),
+        Section(utility.title, [_UTILITY.format(better, len(study.sensors)), utility]),
+        Section(curves.title, [_CURVES, curves]),
+        Section(shapes.title, [_SHAPES, shapes, _folded("Every solved budget", records["curves"])]),
+        Section("Settings", [Facts("", settings)]),
+    ]
+    links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in NAMES[1:])
     return document(
+        "discreet: the paper's numerical section",
         mark="made by discreet reproduce",
         brand="discreet reproduce",
-        title="discreet: the paper's numerical section",
         heading="The paper's numerical section",
-        lead=f"""<p class="lead">X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure
-0.6 Y + 0.4 X plus Gaussian noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private.
-Every optimum below is certified by a judge that checks all that it takes from the solver.</p>
-{_verdict(study)}""",
-        body=body,
+        lead=html([_MODEL, _verdict(study)]),
+        body=f'<main id="results">{html(sections)}</main>',
         footer=f"""<p>After E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, “Privacy-aware Minimum Error Probability
-Estimation: An Entropy Constrained Approach”. Took {wording.seconds(study.seconds)} s. Numbers as CSV:
-{_links(beside, ".csv")}.</p>""",
+Estimation: An Entropy Constrained Approach”. Took {numerals.seconds(study.seconds)} s. Files: {links}.</p>""",
     )
 
 
-def _verdict(study: Study) -> str:
+def _verdict(study: Study) -> Sentences:
     first, last = study.sensors[0], study.sensors[-1]
-    told = [
-        f"From every sensor's own estimate X is inferred with error probability "
-        f"{wording.number(last.local_x_error, 3)} at {_sensors(last.sensors)}; from a perfectly private guess it stays at "
-        f"{float(study.p_x.min()):.2g}.",
-        f"Under perfect privacy Y is estimated with error probability {wording.number(first.private_y_error, 3)} from "
-        f"{_sensors(first.sensors)} and {wording.number(last.private_y_error, 3)} from {_sensors(last.sensors)}; the best "
-        f"fusion of the local estimates, which hides nothing, reaches {wording.number(first.local_y_error, 3)} and "
-        f"{wording.number(last.local_y_error, 3)}.",
-        "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified.",
-    ]
-    return sentences(told)
 
+    def errors(name: str) -> list[str]:
+        return [numerals.number(getattr(row, name), 3) for row in (first, last)]
 
-def _plate(figure: Figure, beside: Sequence[str]) -> str:
-    links = _links([name for name in beside if name.startswith(f"{figure.name}.")], "")
-    return f"""<figure>{svg(figure, titled=False)}</figure>
-<p class="aside">{escape(figure.description)} Files: {links}.</p>"""
-
-
-def _links(names: Iterable[str], ending: str) -> str:
-    return ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in names if name.endswith(ending))
+    private, local = errors("private_y_error"), errors("local_y_error")
+    most = _sensors(last.sensors)
+    return Sentences(
+        [
+            f"From every sensor's own estimate X is inferred with error probability {errors('local_x_error')[1]} at {most}; "
+            f"from a perfectly private guess it stays at {float(study.p_x.min()):.2g}.",
+            f"Under perfect privacy Y is estimated with error probability {private[0]} from {_sensors(first.sensors)} and "
+            f"{private[1]} from {most}; the best fusion of the local estimates, which hides nothing, reaches {local[0]} and "
+            f"{local[1]}.",
+            "Every optimum is certified to a relative gap of 10⁻⁹."
+            if study.certified
+            else "Not every optimum is certified.",
+        ]
+    )
 
 
 def _sensors(count: int) -> str:
     return "one sensor" if count == 1 else f"{count} sensors"
 
 
-def _numbers(words: str, text: str) -> str:
-    """The rows of a CSV file in a table that can be opened, with nine digits."""
-    heads, *lines = csv.reader(io.StringIO(text))
-    return folded(words, table(words, heads, [[_short(cell) for cell in line] for line in lines]))
+def _folded(title: str, records: Sequence[dict[str, Any]]) -> Folded:
+    """A table that can be opened, with nine digits."""
+    lines = [[_cell(value) for value in record.values()] for record in records]
+    return Folded(Table(title, tuple(records[0]), lines))
 
 
-def _short(cell: str) -> str:
-    try:
-        return cell if cell.isdigit() else wording.number(float(cell), 9)
-    except ValueError:
-        return cell
+def _cell(value: Any) -> str:
+    return numerals.number(value, 9) if isinstance(value, float) else str(value)

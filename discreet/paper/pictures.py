@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from discreet.paper.study import GuessRow, SensorRow, Study
-from discreet.reports import wording
+from discreet.paper.study import Study
 from discreet.reports.curve import curve_grid
-from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import csv_text, plain, records_csv
+from discreet.showing import numerals
+from discreet.showing.data import plain
+from discreet.showing.figures import Figure, Series
 
 FIGURES = ("inference-of-x", "x-given-guess", "cost-of-perfect-privacy", "privacy-utility-curves", "privacy-utility-shapes")
 """Names of the figures in the order of the page."""
@@ -19,19 +21,19 @@ def figures(study: Study) -> tuple[Figure, ...]:
     return _inference(study), _guesses(study), _utility(study), _curves(study), _shapes(study)
 
 
-def tables(study: Study) -> dict[str, str]:
-    """CSV text by name: sensors.csv, guesses.csv, curves.csv."""
-    columns = ["sensors", "fraction_of_bayes_leakage", "budget_nats", "lower", "upper", "multiplier", "status"]
-    lines = [
-        (count, row.budget / curve.bayes_leakage, row.budget, *(plain(getattr(row, name)) for name in columns[3:]))
+def tables(study: Study) -> dict[str, list[dict[str, Any]]]:
+    """Records of plain values by name: sensors, guesses, curves."""
+    curves = [
+        {
+            "sensors": count,
+            "fraction_of_bayes_leakage": row.budget / curve.bayes_leakage,
+            "budget_nats": row.budget,
+            **{name: plain(getattr(row, name)) for name in ("lower", "upper", "multiplier", "status")},
+        }
         for count, curve in study.curves
         for row in curve.rows
     ]
-    return {
-        "sensors.csv": records_csv(SensorRow, study.sensors),
-        "guesses.csv": records_csv(GuessRow, study.guesses),
-        "curves.csv": csv_text(columns, lines),
-    }
+    return {"sensors": plain(study.sensors), "guesses": plain(study.guesses), "curves": curves}
 
 
 def _inference(study: Study) -> Figure:
@@ -50,7 +52,7 @@ def _inference(study: Study) -> Figure:
             Series("without seeing anything, or only a perfectly private guess", counts, (blind,) * len(rows), "line", 5),
         ),
         description=(
-            f"From {wording.number(rows[0].local_x_error, 3)} with one sensor to {wording.number(last.local_x_error, 3)} "
+            f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to {numerals.number(last.local_x_error, 3)} "
             f"with {last.sensors}; without seeing anything it is {blind:.2g}."
         ),
     )
@@ -96,8 +98,8 @@ def _utility(study: Study) -> Figure:
             Series("Bayes rule from all measurements", counts, tuple(row.bayes_y_error for row in rows), "line", 5),
         ),
         description=(
-            f"With {last.sensors} sensors perfect privacy errs {wording.number(last.private_y_error, 3)}, the "
-            f"oblivious fusion {wording.number(last.local_y_error, 3)}."
+            f"With {last.sensors} sensors perfect privacy errs {numerals.number(last.private_y_error, 3)}, the "
+            f"oblivious fusion {numerals.number(last.local_y_error, 3)}."
         ),
     )
 
@@ -112,8 +114,8 @@ def _curves(study: Study) -> Figure:
         log_y=True,
         series=_lines(study, relative=False),
         description="; ".join(
-            f"M = {count}: from {wording.number(curve.rows[0].upper, 3)} at perfect privacy to "
-            f"{wording.number(curve.bayes_error_probability, 3)} at {wording.number(curve.bayes_leakage, 3)} nats"
+            f"M = {count}: from {numerals.number(curve.rows[0].upper, 3)} at perfect privacy to "
+            f"{numerals.number(curve.bayes_error_probability, 3)} at {numerals.number(curve.bayes_leakage, 3)} nats"
             for count, curve in study.curves
         )
         + ".",

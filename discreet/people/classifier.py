@@ -27,7 +27,7 @@ from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of
 from discreet.people.labels import coded, column, columns_of, groups, people_digest
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
-from discreet.people.promise import LADDER, Limit, Promise, named, promised
+from discreet.people.promise import LADDER, Limit, Promise, amounts, named, promised
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
@@ -69,7 +69,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                        the guess says to who knows y, and a budget of it bounds how far equalized odds are missed; a number
                        or a name in one of the three beside a mapping in another is that of every column
     confidence         of the promise about people
-    calibration        share of the people who are kept apart for the promise; 0 for none, then only the model is certain
+    calibration        share of the people who are kept apart for the promise; 0 for none. Then the certificate is about the
+                       cross-fitted probabilities of the model, and `statement_` says what the rule leaks with those of the
+                       deployed classifiers; with few distinct records the two may differ by much
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by default
     random_state       seed of splits, classifiers and the key of coins; None for a secret key
 
@@ -198,10 +200,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "people": people,
             "calibration people": int(apart.sum()),
         }
-        hidden_apart = {name: _objects(labels)[codes[apart]] for name, (labels, codes) in secrets.items()}
-        shown = hidden_apart if secrets else _objects(self.groups_)[members[apart]]
-        self._decide(asked, taken(table, np.flatnonzero(apart)), truth[apart], shown)
+
+        def shown(who: Any) -> Any:
+            hidden = {name: _objects(labels)[codes[who]] for name, (labels, codes) in secrets.items()}
+            return hidden or _objects(self.groups_)[members[who]]
+
+        self._decide(asked, taken(table, np.flatnonzero(apart)), truth[apart], shown(apart))
+        if promises and not apart.any():
+            self.statement_ += self._deployed(seen, truth, shown(inside))
         return self
+
+    def _deployed(self, table: Any, truth: Any, shown: Any) -> str:
+        """What the rule leaks among the fitted people with the deployed classifiers, which the certificate is not about.
+
+        The model has cross-fitted probabilities. Where there are few distinct records, the deployed classifiers give others,
+        at which no tie is listed.
+        """
+        found = self._looking(table, truth, shown)(self.rule_, self.confidence)
+        parts = found.under(amounts(self.limit_))
+        leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
+        broken = ", more than the budget" if found.breaks(amounts(self.limit_)) else ""
+        return (
+            f"; with the probabilities that the deployed classifiers give these {found.people:,} people, the guess leaks "
+            f"{leaked}{broken}"
+        )
 
     def _decide(self, limit: Limit, table: Any, truth: Any, shown: Any) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on, that of the budget."""

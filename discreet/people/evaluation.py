@@ -22,7 +22,6 @@ import numpy as np
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.labels import coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
-from discreet.problems import showing
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
@@ -35,10 +34,17 @@ from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.samples import each_secret
+from discreet.reports.card import evaluation_tables
+from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+
+OTHER = "any other guess"
+"""The label of what a rule might also guess, where one guess is seen and nothing says that the rule is constant."""
 
 
 @dataclass(frozen=True)
@@ -273,48 +279,39 @@ class Evaluation:
         rates = {self.called(group) if self.columns else group: row for group, row in self.rates.items()}
         found |= {("rate", group, guess): each for group, row in rates.items() for guess, each in row.items()}
         names = dict(zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True))
-        return showing.frame(
+        return frame(
             names | {name: [getattr(limits, name) for limits in found.values()] for name in ("estimate", "low", "high")}
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self) -> Figure:
         """How often each group gets each guess, with limits."""
-        drawn, found = showing.axes(ax), self.region
-        places, width = np.arange(len(self.guesses)), 0.8 / len(self.groups)
+        series = []
         for j, group in enumerate(self.groups):
-            rate = found.rates[:, j]
-            ends = np.maximum(0.0, [rate - found.low[:, j], found.high[:, j] - rate])
-            at = places + width * (j - 0.5 * (len(self.groups) - 1))
-            ink = showing.INKS[j % len(showing.INKS)]
-            drawn.bar(
-                at, rate, 0.88 * width, yerr=ends, color=ink, capsize=3, label=showing.unread(self.called(group)), alpha=0.85
+            shift = 0.6 / len(self.groups) * (j - 0.5 * (len(self.groups) - 1))
+            places = tuple(k + shift for k in range(len(self.guesses)))
+            rates, low, high = (
+                tuple(each[:, j].tolist()) for each in (self.region.rates, self.region.low, self.region.high)
             )
-        drawn.set_xticks(places, list(map(showing.unread, self.guesses)))
-        title = f"Guesses by group: {self.people:,} people, limits of {100.0 * self.confidence:g} %"
-        return showing.finish(drawn, title, "guess", "share of the group", legend=True)
+            series.append(Series(self.called(group), places, rates, "points", j, low, high))
+        return Figure(
+            "rates",
+            "Guesses by group",
+            f"{self.people:,} people, limits of {100.0 * self.confidence:g} %",
+            "guess",
+            "share of the group",
+            tuple(series),
+            "How often each group gets each guess.",
+            categories=tuple(map(str, self.guesses)),
+        )
+
+    def tables(self) -> list[Table]:
+        """Errors, leakage by every measure and the change of odds; rates and sizes of the groups."""
+        return evaluation_tables(self.to_dict())
 
     def _repr_html_(self) -> str:
-        limits = {"errors": self.error, **self.leakages, **self.about_each, "largest change of odds": self.odds}
-        numbers = ("estimate", "at least", "at most")
-
-        def cells(each: Limits) -> tuple[str, ...]:
-            return tuple(f"{value:.4g}".replace("inf", "∞") for value in (each.estimate, each.low, each.high))
-
-        rates = [
-            (self.called(group), str(guess), *cells(each))
-            for group, row in self.rates.items()
-            for guess, each in row.items()
-        ]
-        tables = (
-            showing.html_table(("", *numbers), ((name, *cells(each)) for name, each in limits.items())),
-            showing.html_table(("group", "guess", *numbers), rates),
-        )
-        told = (
-            f"{self.statement()}.",
-            "Limits of leakage, odds and rates hold together, those of errors"
-            f"{' and of each sensitive column' if self.secrets else ''} by themselves.",
-        )
-        return showing.card("Evaluation", f"{self.people:,} people", [], words=told, more="<br>".join(tables))
+        each = " and of each sensitive column" * bool(self.secrets)
+        told = f"Limits of leakage, odds and rates hold together, those of errors{each} by themselves."
+        return card("Evaluation", f"{self.people:,} people", f"{self.statement()}.", told, *self.tables())
 
     def __repr__(self) -> str:
         return (
@@ -347,14 +344,16 @@ def evaluate(
     measure              of `leakage`, by name or as an object of `discreet.measures`; or of each sensitive column by name,
                          and then mutual information of their combinations
     labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
-                         without them every value of y and every guess that is seen
+                         without them every value of y and every guess that is seen; if that is a single guess, the
+                         others are one guess that was not seen, `OTHER`
     group_labels         groups that the population has, even if none of these people belongs to one; or the values of each
                          sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its guesses, as `Rule` and
                          `PrivateClassifier` have it: no coin is tossed. Those of other classifiers are about the truth
 
-    A rule may list its `possible_guesses`: a rule that always guesses alike then leaks exactly nothing. Raises InputError.
+    A guess that was not seen has limits like every other. Only a rule that is known to be constant leaks exactly nothing: it
+    lists one guess in `possible_guesses`, or `labels` does. Raises InputError.
     """
     level, parts = check_confidence(confidence), columns_of(sensitive_features)
     names = [str(name) for name, _ in parts]
@@ -459,8 +458,9 @@ def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[An
         check_columns(weights.T, "the probabilities of the guesses, transposed")
         return found, np.minimum(weights, 1.0), False
     made = column(guesses, "the guesses")
-    found = known or coded(truth, "y")[0]
-    found, codes = coded(made, "the guesses", found)
+    found, codes = coded(made, "the guesses", known or coded(truth, "y")[0])
+    if len(found) == 1 and not known:
+        found = (*found, OTHER)
     return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True
 
 

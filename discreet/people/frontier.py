@@ -21,17 +21,18 @@ from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign, about
 from discreet.people.evaluation import Evaluation, unit_of
 from discreet.people.promise import Limit, PeoplePoint, named
-from discreet.problems import showing
 from discreet.problems.checks import as_numbers, whole
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _LEAST = 0.01  # of what the plain rule leaks: the first budget that is looked at by default
 
@@ -103,31 +104,28 @@ class PeopleFrontier:
             for name, each in row.pop("secrets", {}).items():
                 row |= {f"{what} about {name}": value for what, value in each.items()}
             rows.append(row)
-        return showing.frame({name: [row[name] for row in rows] for name in rows[0]})
+        return frame(rows)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Errors over leakage among people, with the band, and what the model says; of several columns over the share."""
-        drawn, several = showing.axes(ax), isinstance(self.measure, Mapping)
+    def plot(self) -> Figure:
+        """Errors over leakage among people, with limits, and what the model says; of several columns over the share."""
+        several = isinstance(self.measure, Mapping)
         rows = [point.to_dict() for point in self.points]
-        for k, row in enumerate(rows):
-            band = f"band of {100.0 * self.confidence:g} %" if k == 0 else None
-            if several:
-                ends = [[row["error"] - row["error_low"]], [row["error_high"] - row["error"]]]
-                drawn.errorbar(
-                    row["share"], row["error"], yerr=ends, color=showing.INKS[0], alpha=0.4, capsize=3, label=band
-                )
-                continue
-            sides = ([row["leakage_low"], row["leakage_high"]], row["error_low"], row["error_high"])
-            drawn.fill_between(*sides, color=showing.INKS[0], alpha=0.18, linewidth=0, label=band)
-        for start, style, ink, words in (("", "o-", 0, "among people"), ("model_", "--", 1, "in the model")):
-            x = [row["share" if several else f"{start}leakage"] for row in rows]
-            y = [row[f"{start}error"] for row in rows]
-            drawn.plot(x, y, style, color=showing.INKS[ink], markersize=4.5, label=words)
-        title = f"Errors and leakage: {self.people:,} people"
-        if isinstance(self.measure, Mapping):
-            return showing.finish(drawn, title, "design budgets ÷ budgets asked for", "share of errors", legend=True)
-        unit = f" ({self.measure.unit})" if self.measure.unit else ""
-        return showing.finish(drawn, title, f"{self.measure}{unit}", "share of errors", legend=True)
+        label = f"{self.measure} ({self.measure.unit})".removesuffix(" ()") if not isinstance(self.measure, Mapping) else ""
+        series = []
+        for tone, (start, words) in enumerate((("", "among people"), ("model_", "in the model"))):
+            x = tuple(row["share" if several else f"{start}leakage"] for row in rows)
+            y = tuple(row[f"{start}error"] for row in rows)
+            low, high = (tuple(row[f"error_{end}"] for row in rows) if not tone else () for end in ("low", "high"))
+            series.append(Series(words, x, y, "both", tone, low, high))
+        return Figure(
+            "people",
+            "Errors and leakage",
+            f"{self.people:,} people; the band of errors holds for all rules together, {100.0 * self.confidence:g} %",
+            label or "design budgets ÷ budgets asked for",
+            "share of errors",
+            tuple(series),
+            f"Errors of {len(rows)} rules.",
+        )
 
     def _repr_html_(self) -> str:
         lines = [
@@ -139,8 +137,8 @@ class PeopleFrontier:
             for point in self.points
         ]
         told = f"all limits hold together with {100.0 * self.confidence:g} %."
-        table = showing.html_table(("designed for", "errors", *self._leaks()), lines)
-        return showing.card("Curve of people", f"{self.people:,} people", [], words=(told,), more=table)
+        table = Table("", ("designed for", "errors", *self._leaks()), lines)
+        return card("Curve of people", f"{self.people:,} people", told, table)
 
     def _leaks(self) -> list[str]:
         measures = self.measure if isinstance(self.measure, Mapping) else {None: self.measure}

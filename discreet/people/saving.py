@@ -18,7 +18,8 @@ from discreet.people.graph import to_onnx
 from discreet.people.promise import LADDER, PeoplePoint, amounts
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
-from discreet.reports.outputs import check_folder, plain, write_folder
+from discreet.reports.outputs import check_folder, write_folder
+from discreet.showing.data import plain
 
 _EXAMPLES = 10_000  # rows on which the graph is checked
 _CURVE = 8  # rules of the curve of a model

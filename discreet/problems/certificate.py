@@ -9,19 +9,27 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems import showing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import at_most
 from discreet.problems.constraint import only_entry
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import OutcomeRule
+from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _Answer = TypeVar("_Answer")
+
+NEGLIGIBLE = 1e-100
+"""An error probability below it counts as nothing: gaps are relative to the upper bound, but never to less than this.
+
+10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so none of them ever sees an error
+of that probability. It is in the unit of the losses, whose largest is 1 by default.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,10 @@ class TermLeakage:
     budget, measure      of the constraint; perfect: whether it asks for perfect privacy
     leakage              of the repaired answer: an estimate, of which digits are lost below 1e-24
                          nats and nearly all below 1e-44
-    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive
+    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive. At budget 0 of an
+                         adversary's gain with several best actions it may be a number δ ≤ 1e-12, if no
+                         estimator without leakage is proven to lie next to the answer; then the bracket
+                         is about the estimators that leak at most δ
     own_leakage, own_leakage_ceiling
                          of the answer as given
     own_budget_kept      whether the answer as given is proven to keep this budget
@@ -76,6 +87,11 @@ class TermLeakage:
         if self.budget > 0.0:
             return self.own_leakage / self.budget
         return 0.0 if self.own_budget_kept else math.inf
+
+    @property
+    def gain_is_bounded(self) -> bool:
+        """Whether it is budget 0 of an adversary's gain, so that the bracket depends on `leakage_ceiling`."""
+        return self.budget == 0.0 and not self.perfect
 
     def to_dict(self) -> dict[str, float | str | bool]:
         """Plain values by name."""
@@ -161,8 +177,8 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """(upper − lower) / upper; 0 when both are 0."""
-        return 0.0 if self.gap == 0.0 else self.gap / self.upper
+        """(upper − lower) / upper, or relative to `NEGLIGIBLE` where the upper bound is less."""
+        return self.gap / max(self.upper, NEGLIGIBLE)
 
     def to_frame(self) -> pd.DataFrame:
         """One row of all numbers, so that those of many certificates can be put together.
@@ -175,18 +191,26 @@ class Certificate:
             suffix = f"_{number}" if len(self.terms) > 1 else ""
             numbers |= {f"{name}{suffix}": value for name, value in term.to_dict().items()}
         numbers |= {"gap": self.gap, "relative_gap": self.relative_gap, **self.kkt.to_dict()}
-        return showing.frame({name: [value] for name, value in numbers.items()})
+        return frame({name: [value] for name, value in numbers.items()})
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """What the gap is made of, in units of error probability; below 1e-18 there is no bar."""
-        parts = {"gap": self.gap, **self.kkt.to_dict()}
-        del parts["worst_entry"]
-        drawn = showing.axes(ax)
-        lengths = [max(value, 1e-18) for value in parts.values()]
-        drawn.barh(list(parts)[::-1], lengths[::-1], left=1e-18, color=showing.INKS[0])
-        drawn.set_xscale("log")
+    def plot(self) -> Figure:
+        """What the gap is made of, in units of error probability; at most 1e-18 is drawn at the left edge."""
+        parts = {"gap": self.gap, **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"}}
+        lengths = tuple(max(value, 1e-18) for value in parts.values())
+        places = tuple(map(float, range(len(parts))))
         title = f"Error probability in [{self.lower:.6g}, {self.upper:.6g}]"
-        return showing.finish(drawn, title, "error probability", "")
+        described = "; ".join(f"{name} {value:.2g}" for name, value in parts.items())
+        return Figure(
+            "certificate",
+            title,
+            "what the gap is made of",
+            "error probability",
+            "",
+            (Series("", lengths, places, "points"),),
+            f"{described}.",
+            log_x=True,
+            rows=tuple(parts),
+        )
 
     def _repr_html_(self) -> str:
         facts = [
@@ -200,15 +224,11 @@ class Certificate:
                 ceiling = f", proven ≤ {at_most(term.leakage_ceiling, 9)}"
             name = f"leakage of {term.measure}" if len(self.terms) > 1 else "leakage"
             facts.append((name, f"{term.leakage:.6g}{ceiling}; budget {term.budget:.6g}"))
-        if self.private_within == 0.0:
-            facts.append(("private", "exactly"))
-        elif self.private_within < math.inf:
-            facts.append(("private", f"within {at_most(self.private_within, 2)}"))
-        if self.own_budget_kept:
-            about = "is the answer as given"
-        else:
-            about = "is a repair of the answer as given, which leaked more"
-        return showing.card("Certificate", "", facts, words=[f"The estimator that it is about {about}."])
+        if self.private_within < math.inf:
+            within = "exactly" if self.private_within == 0.0 else f"within {at_most(self.private_within, 2)}"
+            facts.append(("private", within))
+        kept = "is the answer as given" if self.own_budget_kept else "is a repair of the answer as given, which leaked more"
+        return card("Certificate", "", Facts("", facts), f"The estimator that it is about {kept}.")
 
     def __repr__(self) -> str:
         leaked = " and ".join(f"{term.leakage:.6g} of {term.budget:.6g}" for term in self.terms)
@@ -220,7 +240,9 @@ class Certificate:
 
         This lower bound must hold for the estimators of the other certificate too.
         """
-        return other.private_within <= self.private_within and self.lower > other.upper
+        pairs = zip(self.terms, other.terms, strict=False)
+        relaxed = any(own.gain_is_bounded and theirs.leakage_ceiling > own.leakage_ceiling for own, theirs in pairs)
+        return other.private_within <= self.private_within and self.lower > other.upper and not relaxed
 
     @property
     def own_budget_kept(self) -> bool:

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -322,6 +322,9 @@ def only_entry(values: Array) -> float:
     if len(values) != 1:
         raise InputError(f"there are {len(values)} constraints, so no one number; read .multipliers, which has one for each")
     return float(values[0])
+
+
+AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:

@@ -134,7 +134,8 @@ class Scale:
     def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
         """What the judge's certificate there proves, with the multipliers of the duals that prove its lower bound."""
         leaked = 0.0
-        if 0.0 < certificate.private_within < math.inf:
+        relaxed = any(term.gain_is_bounded for term in certificate.terms)
+        if 0.0 < certificate.private_within < math.inf or relaxed:
             leaked = self.place([term.leakage_ceiling for term in certificate.terms])
         return Bound(at, certificate.lower, certificate.upper, self.price(multipliers), leaked)
 

@@ -13,7 +13,6 @@ expansions", Numerische Mathematik 40 (1982).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain
@@ -26,6 +25,7 @@ from discreet.problems.blocks import Blocks, Chunk
 from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.rule import OutcomeRule
 
 _PRIME = 2**127 - 1
@@ -35,12 +35,12 @@ _Parts = tuple[_Fractions, dict[int, _Fractions], dict[int, _Fractions]]
 
 
 def exact_columns(
-    blocks: Blocks, answer: Array | OutcomeRule, moved: NDArray[np.intp], groups: Sequence[slice] = (slice(None),)
+    blocks: Blocks, answer: Array | OutcomeRule, moved: NDArray[np.intp], private: PrivateRows
 ) -> dict[int, list[int]]:
     """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is exactly private.
 
     moved    outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`
-    groups   rows with a prior of their own, of which the guess must be independent
+    private  rows with a prior of their own, of which the guess must be independent
     Empty where nothing is moved.
     """
     if not moved.size:
@@ -48,8 +48,12 @@ def exact_columns(
     law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _together)
     bases = {outcome: int(column.argmax()) for outcome, column in columns.items()}
     moves = [(outcome, guess, bases[outcome]) for outcome, guess in moved.T.tolist()]
+    if private.gains.size:
+        gains = _fractions(private.gains)
+        law = np.concatenate([law, law @ gains.T], axis=1)
+        masses = {outcome: np.concatenate([each, gains @ each]) for outcome, each in masses.items()}
     effects = [(guess, base, masses[outcome]) for outcome, guess, base in moves]
-    values = _solution([row for group in groups for row in _equations(law, effects, group)])
+    values = _solution([row for group in private.groups for row in _equations(law, effects, group)])
     for (outcome, guess, base), value in zip(moves, values, strict=True):
         columns[outcome][guess] += value
         columns[outcome][base] -= value

@@ -17,11 +17,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems import showing
 from discreet.problems.binning import DEFAULT_BINS, DEFAULT_SMOOTHING, Binning
 from discreet.problems.checks import (
     check_ceiling,
@@ -46,12 +46,15 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
+from discreet.problems.outcome_view import outcome_columns, outcome_figure
 from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, private_rows, stacked
+from discreet.showing.figures import Figure
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
 _UNBOUND = LeakageBudget(math.inf)
@@ -175,14 +178,16 @@ class Problem(Constrained):
 
         loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the default is 0/1 loss,
         which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
-        formed as p(z_l) − p(y_i, z_l).
+        formed as p(z_l) − p(y_i, z_l). All sums are those of `masses_of_joint`.
         """
         tensor = mass_array(joint, "joint", 3, "[n, m, N]")
         matrix = loss_table(loss_matrix, tensor.shape[1])
         check_total(tensor, "joint")
-        p_yz = tensor.sum(axis=0)
         asked = measure_asked(budget, measure)
-        return cls(_private(tensor, asked), matrix.T @ p_yz, budget, measure=measure, equivocation=equivocation, name=name)
+        p_xz, loss = masses_of_joint(tensor, matrix)
+        if asked is not None and asked.conditional:
+            p_xz = tensor.transpose(1, 0, 2)
+        return cls(p_xz, loss, budget, measure=measure, equivocation=equivocation, name=name)
 
     @classmethod
     def from_frame(
@@ -419,12 +424,12 @@ class Problem(Constrained):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: its probability, the posterior of each private value, the loss of each guess."""
-        return showing.frame(showing.outcome_columns(self))
+        return frame(outcome_columns(self))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The outcomes, coloured by the guess of the Bayes rule; see `showing.outcome_plane`."""
+    def plot(self) -> Figure:
+        """The outcomes, by the guess of the Bayes rule; see `outcome_view.outcome_figure`."""
         title = f"{self.name or 'Problem'}: what the Bayes rule guesses"
-        return showing.outcome_plane(showing.axes(ax), self, self.bayes_estimator, title)
+        return outcome_figure(self, self.bayes_estimator, title)
 
     def _repr_html_(self) -> str:
         pairs = zip(self.bayes_leakages, self.terms, strict=True)
@@ -438,7 +443,7 @@ class Problem(Constrained):
             ("constant guess", f"errs {self.constant_error:.6g}"),
             *([("made from", repr(self.samples))] if self.samples is not None else []),
         ]
-        return showing.card("Problem", self.name, facts)
+        return card("Problem", self.name, Facts("", facts))
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
@@ -453,6 +458,16 @@ def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float
         if math.isinf(budget):
             raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
     return budgets
+
+
+def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
+    """p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses [truths, m].
+
+    Each sum is added from the left, and each operation is rounded to a double. `discreet.verification` forms the same sums.
+    """
+    p_yz = reduce(np.add, joint)
+    losses = [reduce(np.add, [loss * masses for loss, masses in zip(each, p_yz, strict=True)]) for each in loss_matrix.T]
+    return reduce(np.add, joint.swapaxes(0, 1)), np.array(losses)
 
 
 def _private(joint: Array, measure: Measure | None) -> Array:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import AnyConstrained, LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -95,6 +95,20 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
         return Reduced(problem, problem, None, private_values)
     smaller = Problem.of_rows(a, loss, kept_terms(problem.terms, private_values), name=problem.name)
     return Reduced(smaller, problem, group, private_values)
+
+
+def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
+    """The problem without constraints on secrets of which one value alone has a probability: nothing can leak of them.
+
+    One constraint is left as it is, so that its Bayes rule is found to keep any budget.
+    """
+    if len(problem.terms) == 1:
+        return problem
+    known = [all(np.count_nonzero(problem.p_x[group]) <= 1 for group in term.groups) for term in problem.terms]
+    if not any(known):
+        return problem
+    budgets = zip(known, problem.terms, strict=True)
+    return problem.with_budget([math.inf if is_known else term.budget for is_known, term in budgets])
 
 
 def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[np.intp]]:

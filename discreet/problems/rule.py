@@ -134,7 +134,8 @@ class OutcomeRule:
             return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)
         mass = p_xz.sum(axis=0)
-        margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
+        with np.errstate(over="ignore"):  # such a margin is larger than any band
+            margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
         within = np.setdiff1d(np.flatnonzero(margin <= self.band), places)
         columns = np.concatenate([columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1)
         places = np.concatenate([places, within])

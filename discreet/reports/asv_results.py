@@ -1,8 +1,6 @@
-"""Results of asv over commits: reads them as plain records, and makes a figure, a table and a CSV of them.
+"""Results of asv over commits: reads them as plain records, and makes a figure and a CSV of them.
 
-A record is one benchmark at one point of its grid on one commit. A line of the picture is one benchmark at one point of its
-grid on one machine, measured on two commits or more. The table has the oldest and the newest value of every line; ratios to
-a target (their unit begins with ×) that are at most 1 on every commit are only counted.
+A record is one benchmark at one point of its grid on one commit.
 
 asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
 grid of parameters, the last parameter varying fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
@@ -26,9 +24,11 @@ from typing import Any, Literal
 
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
-from discreet.reports import wording
-from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import csv_text, plain
+from discreet.reports.measurements import grouped
+from discreet.showing import numerals
+from discreet.showing.data import records_csv
+from discreet.showing.figures import Figure, Series
+from discreet.showing.values import Section
 
 _Outcome = Literal["measured", "skipped", "failed"]
 
@@ -58,6 +58,21 @@ class AsvRecord:
     def place(self) -> str:
         """Its point of the grid in words."""
         return ", ".join(f"{name}={value}" for name, value in self.parameters)
+
+    @property
+    def method(self) -> str:
+        """The kind of benchmark: the last part of its name."""
+        return self.benchmark.rpartition(".")[2]
+
+    @property
+    def label(self) -> str:
+        """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their own words."""
+        suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
+        for ending in ("Steps", "Answers", "Memory"):  # these say nothing beside the benchmark's own name
+            suite = suite.removesuffix(ending)
+        who = [value for name, value in self.parameters if name == "backend"]
+        rest = [value for name, value in self.parameters if name != "backend"]
+        return ", ".join([*who, " ".join([suite, *rest])])
 
 
 def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
@@ -121,127 +136,93 @@ def _points(row: dict[str, Any], names: list[str]) -> Iterator[tuple[tuple[tuple
         yield tuple((label, str(word).strip("'\"")) for label, word in zip(labels, place, strict=True)), numbers
 
 
-# -- over commits -----------------------------------------------------------------------------------------------------------
+# -- over commits ----------------------------------------------------------------------------------
+
+_MOST_LINES = 8
+"""Of the figure: those that changed most."""
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One benchmark at one point of its grid; `values` has an entry for every commit that measured it."""
+def commits_figure(records: Sequence[AsvRecord]) -> Figure:
+    """Seconds over commits of the lines that changed most, of the kind of time that was measured most.
 
-    label: str
-    method: str
-    unit: str
-    values: dict[str, AsvRecord]
-
-    @property
-    def numbers(self) -> list[float]:
-        """The values, oldest first."""
-        return [record.value for record in self.values.values()]
-
-
-def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
-    """Seconds over commits of the lines that changed most, of the kind of time that was measured most; None without."""
-    every = [line for line in _lines(records) if line.unit == "seconds"]
-    if not every:
-        return None
-    kinds = Counter(line.method for line in every)
-    method = min(kinds, key=lambda name: (-kinds[name], name))
-    timed = [line for line in every if line.method == method]
-    moved = sorted(timed, key=lambda line: (-max(line.numbers) / min(line.numbers), line.label))[:8]
-    shown = [line for line in timed if line in moved]
+    A line is one benchmark at one point of its grid on one machine, measured on two commits or more.
+    """
     dates = {record.commit: record.date for record in records}
-    order = sorted({commit for line in timed for commit in line.values}, key=lambda commit: (dates[commit], commit))
-    place = {commit: k for k, commit in enumerate(order)}
-    series = tuple(
-        Series(
-            line.label,
-            tuple(float(place[commit]) for commit in line.values),
-            tuple(line.numbers),
-            "both",
-            tone,
-            hints=tuple(f"{line.label}, {commit[:8]}: {each.value:.3g} s" for commit, each in line.values.items()),
-            owner=line.label,
-        )
-        for tone, line in enumerate(shown)
-    )
-    told = "; ".join(
-        f"{line.label}: {wording.told(line.numbers[0])} s, then {wording.told(line.numbers[-1])} s" for line in shown
-    )
-    stride = math.ceil(len(order) / 6)
+    lines = _lines(records)
+    kinds = Counter(record.method for record, *_ in lines.values())
+    method = min(kinds, key=lambda name: (-kinds[name], name), default="")
+    timed = {label: line for label, line in lines.items() if line[0].method == method}
+    order = sorted({each.commit for line in timed.values() for each in line}, key=lambda each: (dates[each], each))
+    moved = sorted(timed, key=lambda label: (-_change(timed[label]), label))[:_MOST_LINES]
+    shown = [label for label in timed if label in moved]
+    series = []
+    told = []
+    for tone, label in enumerate(shown):
+        line = timed[label]
+        values = tuple(each.value for each in line)
+        places = tuple(float(order.index(each.commit)) for each in line)
+        hints = tuple(f"{label}, {each.commit[:8]}: {each.value:.3g} s" for each in line)
+        series.append(Series(label, places, values, "both", tone, hints=hints, owner=label))
+        told.append(f"{label}: {numerals.told(values[0])} s, then {numerals.told(values[-1])} s")
+    stride = math.ceil(len(order) / 6) or 1
     return Figure(
         "commits",
         "Time over commits",
         f"the {len(shown)} of {len(timed)} lines that moved most, oldest commit first",
         "commit",
         f"seconds ({method})",
-        series,
-        f"Seconds on {len(order)} commits. {told}.",
+        tuple(series),
+        f"Seconds on {len(order)} commits. {'; '.join(told)}.",
         log_y=True,
         categories=tuple(commit[:7] if k % stride == 0 else "" for k, commit in enumerate(order)),
     )
 
 
-def commits_section(records: Sequence[AsvRecord]) -> str:
-    """The Markdown below the picture: the ends of every line; there are some records."""
-    lines = _lines(records)
-    if not lines:
-        return "asv measured one commit only, so there is nothing to compare; [commits.csv](commits.csv) holds its values.\n"
-    known = {record.commit: record.date for record in records if record.outcome == "measured"}
-    days = sorted(date[:10] for date in known.values())
+def commits_section(records: Sequence[AsvRecord]) -> Section:
+    """The figure, and where its values are; empty without records."""
+    days = sorted({record.date[:10] for record in records})
+    if not days:
+        return Section("Over commits", [])
+    commits = len({record.commit for record in records})
     machines = ", ".join(sorted({record.machine for record in records}))
     when = " … ".join(dict.fromkeys((days[0], days[-1])))
-    kept = [line for line in lines if line.unit.startswith("×") and max(line.numbers) <= 1.0005]
-    shown = [line for line in lines if line not in kept]
-    ratios = (
-        f" Left out are {len(kept)} ratios to a target (certified gap ÷ gap asked for, true leakage ÷ budget) that are at "
-        "most 1 on every commit."
-    )
-    rows = [
-        [f"{line.method}: {line.label}", line.unit, str(len(line.numbers)), wording.told(line.numbers[0]),
-         wording.told(line.numbers[-1]), wording.number(line.numbers[0] / line.numbers[-1], 2)]
-        for line in shown
-    ]  # fmt: skip
-    heads = ("benchmark", "unit", "commits", "oldest", "newest", "oldest ÷ newest")
-    return (
-        f"Results of asv on {len(known)} commits ({when}), measured on {machines}; all are in [commits.csv](commits.csv)."
-        f"{ratios if kept else ''}\n\n{wording.markdown_table(heads, rows)}"
-    )
+    figure = commits_figure(records)
+    measured = "one commit only" if commits == 1 else f"{commits} commits"
+    said = f"asv measured {measured} ({when}) on {machines}; [commits.csv](commits.csv) holds its values."
+    return Section("Over commits", [figure if figure.series else None, said])
 
 
 def commits_csv(records: Sequence[AsvRecord]) -> str:
     """One line for every value; what was skipped has none."""
-    columns = ("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit")
-    lines = (
-        (r.benchmark, r.place, r.commit[:12], r.date, r.machine, r.outcome, *plain((r.value, r.low, r.high)), r.unit)
-        for r in records
-        if r.outcome != "skipped"
+    return records_csv(
+        [
+            {
+                "benchmark": each.benchmark,
+                "parameters": each.place,
+                "commit": each.commit[:12],
+                **{name: getattr(each, name) for name in ("date", "machine", "outcome", "value", "low", "high", "unit")},
+            }
+            for each in records
+            if each.outcome != "skipped"
+        ]
     )
-    return csv_text(columns, lines)
 
 
-def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
-    """By kind of benchmark, the native solver first, sizes in the order of numbers."""
+def _change(line: Sequence[AsvRecord]) -> float:
+    values = [each.value for each in line]
+    return max(values) / min(values)
+
+
+def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
+    """Times by label, those of the native solver first and sizes in the order of numbers; oldest commits first."""
     several = len({record.machine for record in records}) > 1
-    groups: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[str, AsvRecord]] = {}
-    for record in sorted(records, key=lambda each: (each.date, each.commit)):
-        if record.outcome == "measured" and record.value > 0.0:
-            groups.setdefault((record.benchmark, record.parameters, record.machine), {}).setdefault(record.commit, record)
-    found = []
-    for (benchmark, parameters, machine), values in groups.items():
-        if len(values) > 1:
-            label = _label(benchmark, parameters) + (f" on {machine}" if several else "")
-            found.append(_Line(label, benchmark.rpartition(".")[2], next(iter(values.values())).unit, values))
-    return sorted(found, key=lambda line: (line.method, not line.label.startswith("tilt,"), _natural(line.label)))
-
-
-def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their own words."""
-    suite = benchmark.split(".")[-2] if "." in benchmark else benchmark
-    ends = ("Steps", "Answers", "Memory")  # they say nothing beside the benchmark's own name
-    suite = next((suite.removesuffix(end) for end in ends if suite.endswith(end)), suite)
-    who = [value for name, value in parameters if name == "backend"]
-    rest = [value for name, value in parameters if name != "backend"]
-    return ", ".join([*who, " ".join([suite, *rest])])
+    timed = (record for record in records if record.unit == "seconds" and record.value > 0.0)
+    found = grouped(
+        sorted(timed, key=lambda each: (each.date, each.commit)),
+        lambda each: f"{each.label} on {each.machine}" if several else each.label,
+    )
+    order = sorted(found, key=lambda label: (not label.startswith("tilt,"), _natural(label)))
+    return {label: found[label] for label in order if len(found[label]) > 1}
 
 
 def _natural(label: str) -> list[tuple[str, float]]:

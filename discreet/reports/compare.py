@@ -20,26 +20,30 @@ from typing import TYPE_CHECKING, Any
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
-from discreet.problems import showing
 from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 from discreet.reports import wording
-from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
-from discreet.reports.outputs import Watch, plain, write_folder
-from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
+from discreet.reports.outputs import Watch, write_folder
+from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.agreement import Agreement, agreements
+from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
+from discreet.reports.tables import case_tables
+from discreet.showing import numerals
+from discreet.showing.data import plain
+from discreet.showing.figures import Figure, svg_files
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import BAD, GOOD, UNSURE, Sentences, Toned
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 NAMES = ("index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json")
 """Every file that a comparison may write, beside the manifest."""
@@ -112,7 +116,7 @@ class Comparison:
         answers = sum(row.answered for row in rows)
         sentences = [
             f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and within a relative "
-            f"{wording.scientific(self.gap)} of the optimum, proven."
+            f"{numerals.scientific(self.gap)} of the optimum, proven."
         ]
         broken = counts["violated-privacy"]
         if broken:
@@ -161,67 +165,32 @@ class Comparison:
         first, *others = sorted(best, key=spent.__getitem__)
         asked = len(self.cases)
         where = f"{most} of {asked} problems" if most < asked else f"all {asked} problems" if asked > 1 else "the problem"
-        also = f"; so was {others[0]}, in {wording.span(spent[others[0]])}" if others else ""
-        return f"Use {first}: certified on {where}, in {wording.span(spent[first])}{' together' if most > 1 else ''}{also}."
+        also = f"; so was {others[0]}, in {numerals.span(spent[others[0]])}" if others else ""
+        return f"Use {first}: certified on {where}, in {numerals.span(spent[first])}{' together' if most > 1 else ''}{also}."
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each attempt: case, configuration, status, claim and numbers as in `to_dict`."""
-        records = [_record(row) for row in self.rows]
-        names = [name for name in records[0] if name != "versions"]
-        return showing.frame({name: [record[name] for record in records] for name in names})
+        return frame([_record(row) for row in self.rows]).drop(columns="versions")
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Seconds against the certified gap of every answer; crosses leaked more than their budget."""
-        drawn = showing.axes(ax)
-        for k, label in enumerate(self.labels):
-            own = [row for row in self.rows if row.label == label and row.answered]
-            for kept, mark in ((True, "o"), (False, "X")):
-                some = [row for row in own if row.violated != kept]
-                at = [max(row.seconds, 1e-4) for row in some], [min(1.0, max(row.relative_gap, 1e-16)) for row in some]
-                drawn.plot(
-                    *at,
-                    mark,
-                    color=showing.INKS[k % len(showing.INKS)],
-                    alpha=0.85,
-                    label=showing.unread(label) if kept else None,
-                )
-        drawn.set_xscale("log")
-        drawn.set_yscale("log")
-        drawn.axhline(self.gap, color=showing.INKS[5], dashes=(2, 2), linewidth=1.0)
-        title = "Work and certified gap; left and low is better"
-        return showing.finish(drawn, title, "seconds to solve", "relative gap, certified", legend=True)
+    def plot(self) -> Figure:
+        """Seconds against the certified gap of every answer that kept its budget."""
+        return precision_figure(self.rows, tones(trials(self.rows)))
 
     def _repr_html_(self) -> str:
-        heads = ("problem", "backend", "status", "error probability", "gap", "true leakage ÷ budget", "seconds")
-        lines = [
-            (
-                row.instance,
-                row.label,
-                row.status.value,
-                wording.bracket(row.lower, row.upper),
-                wording.scientific(row.relative_gap),
-                wording.excess(row),
-                wording.seconds(row.seconds),
-            )
-            for row in self.rows
-        ]
-        badge, tone = ("certified", "good") if not self.uncertified_cases else ("not all certified", "unsure")
+        badge = Toned("certified", GOOD)
+        if self.uncertified_cases:
+            badge = Toned("not all certified", UNSURE)
         if self.disagreements:
-            badge, tone = "brackets exclude one another", "bad"
-        return showing.card(
-            "Comparison",
-            f"{_count(len(self.cases), 'problem')}, {_count(len(self.labels), 'backend')}",
-            [],
-            badge=badge,
-            tone=tone,
-            words=self.verdict(),
-            more=showing.html_table(heads, lines),
-        )
+            badge = Toned("brackets exclude one another", BAD)
+        return card("Comparison", self._sizes, Sentences(self.verdict()), *case_tables(self), badge=badge)
+
+    @property
+    def _sizes(self) -> str:
+        return f"{_count(len(self.cases), 'problem')}, {_count(len(self.labels), 'backend')}"
 
     def __repr__(self) -> str:
         certified = sum(row.certified for row in self.rows)
-        sizes = f"{_count(len(self.cases), 'problem')}, {_count(len(self.labels), 'backend')}"
-        return f"Comparison({sizes}, {certified} of {_count(len(self.rows), 'attempt')} certified)"
+        return f"Comparison({self._sizes}, {certified} of {_count(len(self.rows), 'attempt')} certified)"
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
@@ -247,7 +216,7 @@ class Comparison:
 def _tolerance(rows: Iterable[Measurement]) -> str:
     """Within which number the answers at budget 0 are private, if not exactly; else nothing."""
     within = max((row.own_private_within for row in rows if row.answered and row.budget_nats == 0.0), default=0.0)
-    return f", the budget 0 within {wording.scientific(float(at_most(within, 1)), 0)}" if 0.0 < within < math.inf else ""
+    return f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}" if 0.0 < within < math.inf else ""
 
 
 def _count(number: int, noun: str) -> str:
@@ -342,16 +311,16 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
 def write_comparison(comparison: Comparison, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
     """Write the page, the pictures and the record into a folder, made if need be; see `write_folder`.
 
-    perfect.svg is about answers at perfect privacy, so it is only written where there are some.
+    A picture is only written where there are answers that it is about.
     """
     figures = [leakage_figure(comparison.rows), perfect_figure(comparison.rows), gap_figure(comparison.rows)]
     contents = {
         "index.html": report_page(
             comparison.rows,
-            source=f"a comparison that asked for a relative gap of {wording.scientific(comparison.gap)}",
+            source=f"a comparison that asked for a relative gap of {numerals.scientific(comparison.gap)}",
             verdict=comparison.verdict(),
         ),
-        **{f"{each.name}.svg": standalone(each) for each in figures if each.series or each.name != "perfect"},
+        **svg_files(figures),
         "comparison.json": json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n",
     }
     return write_folder(folder, contents, {"command": "discreet compare"}, overwrite=overwrite)

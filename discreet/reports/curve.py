@@ -22,7 +22,6 @@ import numpy as np
 from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
-from discreet.problems import showing
 from discreet.problems.checks import positive, whole
 from discreet.problems.constraint import Term, is_plain
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
@@ -30,14 +29,15 @@ from discreet.problems.files.writing import marked
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.reports import wording
-from discreet.reports.figure_svg import inked
-from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import Watch, csv_text, plain
+from discreet.reports.outputs import Watch
+from discreet.showing import numerals
+from discreet.showing.data import plain, records_csv
+from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card, frame
+from discreet.showing.values import GOOD, UNSURE, Facts, Toned
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
@@ -92,12 +92,14 @@ class FrontierPoint:
         )
 
 
-def _columns(suffix: str) -> list[str]:
-    """Names of a point's numbers in files, with the unit of budgets."""
-    return [f"{each.name}{suffix * (each.name in ('budget', 'leakage'))}" for each in fields(FrontierPoint)]
+def _column(name: str, suffix: str) -> str:
+    """The name of a point's number in files: budget and leakage end with their unit."""
+    return name + suffix if name in ("budget", "leakage", "bayes_leakage") else name
 
 
-IS_CURVE = marked(*(",".join(_columns(suffix)) for suffix in ("_nats", "")))
+_NAMES = tuple(each.name for each in fields(FrontierPoint))
+
+IS_CURVE = marked(*(",".join(_column(name, suffix) for name in _NAMES) for suffix in ("_nats", "")))
 """Recognises the file of a curve's points."""
 
 
@@ -191,16 +193,14 @@ class Frontier:
 
         A measure other than mutual information is named, as are the budgets that a curve of several secrets scales.
         """
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        named |= {f"bayes_leakage{self._suffix}": named.pop("bayes_leakage")}
-        columns = _columns(self._suffix)
+        own = (each.name for each in fields(self) if each.name not in ("terms", "rows", "envelope"))
         return {
-            **{name: plain(value) for name, value in named.items() if name not in ("terms", "rows", "envelope")},
-            **({"measure": self.measure} if self.is_other else {}),
+            **{_column(name, self._suffix): plain(getattr(self, name)) for name in own},
+            **self._named,
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
-            "points": [dict(zip(columns, plain(row).values(), strict=True)) for row in self.rows],
+            "points": plain(self._records()),
         }
 
     def to_csv(self) -> str:
@@ -210,40 +210,36 @@ class Frontier:
         The points hold both envelopes: chords between (level, upper), tangents of slope −multiplier through (level, lower),
         where the level is the budget ε, or e^{cε} − 1 under a measure that is a logarithm.
         """
-        named = [self.measure] * self.is_other
-        columns = [*_columns(self._suffix), *(["measure"] * self.is_other)]
-        return csv_text(columns, ([*plain(row).values(), *named] for row in self.rows))
+        return records_csv([{**record, **self._named} for record in self._records()])
 
     def to_frame(self) -> pd.DataFrame:
         """The solved points, a row each, with columns as in `to_csv`."""
-        rows = [tuple(getattr(row, each.name) for each in fields(row)) for row in self.rows]
-        columns = dict(zip(_columns(self._suffix), map(list, zip(*rows, strict=True)), strict=True))
-        return showing.frame(columns | {"status": [row.status.value for row in self.rows]})
+        return frame(self._records())
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    @property
+    def _named(self) -> dict[str, str]:
+        """The measure, where records name it."""
+        return {"measure": self.measure} if self.is_other else {}
+
+    def _records(self) -> list[dict[str, Any]]:
+        values = [{name: getattr(row, name) for name in _NAMES} | {"status": row.status.value} for row in self.rows]
+        return [{_column(name, self._suffix): value for name, value in row.items()} for row in values]
+
+    def plot(self) -> Figure:
         """The curve between its envelopes, the solved points, and the error of the Bayes rule."""
-        drawn, budgets, solved = showing.axes(ax), curve_grid(self), _solved(self)
-        drawn.fill_between(budgets, self.lower(budgets), self.upper(budgets), color=showing.INKS[0], alpha=0.25, linewidth=0)
-        drawn.plot(budgets, self.upper(budgets), color=showing.INKS[0], linewidth=1.8, label="reached; the band is open")
-        drawn.plot(solved, self.upper(solved), "o", color=showing.INKS[0], markersize=4.5, label="solved")
-        drawn.axhline(self.bayes_error_probability, color=showing.INKS[5], dashes=(2, 2), label="the Bayes rule, no privacy")
-        title = f"Privacy and utility: {self.problem or 'problem'}"
-        return showing.finish(drawn, title, self.axis, "error probability", legend=True)
+        return curve_figure(self)
 
     def _repr_html_(self) -> str:
-        error = wording.bracket(float(self.lower(0.0)), float(self.upper(0.0)))
-        plain = wording.number(self.bayes_error_probability, 6)
+        error = numerals.bracket(float(self.lower(0.0)), float(self.upper(0.0)))
+        bayes = numerals.number(self.bayes_error_probability, 6)
         facts = [
-            ("budgets", f"{self.axis}, 0 to {wording.number(self.bayes_leakage, 6)}, where more buys nothing"),
-            (
-                "error probability",
-                f"{error} at budget 0, {plain} of the Bayes rule",
-            ),
-            ("solved", f"{len(self.rows)} points by {self.backend} in {wording.seconds(self.seconds)} s"),
-            ("widest bracket", f"{wording.number(100 * self.width, 2)} % of the curve's height"),
+            ("budgets", f"{self.axis}, 0 to {numerals.number(self.bayes_leakage, 6)}, where more buys nothing"),
+            ("error probability", f"{error} at budget 0, {bayes} of the Bayes rule"),
+            ("solved", f"{len(self.rows)} points by {self.backend} in {numerals.seconds(self.seconds)} s"),
+            ("widest bracket", f"{numerals.number(100 * self.width, 2)} % of the curve's height"),
         ]
-        badge, tone = ("certified", "good") if self.certified and self.reached else ("open", "unsure")
-        return showing.card("Curve", self.problem, facts, badge=badge, tone=tone, more=inked(curve_figure(self)))
+        badge = Toned("certified", GOOD) if self.certified and self.reached else Toned("open", UNSURE)
+        return card("Curve", self.problem, Facts("", facts), curve_figure(self), badge=badge)
 
     def __repr__(self) -> str:
         return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
@@ -371,14 +367,14 @@ def curve_figure(curve: Frontier) -> Figure:
     solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
     at = envelope.upper(solved)
     hints = tuple(
-        f"budget {wording.number(float(budget), 4)}{unit}: error probability {wording.bracket(float(low), float(high))}"
+        f"budget {numerals.number(float(budget), 4)}{unit}: error probability {numerals.bracket(float(low), float(high))}"
         for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
     )
     perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
     return Figure(
         name="frontier",
         title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
+        subtitle=f"{len(curve.rows)} points; certified within {numerals.number(100 * curve.width, 2)} % of its height",
         x_label=curve.axis,
         y_label="error probability",
         series=(
@@ -387,8 +383,8 @@ def curve_figure(curve: Frontier) -> Figure:
             Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
         ),
         description=(
-            f"The best error probability falls from {wording.number(perfect, 4)} at budget 0 to "
-            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)}{unit}; {curve.axis}."
+            f"The best error probability falls from {numerals.number(perfect, 4)} at budget 0 to "
+            f"{numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; {curve.axis}."
         ),
     )
 

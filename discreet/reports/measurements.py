@@ -31,7 +31,8 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
+from discreet.reports.outputs import replace_file
+from discreet.showing.data import csv_text, plain, unguarded
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -92,7 +93,7 @@ class Measurement:
     status, message          what became of it, and why; `traceback` is the backend's where it raised
     claimed                  the backend's own word; never scored
     upper, lower             the certified bracket of the least error probability, after repair
-    relative_gap             (upper − lower) / upper
+    relative_gap             (upper − lower) / upper, as that of `Certificate`
     own_error, own_leakage_nats, own_phi_residual     of the backend's own answer, before any repair
     iterations               as the backend counts them
     lower_seconds … certify_seconds   wall-clock seconds of the steps; certifying is the judge's

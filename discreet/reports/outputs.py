@@ -1,4 +1,4 @@
-"""Folders of outputs, and how values are written as JSON and CSV.
+"""Files and folders of outputs.
 
 A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
 changed since, is replaced only where that is asked for.
@@ -6,25 +6,20 @@ changed since, is replaced only where that is asked for.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import math
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
 from discreet.problems.provenance import version_of
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from discreet.showing.data import records_csv
+from discreet.showing.figures import svg_files
+from discreet.showing.markdown import markdown
+from discreet.showing.values import Section
 
 MANIFEST = "made-by-discreet.json"
 
@@ -32,7 +27,6 @@ Watch = Callable[[int, int, str], None]
 """Progress of long work: called with (steps done, steps in all, what happens now)."""
 
 _LARGEST_MANIFEST = 1 << 20
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet runs, behind any apostrophes
 
 
 def replace_file(path: str | Path, content: str | bytes) -> Path:
@@ -42,44 +36,14 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
     return Path(path)
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON can hold it: words for members of an enumeration, None for numbers that are not finite, lists for
-    tuples, mappings of their fields for records, all the way down."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    return value
-
-
-def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> str:
-    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a formula: see `unguarded`.
-
-    columns: their names, for a header; None for lines alone.
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    if columns is not None:
-        writer.writerow(columns)
-    for line in lines:
-        writer.writerow(f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in line)
-    return text.getvalue()
-
-
-def unguarded(cell: str) -> str:
-    """The text of a cell: without the apostrophe before what a spreadsheet would run."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstance]) -> str:
-    """Records of one kind as comma-separated text, a column for each of its fields, values as `plain` gives them."""
-    return csv_text([each.name for each in fields(kind)], (plain(record).values() for record in records))
+def write_pages(stem: Path, page: Section, records: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Write STEM.md, STEM-NAME.svg for each figure of the page, and STEM.csv if there are records; raises FileError."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(stem.with_name(f"{stem.name}.md"), markdown([page], stem=f"{stem.name}-") + "\n")
+    for name, text in svg_files(page.figures()).items():
+        replace_file(stem.with_name(f"{stem.name}-{name}"), text)
+    if records:
+        replace_file(stem.with_name(f"{stem.name}.csv"), records_csv(records))
 
 
 def check_folder(

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from discreet.backends.solution import PRIVACY_TOLERANCE
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
-from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import Profile
 from discreet.reports.statistics.scaling import Sweep
 from discreet.reports.statistics.trials import Trial, labels_of
+from discreet.showing import numerals
+from discreet.showing.figures import Figure, Series
 
-_Mark = tuple[str, float, str, int]
-"""The configuration on whose line a mark lies, its value, the words for it, the number of its attempt."""
+
+@dataclass(frozen=True)
+class _Mark:
+    """An attempt on the line of its configuration: its number, value, what the value means, and words."""
+
+    number: int
+    row: Measurement
+    value: float
+    kind: str
+    hint: str
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
@@ -45,25 +55,25 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     The amount says how much harm is done; its tone, whether it is more than a solver's rounding. The words beside a line
     count its marks, except on a page, where the filters change them.
     """
-    leaks = [(number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"]
-    units = {measure_of(row.measure).unit if row.secrets == 1 else "" for _, row in leaks}
+    claims = [(number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"]
+    units = {measure_of(row.measure).unit if row.secrets == 1 else "" for _, row in claims}
     unit = "nats" if units <= {"nats"} else "leakage"
-
-    def kept(row: Measurement) -> str:
-        if not row.violated:
-            return "keeps the budget"
-        return "more than 1 % beyond" if row.own_leakage_nats > 1.01 * row.budget_nats else "up to 1 % beyond"
-
-    return _claims_figure(
+    marks = []
+    for number, row in claims:
+        kind = "keeps the budget"
+        if row.violated:
+            far = row.own_leakage_nats > 1.01 * row.budget_nats
+            kind = "more than 1 % beyond" if far else "up to 1 % beyond"
+        words = f"true leakage ÷ budget: {wording.excess(row)}{wording.beyond(row)}"
+        marks.append(_Mark(number, row, row.own_leakage_nats - row.budget_nats, kind, words))
+    figure = Figure(
         "leakage",
         'How far answers called "optimal" break their budget',
-        f"positive budgets, the judge's numbers; up to {wording.scientific(PRIVACY_TOLERANCE)} of it beyond counts as kept",
-        f"{unit} leaked beyond the budget; less than {wording.scientific(_FLOOR)} is drawn at the left edge",
-        [(number, row, row.own_leakage_nats - row.budget_nats, kept(row)) for number, row in leaks],
-        _KEPT,
-        lambda row: f"true leakage ÷ budget: {wording.excess(row)}{wording.beyond(row)}",
-        "break it" if counted else "",
+        f"positive budgets, the judge's numbers; up to {numerals.scientific(PRIVACY_TOLERANCE)} of it beyond counts as kept",
+        f"{unit} leaked beyond the budget; less than {numerals.scientific(_FLOOR)} is drawn at the left edge",
+        "",
     )
+    return _with_claims(figure, marks, _KEPT, "break it" if counted else "")
 
 
 def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
@@ -71,109 +81,96 @@ def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
 
     Rows that do not record it are left out.
     """
-    known = [
-        (number, row)
-        for number, row in enumerate(rows)
-        if weighed(row) and row.regime == "perfect" and math.isfinite(row.own_private_within)
-    ]
-
-    def kept(row: Measurement) -> str:
-        return "not private" if row.violated else "within a tolerance" if row.own_private_within > 0.0 else "exactly private"
-
-    return _claims_figure(
+    marks = []
+    for number, row in enumerate(rows):
+        share = row.own_private_within
+        if weighed(row) and row.regime == "perfect" and math.isfinite(share):
+            kind = "not private" if row.violated else "within a tolerance" if share > 0.0 else "exactly private"
+            marks.append(_Mark(number, row, share, kind, wording.excess(row)))
+    figure = Figure(
         "perfect",
         'What answers called "optimal" reveal at perfect privacy',
-        f"budget 0, the judge's numbers; up to {wording.scientific(PRIVATE_LIMIT)} counts as private",
-        f"largest relative change of p(x) by a guess; less than {wording.scientific(_FLOOR)} at the left edge",
-        [(number, row, row.own_private_within, kept(row)) for number, row in known],
-        _PRIVATE,
-        wording.excess,
-        "not private" if counted else "",
+        f"budget 0, the judge's numbers; up to {numerals.scientific(PRIVATE_LIMIT)} counts as private",
+        f"largest relative change of p(x) by a guess; less than {numerals.scientific(_FLOOR)} at the left edge",
+        "",
         zone_from=PRIVATE_LIMIT,
     )
+    return _with_claims(figure, marks, _PRIVATE, "not private" if counted else "")
 
 
-def _claims_figure(
-    name: str,
-    title: str,
-    subtitle: str,
-    x_label: str,
-    marks: Sequence[tuple[int, Measurement, float, str]],
-    tones_of: Mapping[str, int],
-    told: Callable[[Measurement], str],
-    broken: str,
-    zone_from: float | None = None,
-) -> Figure:
-    """One line for each configuration, the worst below, and on it a mark for each of (number, row, amount, what it does).
+def _with_claims(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], broken: str) -> Figure:
+    """One line for each configuration, the worst below.
 
     broken   the words after the number of marks that break what was asked for; empty: none
     """
-    own = grouped(marks, lambda mark: mark[1].label)
-    worst = {label: max(_FLOOR, *(amount for _, _, amount, _ in own[label])) for label in own}
-    names = sorted(own, key=lambda label: (worst[label], label))
-
-    def line(label: str) -> str:
-        violated = sum(row.violated for _, row, _, _ in own[label])
-        return f"{label}: {violated} of {len(own[label])} {broken}" if broken else label
-
-    def strip(words: str, tone: int) -> Series:
-        hint = "{0.label} on {0.instance}: claimed {0.claimed!r}, {1}"
-        drawn = (
-            (row.label, max(amount, _FLOOR), hint.format(row, told(row)), number)
-            for number, row, amount, kept in marks
-            if kept == words
+    own = grouped(marks, lambda mark: mark.row.label)
+    worst = {label: max(_FLOOR, *(mark.value for mark in own[label])) for label in own}
+    lines = {}
+    for label in sorted(own, key=lambda label: (worst[label], label)):
+        violated = sum(mark.row.violated for mark in own[label])
+        lines[label] = f"{label}: {violated} of {len(own[label])} {broken}" if broken else label
+    shown = [
+        replace(
+            mark,
+            value=max(mark.value, _FLOOR),
+            hint=f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, {mark.hint}",
         )
-        return _strip(words, tone, names, drawn, hollow=tone == 3)
-
-    found = "; ".join(f"{label}: at most {wording.scientific(worst[label])}" for label in names)
-    return Figure(
-        name,
-        title,
-        subtitle,
-        x_label,
-        "",
-        tuple(each for each in map(strip, tones_of, tones_of.values()) if each.x),
-        f"{x_label}. {found or 'None was called solved'}.",
-        log_x=True,
-        rows=tuple(map(line, names)),
-        zone_from=zone_from,
-    )
+        for mark in marks
+    ]
+    found = "; ".join(f"{label}: at most {numerals.scientific(worst[label])}" for label in lines)
+    described = replace(figure, description=f"{figure.x_label}. {found or 'None was called solved'}.")
+    return _strips(described, shown, tones_of, lines)
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:
     """The width of every certified bracket relative to its upper end: one line for each configuration."""
     answered = [row for row in rows if row.answered]
-    attempts, answers = Counter(row.label for row in rows), Counter(row.label for row in answered)
-    names = list(attempts)
-
-    def mark(row: Measurement) -> _Mark:
-        told = f"{wording.bracket(row.lower, row.upper)}, relative gap {wording.scientific(row.relative_gap)}"
-        gap = min(1.0, max(row.relative_gap, 1e-16))
-        return row.label, gap, f"{row.label} on {row.instance}: {row.status.value}, {told}", -1
-
-    certified = _strip("certified", 2, names, [mark(row) for row in answered if row.certified])
-    others = _strip("not certified", 1, names, [mark(row) for row in answered if not row.certified])
-    told = "; ".join(f"{row.label} on {row.instance} {wording.scientific(row.relative_gap)}" for row in answered)
-    return Figure(
+    attempts = Counter(row.label for row in rows)
+    answers = Counter(row.label for row in answered)
+    marks = []
+    for row in answered:
+        words = f"{numerals.bracket(row.lower, row.upper)}, relative gap {numerals.scientific(row.relative_gap)}"
+        kind = "certified" if row.certified else "not certified"
+        hint = f"{row.label} on {row.instance}: {row.status.value}, {words}"
+        marks.append(_Mark(-1, row, _drawn_gap(row), kind, hint))
+    told = "; ".join(f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}" for row in answered)
+    figure = Figure(
         "brackets",
         "Certified brackets of the optimum",
         "relative gap between the proven bound and the error probability reached",
         "relative gap, certified",
         "",
-        (certified, others),
-        f"Relative gaps of certified brackets: {told or 'there is no answer'}.",
-        log_x=True,
-        rows=tuple(f"{name}: {answers[name]} of {attempts[name]} answered" for name in names),
+        description=f"Relative gaps of certified brackets: {told or 'there is no answer'}.",
     )
+    lines = {name: f"{name}: {answers[name]} of {attempts[name]} answered" for name in attempts}
+    return _strips(figure, marks, {"certified": 2, "not certified": 1}, lines)
 
 
-def _strip(label: str, tone: int, names: Sequence[str], marks: Iterable[_Mark], *, hollow: bool = False) -> Series:
-    """Marks on the lines of their configurations, spread a little so that they do not hide one another."""
+def _drawn_gap(row: Measurement) -> float:
+    return min(1.0, max(row.relative_gap, 1e-16))
+
+
+def _strips(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], lines: Mapping[str, str]) -> Figure:
+    """The figure with a line for each configuration, and its marks spread a little so that none hides another.
+
+    tones_of  kind of mark -> its tone
+    lines     configuration -> the words next to its line
+    """
     spread = (0.0, -0.18, 0.18, -0.32, 0.32)
-    shown = sorted(mark for mark in marks if math.isfinite(mark[1]))
-    lanes = tuple(names.index(who) + spread[place % len(spread)] for place, (who, *_) in enumerate(shown))
-    _, values, hints, behind = zip(*shown, strict=True) if shown else ((),) * 4
-    return Series(label, values, lanes, "points", tone, hints=hints, behind=behind, hollow=hollow)
+    lanes = list(lines)
+    series = []
+    for kind, tone in tones_of.items():
+        own = sorted(
+            (mark for mark in marks if mark.kind == kind and math.isfinite(mark.value)),
+            key=lambda mark: (mark.row.label, mark.value, mark.hint, mark.number),
+        )
+        points = (
+            (mark.value, lanes.index(mark.row.label) + spread[k % len(spread)], mark.hint, mark.number)
+            for k, mark in enumerate(own)
+        )
+        series.append(Series.of(kind, points, tone, hollow=tone == 3))
+    shown = tuple(each for each in series if each.x)
+    return replace(figure, series=shown, rows=tuple(lines.values()), log_x=True)
 
 
 SIZE_WORDS = {"outcomes": ("outcomes N", "N"), "sensors": ("sensors M", "M"), "alphabet": ("n = m", "n")}
@@ -183,20 +180,23 @@ SIZE_WORDS = {"outcomes": ("outcomes N", "N"), "sensors": ("sensors M", "M"), "a
 def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
     """Seconds against size in one sweep, certified answers only, with the lines that are fitted."""
     words, letter = SIZE_WORDS[sweep.size]
-    series, fits = [], {fit.contestant: fit for fit in sweep.fits}
+    fits = {fit.contestant: fit for fit in sweep.fits}
+    series = []
     for curve in sorted(sweep.series, key=lambda curve: tone[curve.contestant]):
-        name, sizes, label = curve.contestant, curve.sizes, curve.contestant
+        name = label = curve.contestant
         if name in fits:
-            fit, ends = fits[name], (fits[name].from_size, sizes[-1])
+            fit = fits[name]
             label = f"{name} {letter}^{fit.exponent:.2f}"
-            series.append(Series("", ends, tuple(fit.factor * x**fit.exponent for x in ends), "fit", tone[name], owner=name))
-        hints = tuple(f"{name}\n{s:.3g} s at {letter} = {n:,.0f}" for n, s in zip(sizes, curve.costs, strict=True))
-        series.append(Series(label, sizes, curve.costs, "both", tone[name], hints=hints, owner=name))
+            ends = (fit.from_size, curve.sizes[-1])
+            fitted = tuple(fit.factor * x**fit.exponent for x in ends)
+            series.append(Series("", ends, fitted, "fit", tone[name], owner=name))
+        hints = tuple(f"{name}\n{s:.3g} s at {letter} = {n:,.0f}" for n, s in zip(curve.sizes, curve.costs, strict=True))
+        series.append(Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name))
     told = (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}" for each in series if each.label)
     return Figure(
         "time",
         f"Time against {words}",
-        f"{sweep.entry}, {sweep.budget}, certified to a gap of {wording.scientific(sweep.gap)}; broad pale lines are fits",
+        f"{sweep.entry}, {sweep.budget}, certified to a gap of {numerals.scientific(sweep.gap)}; broad pale lines are fits",
         words,
         "seconds to solve",
         tuple(series),
@@ -206,23 +206,31 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
     )
 
 
-def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None) -> Figure | None:
-    """Seconds against the certified gap achieved, one mark for each answer that kept its budget; None without.
+def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None) -> Figure:
+    """Seconds against the certified gap achieved, one mark for each answer that kept its budget.
 
-    Answers whose times are not comparable are left out; control: its median, of these rows unless it is given.
+    Answers whose times are not comparable are left out.
+
+    control   its median, of these rows unless it is given
     """
     control = control_of(rows) if control is None else control
-    clocked = [(number, row) for number, row in enumerate(rows) if comparable(row, control)]
-    kept = [(number, row) for number, row in clocked if row.answered and not row.violated and row.seconds > 0.0]
-    if not kept:
-        return None
+    kept = [
+        (number, row)
+        for number, row in enumerate(rows)
+        if comparable(row, control) and row.answered and not row.violated and row.seconds > 0.0
+    ]
     series = []
-    for name in sorted({row.label for _, row in kept}, key=lambda name: tone[name]):
-        numbers, own = zip(*(each for each in kept if each[1].label == name), strict=True)
-        gaps, seconds = tuple(min(1.0, max(row.relative_gap, 1e-16)) for row in own), tuple(row.seconds for row in own)
-        asked = (f"{name} on {row.instance}, asked {row.gap_target:g}" for row in own)
-        hints = tuple(f"{a}: gap {row.relative_gap:.1e} in {row.seconds:.3g} s" for a, row in zip(asked, own, strict=True))
-        series.append(Series(name, gaps, seconds, "points", tone[name], hints=hints, owner=name, behind=numbers))
+    for name, own in sorted(grouped(kept, lambda each: each[1].label).items(), key=lambda each: tone[each[0]]):
+        points = [
+            (
+                _drawn_gap(row),
+                row.seconds,
+                f"{name} on {row.instance}, asked {row.gap_target:g}: gap {row.relative_gap:.1e} in {row.seconds:.3g} s",
+                number,
+            )
+            for number, row in own
+        ]
+        series.append(Series.of(name, points, tone[name], owner=name))
     return Figure(
         "precision",
         "Work and precision",
@@ -247,21 +255,29 @@ _PROFILES = {
 """Title, subtitle with the number of tasks, words of the x axis."""
 
 
-def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, int]) -> Figure | None:
-    """The "performance" or "data" profiles; None when nothing was solved."""
-    reached = [profile for profile in profiles if profile.at]
-    if not reached:
-        return None
-    start = min(profile.at[0] for profile in reached)
-    end = max(max(profile.at[-1] for profile in reached), 1.01 * start)
+def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, int]) -> Figure:
+    """The "performance" or "data" profiles; without series when nothing was solved."""
+    reached = sorted((profile for profile in profiles if profile.at), key=lambda profile: tone[profile.contestant])
+    start = min((profile.at[0] for profile in reached), default=1.0)
+    end = max((profile.at[-1] for profile in reached), default=1.0)
+    end = max(end, 1.01 * start)
     series = []
-    for profile in sorted(reached, key=lambda profile: tone[profile.contestant]):
-        who, steps = profile.contestant, zip(profile.at, profile.shares, strict=True)
-        hints = ("", *(f"{share:.3g} at {wording.scientific(at, 2)}" for at, share in steps), "")
+    for profile in reached:
+        who = profile.contestant
+        steps = zip(profile.at, profile.shares, strict=True)
+        hints = ("", *(f"{share:.3g} at {numerals.scientific(at, 2)}" for at, share in steps), "")
         shares = (profile.share(start), *profile.shares, profile.shares[-1])
         series.append(Series(who, (start, *profile.at, end), shares, "steps", tone[who], hints=hints, owner=who))
     title, subtitle, x_label = _PROFILES[name]
-    told = "; ".join(f"{p.contestant} {p.shares[-1]:.0%}" for p in reached)
-    description = f"Shares reached in the end: {told}."
-    subtitle, y_range = subtitle.format(reached[0].tasks), (0.0, 1.02)
-    return Figure(name, title, subtitle, x_label, "share of tasks", tuple(series), description, log_x=True, y_range=y_range)
+    told = "; ".join(f"{each.contestant} {each.shares[-1]:.0%}" for each in reached)
+    return Figure(
+        name,
+        title,
+        subtitle.format(max((each.tasks for each in reached), default=0)),
+        x_label,
+        "share of tasks",
+        tuple(series),
+        f"Shares reached in the end: {told}.",
+        log_x=True,
+        y_range=(0.0, 1.02),
+    )

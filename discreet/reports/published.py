@@ -1,24 +1,21 @@
-"""The published snapshot: a folder that GitHub shows, with Markdown, SVG pictures and one CSV, made from measurements.
+"""The published snapshot: a folder that GitHub shows, with Markdown, SVG figures and CSV, made from measurements.
 
-Equal rows give equal bytes in any order. It contains no path and no user name of a machine: file problems
-are named by their last part, messages lose their paths, and tracebacks are left out.
+Equal rows give equal bytes in any order. It contains no path and no user name of a machine: file
+problems are named by their last part, messages lose their paths, and tracebacks are left out.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from discreet.problems.errors import InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
-from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
-from discreet.reports.html.page import asset
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import csv_text, plain, write_folder
+from discreet.reports.outputs import write_folder
 from discreet.reports.pictures import (
     SIZE_WORDS,
     leakage_figure,
@@ -27,17 +24,24 @@ from discreet.reports.pictures import (
     profile_figure,
     sweep_figure,
     tones,
-)
+)  # fmt: skip
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
 from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
+from discreet.showing import numerals
+from discreet.showing.data import plain, records_csv
+from discreet.showing.figures import Figure, svg_files
+from discreet.showing.markdown import markdown
+from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
 NAMES = (
     "README.md", "leakage.svg", "perfect.svg", "time.svg", "performance.svg", "data.svg", "precision.svg", "commits.svg",
     "results.csv", "commits.csv",
 )  # fmt: skip
 """Every file a snapshot may hold."""
+
+_MOST_REASONS = 40
 
 
 def publish(
@@ -54,21 +58,24 @@ def publish(
     found = trials(ordered)
     tone = tones(found)
     statistics = statistics_of(ordered)
-    sweep = next((each for each in statistics["sweeps"] if each.size == "outcomes" and each.constrained), None)
+    sweeps = [each for each in statistics["sweeps"] if each.size == "outcomes" and each.constrained]
     figures = [
         leakage_figure(ordered),
-        perfect if (perfect := perfect_figure(ordered)).series else None,
-        sweep and sweep_figure(sweep, tone),
+        perfect_figure(ordered),
+        *(sweep_figure(each, tone) for each in sweeps[:1]),
         profile_figure("performance", statistics["performance"], tone),
         profile_figure("data", statistics["data"], tone),
         precision_figure(ordered, tone),
         commits_figure(commits),
     ]
-    drawn = [each for each in figures if each is not None]
-    results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
-    page = _page(plain(statistics), [figure.name for figure in drawn], commits)
-    files = {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results}
-    files |= {"commits.csv": commits_csv(commits)} if commits else {}
+    page = _page(plain(statistics), {each.name: each for each in figures if each.series}, commits)
+    files = {
+        "README.md": markdown([page]) + "\n",
+        **svg_files(figures),
+        "results.csv": records_csv([_record(trial) for trial in found]),
+    }
+    if commits:
+        files["commits.csv"] = commits_csv(commits)
     return write_folder(folder, files, {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
 
 
@@ -79,39 +86,16 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
     privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
-        **{name: plain(getattr(row, name)) for name in problem},
+        **{name: getattr(row, name) for name in problem},
         "budget": row.limit,
         "backend": trial.label,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
-        **{name: plain(getattr(row, name)) for name in answer + privacy},
+        **{name: getattr(row, name) for name in answer + privacy},
         "seconds": trial.seconds if trial.timed else None,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,
     }
-
-
-def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequence[AsvRecord]) -> str:
-    """The text of README.md. `numbers` are those of `report_numbers`, `pictures` the stems of the files there are."""
-    text = asset("published.txt").format(
-        **numbers["summary"],
-        records=_table(_CLAIMS, numbers["claims"]),
-        exponents=_exponents(numbers["sweeps"]),
-        shift=wording.told(numbers["means"]["shift"]),
-        percentile=SHIFT_PERCENTILE,
-        noise=wording.noise(numbers["means"]["noise_floor"]),
-        means=_means(numbers["means"]["rows"]),
-        commits=f"## Over commits\n\n![Seconds over commits](commits.svg)\n\n{commits_section(commits)}\n"
-        if commits
-        else "",
-        agreement=_agreement(numbers["agreement"]),
-        failures=_failures(numbers["failures"]),
-        origin=wording.markdown_table(
-            ("", ""), [(name, ", ".join(map(str, all_of_it))) for name, all_of_it in numbers["origin"].items()]
-        ),
-    )
-    missing = [name for name in re.findall(r"\((\w+)\.svg\)", text) if name not in pictures]
-    return re.sub(rf"!\[.*\]\(({'|'.join(missing)})\.svg\)\n\n", "", text) if missing else text
 
 
 _CLAIMS = {
@@ -127,50 +111,84 @@ _MEANS = {
 _FAILURES = {"backend": "contestant", "status": "status", "reason": "reason", "times": "count", "for example": "example"}
 
 
-def _table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """A table of records; `columns` are headings with the names of their values."""
-    return wording.markdown_table(
-        tuple(columns), [[str(wording.told(row[name])) for name in columns.values()] for row in rows]
+def _page(numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]) -> Section:
+    """The whole page. `numbers` are those of `report_numbers`, `figures` those that show anything, by name."""
+    summary = numbers["summary"]
+    means = numbers["means"]
+    counts = (
+        f"{summary['trials']} trials of {summary['contestants']} backends on {summary['tasks']} tasks (a problem, a budget, "
+        f"a gap to be certified), {summary['attempts']} attempts in all. {summary['certified_tasks']} tasks were certified "
+        f"by at least one backend; {summary['violations']} answers called solved broke their budget."
+    )
+    claim = (
+        'A claim is a backend calling its answer solved ("optimal"); it is true when the judge certified the gap asked for, '
+        "within the budget."
+    )
+    averaged = (
+        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {numerals.told(means['shift'])} "
+        f"s, the {SHIFT_PERCENTILE:g}th percentile of all successful times. {wording.noise(means['noise_floor'])}"
+    )
+    against = Sentences(
+        [f"{each['case']}: {each['first']} and {each['second']}" for each in numbers["agreement"]["against"]]
+    )
+    said = wording.agreement(numbers["agreement"]["met"], len(against.lines))
+    verified = wording.verified(**numbers["agreement"]["verified"])
+    origin = [(name, ", ".join(map(str, values))) for name, values in numbers["origin"].items()]
+    return Section(
+        "Measured: every backend on every family",
+        [
+            counts,
+            *map(figures.get, ("leakage", "perfect", "time")),
+            Section("What a claim is worth", [claim, Table.of("", _CLAIMS, numbers["claims"])]),
+            Section("How cost grows", list(_growth(numbers["sweeps"]))),
+            Section(
+                "Who solves what, how fast",
+                [*map(figures.get, ("performance", "data", "precision")), averaged, *_means(means["rows"])],
+            ),
+            commits_section(commits),
+            Section("Agreement", [f"{said} {verified}", against if against.lines else None]),
+            Section("What was not certified, and why", list(_failures(numbers["failures"]))),
+            Section("Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]),
+        ],
     )
 
 
-def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
+def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
     """Fits and crossovers of the widest constrained sweep of each kind of size."""
     widest: dict[str, Mapping[str, Any]] = {}
     for sweep in sweeps:
-        if sweep["constrained"]:
+        if sweep["constrained"] and sweep["fits"]:
             widest.setdefault(sweep["size"], sweep)
-    told = [f"Time by {SIZE_WORDS[s][0]}:\n\n{_table(_FITS, w['fits'])}" for s, w in widest.items() if w["fits"]]
-    if not told:
-        return "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide.\n"
-    note = (
+    if not widest:
+        yield "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide."
+        return
+    yield (
         "Exponents of cost ≈ c · size^a over certified trials with 95 % intervals: least squares on logarithmic axes, only "
-        f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out.\n"
+        f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out."
     )
-    crossed = "".join(
-        f"- {each['faster']} is faster than {each['slower']} from N ≈ {wording.number(each['size'], 2)} on\n"
-        for each in widest.get("outcomes", {"crossovers": ()})["crossovers"]
-    )
-    return "\n".join([note, *told, *([f"Crossovers beyond the noise:\n\n{crossed}"] if crossed else [])])
+    for size, sweep in widest.items():
+        yield Table.of(f"Time by {SIZE_WORDS[size][0]}", _FITS, sweep["fits"])
+    crossovers = widest.get("outcomes", {"crossovers": ()})["crossovers"]
+    if crossovers:
+        yield "Crossovers beyond the noise:"
+        yield Sentences(
+            [f"{e['faster']} is faster than {e['slower']} from N ≈ {numerals.number(e['size'], 2)} on" for e in crossovers]
+        )
 
 
-def _means(found: Sequence[Mapping[str, Any]]) -> str:
+def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     """The means for each charge of a failure, and over the tasks that all certified."""
-    words = {k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES} | {
-        None: "Over the tasks that all certified"
-    }
-    means = {k: [row for row in found if row["penalty"] == k and row["tasks"]] for k in words}
-    none = "No task was certified by all, so there is no mean over what all solved.\n"
-    return "\n".join(f"{words[k]}:\n\n{_table(_MEANS, rows)}" if rows else none for k, rows in means.items())
+    titles: dict[float | None, str] = {k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES}
+    titles[None] = "Over the tasks that all certified"
+    for penalty, title in titles.items():
+        rows = [row for row in found if row["penalty"] == penalty and row["tasks"]]
+        none = "No task was certified by all, so there is no mean over what all solved."
+        yield Table.of(title, _MEANS, rows) if rows else none
 
 
-def _agreement(found: Mapping[str, Any]) -> str:
-    against = "".join(f"\n- {pair['case']}: {pair['first']} and {pair['second']}" for pair in found["against"])
-    said = wording.agreement(found["met"], len(found["against"]))
-    return f"{said} {wording.verified(**found['verified'])}\n{against}\n"
-
-
-def _failures(found: Sequence[Mapping[str, Any]]) -> str:
-    groups = [group for group in found if group["status"] not in {status.value for status in NOT_TRIED}]
-    more = f"\n… and {len(groups) - 40} reasons more.\n" if len(groups) > 40 else ""
-    return _table(_FAILURES, groups[:40]) + more if groups else "Nothing.\n"
+def _failures(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
+    skipped = {status.value for status in NOT_TRIED}
+    groups = [group for group in found if group["status"] not in skipped]
+    yield Table.of("", _FAILURES, groups[:_MOST_REASONS]) if groups else "Nothing."
+    if len(groups) > _MOST_REASONS:
+        yield f"… and {len(groups) - _MOST_REASONS} reasons more."

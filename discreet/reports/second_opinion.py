@@ -10,6 +10,7 @@ import numpy as np
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate, TermLeakage
 from discreet.problems.constraint import named
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
@@ -48,7 +49,7 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
     if not judged.lower <= judged.upper < math.inf:
         return [f"{bracket} is no bracket"]
     faults = _privacy_faults(judged, found)
-    if solution.status is Status.CERTIFIED and judged.gap > gap * judged.upper:
+    if solution.status is Status.CERTIFIED and judged.relative_gap > gap:
         faults.append(f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}")
     if found.error[0] > judged.upper:
         faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
@@ -73,7 +74,8 @@ def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) ->
     share, faults = found.deviation[0], []
     if math.isfinite(stated) and share > stated:
         faults.append(f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated")
-    if math.isinf(stated) and not found.budget_kept:
+    relaxed = judged.budget == 0.0 and high <= judged.leakage_ceiling <= PRIVATE_LIMIT
+    if math.isinf(stated) and not found.budget_kept and not relaxed:
         faults.append(f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} ({found.measure})")
     if low > judged.leakage_ceiling:
         faults.append(f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least")
@@ -86,13 +88,20 @@ def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) ->
 def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
     """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ.
 
-    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy.
+    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy. For all that leak at
+    most δ of an adversary's gain it is μ (e^δ − 1).
     """
+    gains = Fraction(0)
+    ceilings = [each.leakage_ceiling for each in judged.terms]
+    prices = np.asarray(solution.multipliers).tolist()
+    for term, ceiling, price in zip(solution.problem.terms, ceilings, prices, strict=True):
+        if term.budget.amount == 0.0 and term.priced and ceiling > 0.0:
+            gains += Fraction(price) * Fraction(math.expm1(ceiling) * (1.0 + 2.0**-50))
     if judged.private_within in (0.0, math.inf):
-        return Fraction(0)
+        return gains
     total, tilt = Fraction(0), np.asarray(solution.tilt)
     for group in (group for term in solution.problem.terms if term.budget.perfect for group in term.groups):
         prior = [Fraction(mass) for mass in solution.problem.p_x[group].tolist()]
         rows = [[Fraction(t) for t in row] for row in tilt[:, group].tolist()]
         total += max(min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in rows)
-    return Fraction(judged.private_within) * total
+    return Fraction(judged.private_within) * total + gains

@@ -1,17 +1,11 @@
-"""The tables of the terminal, for rich: solutions, audits, curves, comparisons, advice, the catalog, doctor.
-
-Two shapes of `layout` serve them all: `facts`, a line per number, and `listed`, a line per thing. Words are shown as they
-are, since `cli.screen` reads no markup; what has a colour is a `Text`.
-"""
+"""Facts and tables about solutions, audits, curves, comparisons, advice, the catalog, backends."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-
-from rich.text import Text
 
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
@@ -19,16 +13,17 @@ from discreet.problems.checks import at_most, shown
 from discreet.problems.constraint import LeakageBudget, is_plain
 from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
-from discreet.reports.layout import Cell, Facts, Listing, facts, listed
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
+from discreet.showing import numerals
+from discreet.showing.numerals import NOTHING
+from discreet.showing.values import BAD, GOOD, UNSURE, Facts, Table, Toned
 
 if TYPE_CHECKING:
     from discreet.backends.registry import Availability
     from discreet.problems.adversary.inference import Inference
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.certificate import Certificate
-    from discreet.problems.constraint import Term
     from discreet.problems.problem import Problem
     from discreet.reports.advice.choose import Advice
     from discreet.reports.advice.prediction import Prospect
@@ -36,64 +31,53 @@ if TYPE_CHECKING:
     from discreet.reports.curve import Frontier, FrontierPoint
     from discreet.verification import Verification
 
-_STYLES = {
-    Status.CERTIFIED: "green",
-    Status.INACCURATE: "yellow",
-    Status.VIOLATED_PRIVACY: "bold red",
-    Status.FAILED: "red",
-    Status.TIMED_OUT: "red",
-    Status.UNSUPPORTED: "dim",
-    Status.ABSENT: "dim",
+_STATES = {"available": GOOD, "absent": UNSURE, "broken": BAD}
+_KEPT = {
+    True: Toned("proven to be kept", GOOD),
+    False: Toned("proven to be exceeded", BAD),
+    None: Toned("undecided", UNSURE),
 }
-_STATES = {"available": "green", "absent": "yellow", "broken": "bold red"}
 
 
-# -- answers -------------------------------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
-def solution_table(solution: Solution) -> Facts:
-    """One solution, a line per number."""
-    timings = solution.timings
-    lines: list[tuple[Cell, Cell]] = [
-        ("status", Text(f"{solution.status.value}: {solution.message}", _STYLES[solution.status])),
+def solution_facts(solution: Solution) -> Facts:
+    """One solution, a line for each number."""
+    judged = solution.certificate
+    lines = [
+        _status(solution),
         ("backend", f"{solution.backend}, which claimed {solution.claimed or 'nothing'}"),
     ]
-    if solution.certificate is not None:
-        judged = solution.certificate
-        prices = [f"{price:.6g} per {term.measure.unit.removesuffix('s') or 'unit'}" for price, term in _priced(solution)]
+    if judged is not None:
+        assert solution.multipliers is not None  # of a judged answer
+        units = [term.measure.unit.removesuffix("s") or "unit" for term in solution.problem.terms]
+        pairs = zip(solution.multipliers.tolist(), units, strict=True)
+        prices = (f"{price:.6g} per {unit}" for price, unit in pairs)
         lines += [
             ("error probability", f"{solution.error_probability:.12g}"),
-            ("certified bracket", _bracket_words(judged)),
+            ("certified bracket", _bracket(judged)),
             *_leakages(solution),
-            *_kept_secret(solution),
-            ("own answer", f"error probability {judged.own_error:.12g}, leakage {_revealed(solution)}"),
-            ("multiplier", ", ".join(prices)),
         ]
+        if not math.isnan(solution.equivocation):  # leakage is mutual information
+            kept = f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats"
+            lines.append(("equivocation", kept))
+        own = f"error probability {judged.own_error:.12g}, leakage {_own_leakages(solution)}"
+        lines += [("own answer", own), ("multiplier", ", ".join(prices))]
+    times = solution.timings
     steps = ("lower", "solve", "lift", "certify")
-    words = ", ".join(f"{step} {wording.seconds(getattr(timings, f'{step}_seconds'))}" for step in steps)
-    if timings.compile_seconds > 0.0:
-        words += f"; of these, compiling for the first time {wording.seconds(timings.compile_seconds)}"
-    return facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
+    words = ", ".join(f"{step} {numerals.seconds(getattr(times, f'{step}_seconds'))}" for step in steps)
+    if times.compile_seconds > 0.0:
+        words += f"; of these, compiling for the first time {numerals.seconds(times.compile_seconds)}"
+    return Facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
 
 
-def _priced(solution: Solution) -> Iterator[tuple[float, Term]]:
-    """Each constraint with its multiplier."""
-    return zip(
-        [] if solution.multipliers is None else solution.multipliers.tolist(),
-        solution.problem.terms,
-        strict=True,
-    )
+def _status(solution: Solution) -> tuple[str, str]:
+    return "status", Toned(f"{solution.status.value}: {solution.message}", solution.status.tone)
 
 
-def _leakages(solution: Solution) -> list[tuple[str, str]]:
-    """The leakage of the estimator returned, with the budget, of each constraint."""
-    judged, terms = solution.certificate, solution.problem.terms
-    assert judged is not None  # of an answer
-    lines = []
-    for number, (each, term) in enumerate(zip(judged.terms, terms, strict=True)):
-        leaked = wording.leakage(each.leakage, each.leakage_ceiling, term.measure.unit)
-        lines.append((f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}"))
-    return lines
+def _bracket(judged: Certificate) -> str:
+    return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
 
 
 def _which(number: int, constraints: Sequence[object]) -> str:
@@ -101,245 +85,253 @@ def _which(number: int, constraints: Sequence[object]) -> str:
     return f" {number}" if len(constraints) > 1 else ""
 
 
-def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
-    """Equivocation, where leakage is mutual information."""
-    kept = solution.equivocation
-    return [] if math.isnan(kept) else [("equivocation", f"{kept:.12g} of {solution.problem.entropy_x:.12g} nats")]
+def _leakages(solution: Solution) -> list[tuple[str, str]]:
+    """The leakage of the estimator returned, with the budget, under each constraint."""
+    assert solution.certificate is not None  # there is an answer
+    terms = solution.problem.terms
+    found = []
+    for number, (each, term) in enumerate(zip(solution.certificate.terms, terms, strict=True)):
+        leaked = numerals.leakage(each.leakage, each.leakage_ceiling, term.measure.unit)
+        found.append((f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}"))
+    return found
 
 
-def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Facts | Listing]:
-    """What the judge says of a given estimator, what its guess reveals, and what it leaks by every measure.
+def _own_leakages(solution: Solution) -> str:
+    """What the answer as given leaks."""
+    judged = solution.certificate
+    assert judged is not None  # there is an answer
+    leaks = (
+        numerals.leakage(each.own_leakage, each.own_leakage_ceiling, term.measure.unit)
+        for each, term in zip(judged.terms, solution.problem.terms, strict=True)
+    )
+    words = f"{' and '.join(leaks)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+    if judged.private_within < math.inf:
+        words += f", private within {at_most(judged.own_private_within, 2)}"
+    return words
 
-    found: None where X is not one secret with one prior.
+
+def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Facts | Table]:
+    """What the judge says of a given estimator, what its guess reveals, and all that it leaks.
+
+    found   None where X is not one secret with one prior
     """
     judged = audited.certificate
     assert judged is not None  # an estimator was given
-    lines: list[tuple[Cell, Cell]] = [
-        ("status", Text(f"{audited.status.value}: {audited.message}", _STYLES[audited.status])),
+    budgets = wording.budgets(audited.problem)
+    lines = [
+        _status(audited),
         ("error probability", f"{judged.own_error:.12g}"),
-        ("best within the budget", _bracket_words(judged)),
-        ("leaks", f"{_revealed(audited)}; {', '.join(wording.budget(term.budget) for term in audited.problem.terms)}"),
+        ("best within the budget", _bracket(judged)),
+        ("leaks", f"{_own_leakages(audited)}; {budgets}"),
     ]
     if found is not None:
+        errors = f"errs {numerals.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"
+        fano = f"errs at least {numerals.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"
         lines += [
-            ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
-            ("H(X given what is seen)", wording.information(found.equivocation_nats)),
-            ("leakage", wording.information(found.leakage_nats)),
-            ("Fano's bound", f"errs at least {wording.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
+            ("infers X", errors),
+            ("H(X given what is seen)", numerals.information(found.equivocation_nats)),
+            ("leakage", numerals.information(found.leakage_nats)),
+            ("Fano's bound", fano),
         ]
         if found.y_error is not None:
-            lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
+            lines.append(("infers Y", f"errs {numerals.number(found.y_error, 6)}"))
     if not judged.own_budget_kept:
-        leaks = [words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited)]
-        repaired = f"error probability {judged.upper:.12g}, leakage {', '.join(leaks)}"
-        lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
-    return [facts(title, lines), *(_leaks_table(audited, number) for number in range(len(audited.problem.terms)))]
+        leaks = ", ".join(words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited))
+        blended = f"made by blending in a share of {judged.blend:.3g}"
+        lines.append(("its repair", f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}"))
+    return [Facts(title, lines), *(_leaks(audited, k) for k in range(len(audited.problem.terms)))]
 
 
-def _leaks_table(audited: Solution, secret: int) -> Listing:
+def _leaks(audited: Solution, secret: int) -> Table:
     """What the estimator given leaks of a secret by every measure, and its largest change of odds."""
-    heads, numbers = ("measure", "guesses", "leaks", "proven ≤", "unit"), ("leaks", "proven ≤")
     lines = [
-        (
-            each.measure,
-            each.guesses,
-            wording.number(each.leakage, 6),
-            _proven(each.ceiling),
-            each.unit or wording.NOTHING,
-        )
+        (each.measure, each.guesses, numerals.number(each.leakage, 6), _proven(each.ceiling), each.unit or NOTHING)
         for each in audited.own_leaks
         if each.secret == secret
     ]
     caption = "Leaks are computed, right to rounding; the exact leakage is proven to be at most what stands beside it."
-    if (odds := audited.own_odds) is not None and odds.secret == secret:
-        lines.append(("largest change of odds", "each", wording.number(odds.factor, 6), _proven(odds.ceiling), "factor"))
-        before, after = wording.number(odds.before, 4), wording.number(odds.after, 4)
-        change = f"Guess {odds.guess} raises the odds of private value {odds.value} most, from {before} to {after}."
-        caption = f"{change} {caption}"
-    which = _which(secret, audited.problem.terms)
-    of_secret = f" of secret{which}" if which else ""
-    return listed(f"What the estimator given leaks{of_secret}", heads, lines, right=numbers, caption=caption)
+    odds = audited.own_odds
+    if odds is not None and odds.secret == secret:
+        lines.append(("largest change of odds", "each", numerals.number(odds.factor, 6), _proven(odds.ceiling), "factor"))
+        change = f"from {numerals.number(odds.before, 4)} to {numerals.number(odds.after, 4)}"
+        caption = f"Guess {odds.guess} raises the odds of private value {odds.value} most, {change}. {caption}"
+    number = _which(secret, audited.problem.terms)
+    which = f" of secret{number}" if number else ""
+    heads = ("measure", "guesses", "leaks", "proven ≤", "unit")
+    return Table(f"What the estimator given leaks{which}", heads, lines, heads[2:4], caption=caption)
 
 
 def _proven(ceiling: float) -> str:
-    return at_most(ceiling, 7) if math.isfinite(ceiling) else wording.NOTHING
+    return at_most(ceiling, 7) if math.isfinite(ceiling) else NOTHING
 
 
-def _revealed(solution: Solution) -> str:
-    """What the answer as given leaks."""
-    judged = solution.certificate
-    assert judged is not None  # of an answer
-    found = [(each.own_leakage, each.own_leakage_ceiling) for each in judged.terms]
-    units = [term.measure.unit for term in solution.problem.terms]
-    leaks = zip(found, units, strict=True)
-    words = f"{' and '.join(wording.leakage(*each, unit) for each, unit in leaks)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
-    perfect = judged.private_within < math.inf
-    return f"{words}, private within {at_most(judged.own_private_within, 2)}" if perfect else words
-
-
-def verification_table(title: str, found: Verification) -> Facts:
+def verification_facts(title: str, found: Verification) -> Facts:
     """What `verify` proves of a solution."""
-    kept = {
-        True: Text("proven to be kept", "green"),
-        False: Text("proven to be exceeded", "bold red"),
-        None: Text("undecided", "yellow"),
-    }
-    lines: list[tuple[Cell, Cell]] = []
+    lines = []
     for k, term in enumerate(found.terms):
-        measure, number = measure_of(term.measure), _which(k, found.terms)
+        measure = measure_of(term.measure)
+        number = _which(k, found.terms)
         lines += [
             (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
-            (f"budget{number}", kept[term.budget_kept]),
+            (f"budget{number}", _KEPT[term.budget_kept]),
             (f"leakage{number}", f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}".rstrip()),
         ]
-    return facts(
-        title,
-        [
-            *lines,
-            ("posterior / prior − 1", f"at most {wording.number(float(at_most(found.deviation[1], 6)), 6)} in size"),
-            ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
-            ("no estimator errs less than", f"{found.lower_bound!r}"),
-            ("best possible", f"in [{found.bracket[0]!r}, {found.bracket[1]!r}]"),
-        ],
-    )
+    deviation = numerals.number(float(at_most(found.deviation[1], 6)), 6)
+    lines += [
+        ("posterior / prior − 1", f"at most {deviation} in size"),
+        ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
+        ("no estimator errs less than", f"{found.lower_bound!r}"),
+        ("best possible", f"in [{found.bracket[0]!r}, {found.bracket[1]!r}]"),
+    ]
+    return Facts(title, lines)
 
 
-def curve_table(curve: Frontier) -> Listing:
+def curve_table(curve: Frontier) -> Table:
     """The solved points of a privacy–utility curve."""
-    unit, about = f", {curve.unit}" if curve.unit else "", f"; {curve.axis}" if curve.is_other else ""
+    unit = f", {curve.unit}" if curve.unit else ""
     heads = [f"budget{unit}", "error probability", f"leakage{unit}", "equivocation, nats", "multiplier", "s", "status"]
-    lines, spare = [_curve_line(row) for row in curve.rows], (heads[3], heads[5], heads[4], heads[2])
+    lines = [_curve_line(row) for row in curve.rows]
+    spare = [heads[3], heads[5], heads[4], heads[2]]
+    title = f"Privacy and utility: {curve.problem or 'problem'}"
     if curve.is_other:  # nothing is known of H(X given Ŷ)
-        heads, lines = heads[:3] + heads[4:], [line[:3] + line[4:] for line in lines]
-    title = f"Privacy and utility: {curve.problem or 'problem'}{about}"
-    return listed(title, heads, lines, right=heads[:-1], spare=[head for head in spare if head in heads])
+        title += f"; {curve.axis}"
+        lines = [line[:3] + line[4:] for line in lines]
+        heads.remove(spare.pop(0))
+    return Table(title, heads, lines, heads[:-1], spare)
 
 
-def _curve_line(point: FrontierPoint) -> tuple[Cell, ...]:
-    answer: tuple[Cell, ...] = (wording.NOTHING,) * 3
-    if math.isfinite(point.upper):
-        leakage = wording.number(point.leakage, 6) if math.isfinite(point.leakage) else wording.NOTHING
-        answer = wording.bracket(point.lower, point.upper), leakage, f"{point.equivocation_nats:.10g}"
+def _curve_line(point: FrontierPoint) -> tuple[str, ...]:
+    def finite(value: float, figures: int, otherwise: str = NOTHING) -> str:
+        return numerals.number(value, figures) if math.isfinite(value) else otherwise
+
+    answered = math.isfinite(point.upper)
     return (
-        wording.number(point.budget, 6),
-        *answer,
-        wording.number(point.multiplier, 5) if math.isfinite(point.multiplier) else "∞",
-        wording.seconds(point.seconds),
-        Text(point.status.value, _STYLES[point.status]),
+        numerals.number(point.budget, 6),
+        numerals.bracket(point.lower, point.upper),
+        finite(point.leakage if answered else math.inf, 6),
+        f"{point.equivocation_nats:.10g}" if answered else NOTHING,
+        finite(point.multiplier, 5, "∞"),
+        numerals.seconds(point.seconds),
+        Toned(point.status.value, point.status.tone),
     )
 
 
-def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Listing:
-    """How often each solver configuration came to each status, from (configuration, status) of every attempt."""
+def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
+    """How often each configuration came to each status, from the pairs of all attempts."""
     counts = Counter((label, status.value) for label, status in found)
-    labels, statuses = (sorted(set(words)) for words in zip(*counts, strict=True)) if counts else ([], [])
-    lines = [(label, *(str(counts[label, status] or wording.NOTHING) for status in statuses)) for label in labels]
-    return listed(title, ("backend", *statuses), lines, right=statuses)
+    labels = sorted({label for label, _ in counts})
+    statuses = sorted({status for _, status in counts})
+    lines = [(label, *(str(counts[label, each] or NOTHING) for each in statuses)) for label in labels]
+    return Table(title, ("backend", *statuses), lines, statuses)
 
 
-def submission_table(program: str, rows: Iterable[Measurement]) -> Listing:
+def submission_table(program: str, rows: Iterable[Measurement]) -> Table:
     """What the judge says of every answer of a program, and the time that its author states."""
-    numbers = ("gap", "true leakage ÷ budget", "stated time")
-    heads = ("problem and budget", "status", *numbers)
-    return listed(f"Answers of {program}, judged", heads, map(_submission_line, rows), right=numbers)
+    heads = ("problem and budget", "status", "gap", "true leakage ÷ budget", "stated time")
+    lines = [
+        (
+            row.instance,
+            row.status.value,
+            numerals.scientific(row.relative_gap),
+            wording.excess(row),
+            numerals.span(row.seconds),
+        )
+        for row in rows
+    ]
+    return Table(f"Answers of {program}, judged", heads, lines, heads[2:])
 
 
-def _submission_line(row: Measurement) -> Sequence[Cell]:
-    gap, leaks = wording.scientific(row.relative_gap), wording.excess(row)
-    return row.instance, row.status.value, gap, leaks, wording.span(row.seconds)
+ANSWER_HEADS = ("backend", "status", "claimed", "error probability", "gap", "true leakage ÷ budget", "seconds")
 
 
-def _bracket_words(judged: Certificate) -> str:
-    return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
+def answer_line(row: Measurement) -> tuple[str, ...]:
+    """Claim and truth of an attempt, under `ANSWER_HEADS`."""
+    excess = wording.excess(row)
+    return (
+        row.label,
+        Toned(row.status.value, row.status.tone),
+        row.claimed or (NOTHING if row.answered else row.message),
+        numerals.bracket(row.lower, row.upper),
+        numerals.scientific(row.relative_gap),
+        Toned(excess, BAD) if row.status is Status.VIOLATED_PRIVACY else excess,
+        numerals.seconds(row.seconds),
+    )
 
 
-def case_tables(comparison: Comparison) -> list[Listing]:
-    """Claim against truth, one table per case."""
-    numbers = ("error probability", "gap", "true leakage ÷ budget", "seconds")
-    heads = ("backend", "status", "claimed", *numbers)
+def case_tables(comparison: Comparison) -> list[Table]:
+    """Claim against truth, one table for each case."""
     return [
-        listed(case.title, heads, map(_case_line, own), right=numbers, caption=wording.facts(case.problem))
-        for case, own in ((case, comparison.rows_of(case)) for case in comparison.cases)
+        Table(
+            case.title,
+            ANSWER_HEADS,
+            [answer_line(row) for row in comparison.rows_of(case)],
+            ANSWER_HEADS[3:],
+            caption=wording.facts(case.problem),
+        )
+        for case in comparison.cases
     ]
 
 
-def _case_line(row: Measurement) -> Sequence[Cell]:
-    style = _STYLES[row.status]
-    told = row.claimed or (wording.NOTHING if row.answered else row.message)
-    return (
-        row.label,
-        Text(row.status.value, style),
-        told,
-        wording.bracket(row.lower, row.upper),
-        wording.scientific(row.relative_gap),
-        Text(wording.excess(row), style if row.status is Status.VIOLATED_PRIVACY else ""),
-        wording.seconds(row.seconds),
-    )
-
-
-def agreement_table(comparison: Comparison) -> Listing:
-    """On how many common cases two certified brackets do not exclude one another, and their largest |difference|."""
+def agreement_table(comparison: Comparison) -> Table:
+    """On how many common cases two brackets do not exclude one another, and their largest |difference|."""
     names = comparison.labels
     pairs = {frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)}
 
-    def cell(one: str, other: str) -> Cell:
+    def cell(one: str, other: str) -> str:
         pair = pairs.get(frozenset((one, other)))
         if names.index(other) <= names.index(one):
             return ""
         if pair is None:
-            return wording.NOTHING
-        words = f"{pair.agreeing}/{pair.cases}  {wording.scientific(pair.largest_difference, 0)}"
-        return Text(words, "" if pair.agreeing == pair.cases else "bold red")
+            return NOTHING
+        words = f"{pair.agreeing}/{pair.cases}  {numerals.scientific(pair.largest_difference, 0)}"
+        return words if pair.agreeing == pair.cases else Toned(words, BAD)
 
     title = "Agreement: brackets that do not exclude one another, largest |difference| of error probability"
     lines = [[one, *(cell(one, other) for other in names[1:])] for one in names[:-1]]
-    return listed(title, ("", *names[1:]), lines, right=names[1:])
+    return Table(title, ("", *names[1:]), lines, names[1:])
 
 
-# -- what there is -------------------------------------------------------------------------------------------------------
+# -- what there is ---------------------------------------------------------------------------------
 
 
-def catalog_table(entries: Iterable[Entry]) -> Listing:
+def catalog_table(entries: Iterable[Entry]) -> Table:
     """The catalog: name, what it is, parameters with their defaults."""
-    lines = [
-        (
-            entry.name,
-            entry.family,
-            entry.summary + (f" (needs discreet[{entry.extra}])" if entry.extra else ""),
-            " ".join(f"{p.name}={shown(p.default)}" for p in entry.parameters),
-        )
-        for entry in entries
-    ]
-    return listed("Catalog", ("problem", "family", "what", "parameters"), lines)
+    lines = []
+    for entry in entries:
+        extra = f" (needs discreet[{entry.extra}])" if entry.extra else ""
+        parameters = " ".join(f"{each.name}={shown(each.default)}" for each in entry.parameters)
+        lines.append((entry.name, entry.family, entry.summary + extra, parameters))
+    return Table("Catalog", ("problem", "family", "what", "parameters"), lines)
 
 
-def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
-    """One catalog entry: its parameters, and the problem it builds (or why it cannot be built here)."""
-    lines: list[tuple[Cell, Cell]] = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
+def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
+    """One catalog entry: its parameters, and the problem it builds, or why it cannot be built here."""
+    lines = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
     if problem is None:
-        lines.append(("", Text(trouble, "yellow")))
+        lines.append(("", Toned(trouble, UNSURE)))
     else:
+        lines.append(("sizes", f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"))
+        if is_plain(problem.terms):
+            lines.append(("H(X)", f"{problem.entropy_x:.6g} nats"))
         lines += [
-            ("sizes", f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
-            *([("H(X)", f"{problem.entropy_x:.6g} nats")] if is_plain(problem.terms) else []),
             ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}"),
             ("constant guess", f"errs {problem.constant_error:.8g}"),
             ("default budget", wording.budgets(problem)),
         ]
-    return facts(f"{entry.name}: {entry.summary}", lines)
+    return Facts(f"{entry.name}: {entry.summary}", lines)
 
 
-def doctor_table(probes: Sequence[Availability]) -> Listing:
+def doctor_table(probes: Sequence[Availability]) -> Table:
     """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
     heads = ("backend", "state", "budgets", "measures", "problems", "largest N", "versions, or the reason")
-    return listed("Backends", heads, map(_doctor_line, probes), right=("largest N",))
+    return Table("Backends", heads, [_doctor_line(each) for each in probes], ("largest N",))
 
 
-def _doctor_line(probe: Availability) -> Sequence[Cell]:
-    found, able = probe, probe.capabilities
-    state = Text(found.state, _STATES[found.state])
+def _doctor_line(found: Availability) -> Sequence[str]:
+    able = found.capabilities
+    state = Toned(found.state, _STATES[found.state])
     if able is None:
-        return found.name, state, *[wording.NOTHING] * 4, found.reason
+        return found.name, state, *[NOTHING] * 4, found.reason
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items() if name != "discreet")
     budgets = {"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}
     return (
@@ -348,56 +340,65 @@ def _doctor_line(probe: Availability) -> Sequence[Cell]:
         ", ".join(sorted(budgets[regime.name] for regime in able.regimes)),
         wording.measures(able),
         ", ".join(kind.name.lower() for kind in Kind if kind in able.kinds),
-        f"{able.largest_outcomes:,}" if able.largest_outcomes else wording.NOTHING,
+        f"{able.largest_outcomes:,}" if able.largest_outcomes else NOTHING,
         found.reason or f"{able.method}; {versions}",
     )
 
 
-def advice_tables(advice: Advice) -> list[Facts | Listing]:
+def advice_tables(advice: Advice) -> list[Facts | Table]:
     """The advice, its evidence, and the others with the reason against each."""
-    others = [listed("Not chosen", ("backend", "why"), advice.not_chosen.items())] if advice.not_chosen else []
-    evidence = [_evidence_table(advice.chosen)] if advice.chosen and advice.chosen.evidence else []
-    return [_advised(advice), *evidence, *others]
+    best = advice.chosen
+    tables: list[Facts | Table] = [_advised(advice)]
+    if best and best.evidence:
+        tables.append(_evidence(best))
+    if advice.not_chosen:
+        tables.append(Table("Not chosen", ("backend", "why"), list(advice.not_chosen.items())))
+    return tables
 
 
 def _advised(advice: Advice) -> Facts:
-    lines: list[tuple[Cell, Cell]] = []
-    best, second = advice.chosen, advice.runner_up
+    lines = []
+    best = advice.chosen
     if best is not None:
         asked = "" if best.option.gap == advice.gap else f", asked for a gap of {best.option.gap:g}"
         lines += [
-            ("use", Text(f"{best.option.label}{asked}", "green" if advice.safe else "yellow")),
-            ("time", _time_words(best)),
+            ("use", Toned(f"{best.option.label}{asked}", GOOD if advice.safe else UNSURE)),
+            ("time", _time(best)),
             ("certainty", f"{best.record} within a gap of {advice.gap:g}"),
         ]
-    if second is not None:
-        lines.append(("runner-up", f"{second.option.label}: {_time_words(second)}"))
-    lines += [("note", Text(note, "yellow")) for note in advice.notes]
-    local = f", {advice.local_rows} rows of your own" if advice.local_rows else ""
-    speed = f"; this machine takes {advice.machine_factor:.2f} times as long" if advice.machine_factor != 1.0 else ""
-    lines.append(("from", f"{advice.measured_rows} measurements shipped with discreet{local}{speed}"))
-    return facts(f"Advice for {advice.problem or 'this problem'}", lines)
+    if advice.runner_up is not None:
+        lines.append(("runner-up", f"{advice.runner_up.option.label}: {_time(advice.runner_up)}"))
+    lines += [("note", Toned(note, UNSURE)) for note in advice.notes]
+    source = f"{advice.measured_rows} measurements shipped with discreet"
+    if advice.local_rows:
+        source += f", {advice.local_rows} rows of your own"
+    if advice.machine_factor != 1.0:
+        source += f"; this machine takes {advice.machine_factor:.2f} times as long"
+    lines.append(("from", source))
+    return Facts(f"Advice for {advice.problem or 'this problem'}", lines)
 
 
-def _evidence_table(prospect: Prospect) -> Listing:
+def _evidence(prospect: Prospect) -> Table:
     heads = ("problem", "outcomes", "came to", "time", "gap", "distance")
-    lines = [
-        (
-            row["instance"] + (" (yours)" if row["local"] else ""),
-            f"{row['outcomes']:,}",
-            row["outcome"] if row["suffices"] or row["outcome"] != "certified" else "too wide a gap",
-            wording.span(row["seconds"]),
-            wording.NOTHING if row["relative_gap"] is None else wording.scientific(row["relative_gap"]),
-            f"{row['distance']:.1f}",
+    lines = []
+    for row in prospect.evidence:
+        wide = row["outcome"] == "certified" and not row["suffices"]
+        gap = row["relative_gap"]
+        lines.append(
+            (
+                row["instance"] + " (yours)" * row["local"],
+                f"{row['outcomes']:,}",
+                "too wide a gap" if wide else row["outcome"],
+                numerals.span(row["seconds"]),
+                NOTHING if gap is None else numerals.scientific(gap),
+                f"{row['distance']:.1f}",
+            )
         )
-        for row in prospect.evidence
-    ]
-    title = f"Nearest measurements of {prospect.option.label}"
-    return listed(title, heads, lines, right=("outcomes", "time", "gap", "distance"))
+    return Table(f"Nearest measurements of {prospect.option.label}", heads, lines, (heads[1], *heads[3:]))
 
 
-def _time_words(prospect: Prospect) -> str:
+def _time(prospect: Prospect) -> str:
     if prospect.remote:
         return "not predicted: nothing like it was measured"
-    between = f"nine times in ten between {wording.span(prospect.low)} and {wording.span(prospect.high)}"
-    return f"about {wording.span(prospect.seconds)}, {between}; the judge's time comes on top"
+    between = f"nine times in ten between {numerals.span(prospect.low)} and {numerals.span(prospect.high)}"
+    return f"about {numerals.span(prospect.seconds)}, {between}; the judge's time comes on top"

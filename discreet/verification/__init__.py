@@ -6,7 +6,8 @@ Source: docs/theory.md, sections 3, 5 and 22.
 
 **What is meant**
   problem    p(x_j, z_l) = a_jl / τ and loss mass L_il / τ with τ = Σ a, which must be 1 within 1e-9. Of a joint tensor
-             a_jl = Σ_i p_jil and L_il = Σ_{k≠i} Σ_j p_jkl, 0/1 loss.
+             a_jl = Σ_i p_jil and L_il = Σ_{k≠i} Σ_j p_jkl, 0/1 loss, with doubles added from the left. If the double next
+             to the τ of a file differs from 1 by more than 2^-50, a and L are first divided by it, in doubles.
   estimator  P_il = Pr(Ŷ = y_i given z_l) as stored, but for the likeliest guess of every column (the first of several): it
              gets one minus the sum of the others. Columns must sum to 1 within 1e-9.
   rule       Without an estimator the guess is the first i with the least v_i = L_i + d_i1 a_1 + d_i2 a_2 + … (d is
@@ -21,8 +22,7 @@ Source: docs/theory.md, sections 3, 5 and 22.
 
 **What is shown**, with u_ij = Σ_l P_il a_jl / τ, π_j = Σ_i u_ij, s_i = Σ_j u_ij:
   error      Σ_il P_il L_il / τ, exact
-  leakage    by the measure, Σ_ij u_ij log(u_ij / (π_j s_i)) without one; 0 exactly when nothing is leaked, which is decided
-             exactly
+  leakage    by the measure, Σ_ij u_ij log(u_ij / (π_j s_i)) without one; whether it is 0 is decided exactly
   deviation  max_ij |u_ij / (π_j s_i) − 1|: how far a posterior is from the prior, exact
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ B, exact, with doubles κ_i that make the tilt feasible. For
              mutual information B = ε, κ_i ≥ μ log Σ_j π_j e^{t_ij/μ}; `measures` has the others. At budget 0, where that is

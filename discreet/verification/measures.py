@@ -9,15 +9,13 @@ A conditional measure adds up Σ_i g(u_i) over groups of rows, each about its ow
 and group, and all have one price.
 
 A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥ Σ_j π_j t_j (shares, at
-the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows (posteriors). Every κ here is at least that. It is
-found as the value of a finite formula in rational numbers where there is one, otherwise as a number that a ball proves.
+the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows (posteriors). Every κ here is at least that.
 
 An adversary's gain is counted from that of one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G π)_k says that Σ_i g(u_i) ≤ B'
 for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w / max_k (G π)_k. This holds for every w. Where
 several actions are best without a guess, that which proves most is taken.
 
-Source: docs/theory.md, section 22, whose letters are used. It is written from the formulas there and shares no line with
-`discreet.problems.measures`.
+Source: docs/theory.md, section 22, whose letters are used.
 """
 
 from __future__ import annotations
@@ -91,9 +89,6 @@ def measure_of(text: str) -> Measure:
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise unknown from None
     raise unknown
-
-
-# -- what a law leaks ----------------------------------------------------------------------------------------------------
 
 
 def leakage(measure: Measure, groups: Sequence[Group], budget: float) -> tuple[tuple[float, float], bool | None]:
@@ -179,9 +174,6 @@ def _best(gains: Sequence[_Row], masses: _Row) -> Fraction:
 
 def _dot(one: _Row, other: _Row) -> Fraction:
     return sum((x * y for x, y in zip(one, other, strict=True)), Fraction(0))
-
-
-# -- what tilts prove ----------------------------------------------------------------------------------------------------
 
 
 def proven(
@@ -338,15 +330,9 @@ def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Frac
         return Fraction(0)
     for _ in range(64):
         middle = (low + high) / 2
-        low, high = (middle, high) if _divergence(t, prior, _power(size, middle)) > ball(level) else (low, middle)
-    nu = _power(size, high)
+        low, high = (middle, high) if _divergence(t, prior, size * Fraction(2.0**middle)) > ball(level) else (low, middle)
+    nu = size * Fraction(2.0**high)
     return min(max(t), _least_of_logarithms(t, prior, nu, w) + nu * level)
-
-
-def _power(size: Fraction, exponent: float) -> Fraction:
-    """About size · 2^exponent."""
-    whole = math.floor(exponent)
-    return size * Fraction(2) ** whole * Fraction(2.0 ** (exponent - whole))
 
 
 def _divergence(t: _Row, prior: _Row, nu: Fraction) -> Any:

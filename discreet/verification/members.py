@@ -11,16 +11,17 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
 
-from discreet.verification.exact import Array
+from discreet.verification.exact import Array, Sums, add, bits_for, integers, pieces
 from discreet.verification.measures import Measure, measure_of
 
+ROUNDED = 2.0**-50  # how far Σ a may be from one to count as one
 TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
@@ -72,9 +73,7 @@ class Model:
     m: int
     N: int
     terms: tuple[Term, ...]
-    joint: bool  # entries are those of a joint tensor [n m, N], otherwise p_xz and below it the loss [n + m, N]
-    sums: Array  # of zeros and ones: sums [n + m, rows] @ entries are p_xz and loss
-    parts: Callable[[], Iterator[tuple[int, Array]]]  # entries [rows, B], with the index of their first outcome
+    parts: Callable[[], Iterator[tuple[int, Array]]]  # p_xz, below it the loss [n + m, B]; the index of their first outcome
 
 
 @dataclass(frozen=True)
@@ -181,9 +180,8 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
             raise ValueError(f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
     n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
     terms = _terms(_stated(source, members, n), budget, measure, n)
-    joint = blocks is None and len(shapes) == 1  # then the loss of a guess is all mass but that of its own y
-    sums = np.vstack([np.repeat(np.eye(n), m, axis=1), np.tile(1.0 - np.eye(m), n)]) if joint else np.eye(n + m)
-    rows = sums.shape[1]
+    joint = blocks is None and len(shapes) == 1
+    rows = n * m if joint else n + m
 
     def parts() -> Iterator[tuple[int, Array]]:
         block, step = -(-(1 << 18) // rows), max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
@@ -192,9 +190,33 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
             entries = np.concatenate(several).reshape(rows, -1)
             if not (0.0 <= entries.min() and entries.max() <= LARGEST):
                 raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
-            yield from ((start + at, entries[:, at : at + step]) for at in range(0, entries.shape[1], step))
+            masses = _of_joint(entries.reshape(n, m, -1)) if joint else entries
+            yield from ((start + at, masses[:, at : at + step]) for at in range(0, masses.shape[1], step))
 
-    return Model(n, m, size, terms, joint, sums, parts)
+    model = Model(n, m, size, terms, parts)
+    return model if hasattr(source, "terms") else _of_total_one(model)
+
+
+def _of_joint(joint: Array) -> Array:
+    """p_xz and below it the loss [n + m, B] of a joint tensor [n, m, B]; sums are added from the left in doubles."""
+    own = reduce(np.add, joint)  # the loss of a guess is all mass but that of its own y
+    losses = [reduce(np.add, np.delete(own, i, axis=0), 0.0 * own[0]) for i in range(len(own))]
+    return np.concatenate([reduce(np.add, joint.swapaxes(0, 1)), losses])
+
+
+def _of_total_one(model: Model) -> Model:
+    """The model with every total that is not 1 but for rounding divided out in doubles, the loss by that of the first."""
+    found: Sums = {0: np.zeros((1, model.n), np.int64)}
+    for _, part in model.parts():
+        add(found, [(0, np.ones((1, part.shape[1])))], pieces(part[: model.n], bits_for(part.shape[1], model.N)))
+    whole, unit = integers(found)
+    totals = [float(whole[0, term.rows].sum() * unit) for term in model.terms]
+    by = [total if ROUNDED < abs(total - 1.0) <= TOLERANCE else 1.0 for total in totals]
+    if set(by) == {1.0}:
+        return model
+    sizes = [term.rows.stop - term.rows.start for term in model.terms]
+    column = np.repeat([*by, by[0]], [*sizes, model.m])[:, None]
+    return replace(model, parts=lambda: ((start, part / column) for start, part in model.parts()))
 
 
 def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
@@ -227,8 +249,6 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
     rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
 
     def columns(start: int, part: Array) -> Array:
-        if whole is None and model.joint:
-            raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
         found = whole[1](start, len(part.T)).copy() if whole is not None else _by_rule(decide, band, classes, part, n)
         here = (ties >= start) & (ties < start + len(part.T))
         found[:, (ties[here] - start).astype(int)] = drawn[:, here]

@@ -1,7 +1,4 @@
-"""What is proven of a solution: its error and leakage, whether it keeps its budget, and a bound below which nothing errs.
-
-What the numbers mean is said at the head of the package (`discreet.verification`).
-"""
+"""What is proven of a solution: its error and leakage, whether it keeps its budget, and a bound below which nothing errs."""
 
 from __future__ import annotations
 
@@ -152,7 +149,7 @@ def _term(term: Term, model: Model, sums: _Sums) -> TermVerification:
 
 
 def _sums(model: Model, answer: Answer) -> _Sums:
-    sums, found = model.sums.astype(int).astype(object), {0: np.zeros((model.m, model.sums.shape[1]), np.int64)}
+    found = {0: np.zeros((model.m, model.n + model.m), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         columns = proper(answer.columns(start, part), start)
@@ -165,9 +162,9 @@ def _sums(model: Model, answer: Answer) -> _Sums:
             exact.add(found, others, exact.pieces(part[:, mixed], bits))
         for tie in [tie for tie in answer.rational if start <= tie < start + part.shape[1]]:
             change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # `columns` has the first guess there
-            drawn += np.outer(change, sums @ fractions(part[:, tie - start]))
+            drawn += np.outer(change, fractions(part[:, tie - start]))
     whole, unit = exact.integers(found)
-    drawn += whole @ sums.T * unit
+    drawn += whole * unit
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
     for term in model.terms:
         if abs((total := totals[term.rows].sum()) - 1) > TOLERANCE:
@@ -197,16 +194,16 @@ def _bound(model: Model, answer: Answer, sums: _Sums) -> Fraction:
 def _least_sum(model: Model, tilt: Array, shifts: list[tuple[list[int], list[float]]]) -> Fraction:
     """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of a list j have their own κ_i."""
     weights = np.hstack([tilt, np.eye(model.m), -np.array([shift for _, shift in shifts]).T])
-    sums = np.vstack([model.sums, *(model.sums[rows].sum(axis=0) for rows, _ in shifts)])  # p_xz, loss and masses of groups
+    each = np.eye(model.n + model.m)
+    sums = np.vstack([each, *(each[rows].sum(axis=0) for rows, _ in shifts)])  # p_xz, loss and masses of groups
     slopes, sizes = weights @ sums, (np.abs(weights) @ sums).max(axis=0)
     value, found, bits, doubt = Fraction(0), exact.Sums(), exact.bits_for(sums.size, 0) // 2, 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
         with np.errstate(all="ignore"):  # what overflows is not decided
             label, first, second = least_of(slopes @ part)
             decided = (second - first > doubt * np.einsum("r,rb->b", sizes, part) + 1e-300) | (part.max(axis=0) == 0.0)
-        exact.add(
-            found, [(0, np.eye(model.m)[:, label] * decided)], exact.pieces(part, exact.bits_for(part.shape[1], model.N))
-        )
+        chosen = np.eye(model.m)[:, label] * decided
+        exact.add(found, [(0, chosen)], exact.pieces(part, exact.bits_for(part.shape[1], model.N)))
         if not decided.all():
             masses = ((e, w.T @ sums.T) for e, w in exact.pieces(part[:, ~decided], bits))
             whole, unit = exact.integers(exact.add({}, list(exact.pieces(weights, bits)), masses))

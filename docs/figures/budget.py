@@ -24,10 +24,10 @@ import discreet as ds
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
-from discreet.reports import wording
-from discreet.reports.drawing import WIDTH, Shape, Words, drawn
-from discreet.reports.figure_svg import FIGURE_STYLE, SITE_STYLE, picture
-from discreet.reports.figures import DASHES, Figure, Series
+from discreet.showing import numerals
+from discreet.showing.figures import Figure, Series
+from discreet.showing.plane import DASHES, WIDTH, Shape, Words, drawn
+from discreet.showing.svg import FIGURE_STYLE, SITE_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
 BINS, STEPS, START = 64, 80, 40
@@ -75,8 +75,8 @@ def state(step: int) -> State:
 def words(shown: State) -> dict[str, Any]:
     """What the page says of a state: every number on it is written here."""
     budget, most = shown["budget"], sensor().bayes_leakage
-    share = f"{wording.number(100.0 * budget / most, 3)} % of what the best guess tells about X"
-    nats = f"{wording.number(budget, 3)} nats"
+    share = f"{numerals.number(100.0 * budget / most, 3)} % of what the best guess tells about X"
+    nats = f"{numerals.number(budget, 3)} nats"
     error, beliefs = f"{100.0 * shown['error']:.2f} %", [f"{each:.3f}" for each in shown["posteriors"]]
     regions = [run for run in runs(shown["guess"]) if run[2] == 1]
     rule = "Guess 1 " + " and ".join(_between(*run[:2]) for run in regions)
@@ -86,8 +86,8 @@ def words(shown: State) -> dict[str, Any]:
         "nats": nats,
         "budget": f"{nats}, {share}" if budget > 0.0 else f"{nats}: the guess tells nothing about X",
         "error": error,
-        "bracket": wording.bracket(shown["lower"], shown["error"]),
-        "leakage": f"{wording.number(shown['leakage'], 3)} nats",
+        "bracket": numerals.bracket(shown["lower"], shown["error"]),
+        "leakage": f"{numerals.number(shown['leakage'], 3)} nats",
         "beliefs": beliefs,
         "summary": f"{rule}{ties}; else guess 0. {error} of these guesses are wrong, and no rule that tells as little errs "
         f"less. Whoever reads the guess believes that X = 1 with probability {beliefs[0]} after a 0 and {beliefs[1]} after "

@@ -14,9 +14,8 @@ import numpy as np
 
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
-from discreet.reports.drawing import WIDTH, Place, Shape, Words
-from discreet.reports.figure_svg import FIGURE_STYLE, picture
-from discreet.reports.figures import DASHES
+from discreet.showing.plane import DASHES, WIDTH, Place, Shape, Words
+from discreet.showing.svg import FIGURE_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
 PUBLIC, DESIGNED, PRIVATE, PLAIN = 0, 2, 3, 5

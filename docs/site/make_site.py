@@ -11,8 +11,7 @@ The pages are those of docs/, as they are, and what they lead to in the rest of 
    formulas become MathML (`github_markdown.py`).
 4. The result is looked through (`check_site.py`): no dead link, no missing anchor, nothing loaded from elsewhere.
 
-It needs the extra `site`. --history adds the benchmark history as asv shows it, from `benchmarks/history`; that needs asv,
-git with the commits, and npm. Exit code 2, with a sentence, where a step cannot be done.
+It needs the extra `site`. Exit code 2, with a sentence, where a step cannot be done.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from pathlib import Path
 
 from check_site import complaints
@@ -40,15 +39,6 @@ DOCS = ROOT / "docs"
 SHOWN_AS_THEY_ARE = {".svg", ".png", ".csv", ".html", ".json", ".css", ".js", ".gz", ".npz"}
 _FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"""(\]\(|(?:href|src)=")([^)"\s]+)""")
-HISTORY = """# Benchmark history
-
-Speed and accuracy on commits of the repository, measured by asv ([how](README.md#history)). {} The figures of the
-[published study](../reports/published/README.md#over-commits) summarise it.
-"""
-WITH = (
-    "[All of it, commit by commit](commits/index.html): asv's pages read their numbers from a web server, not from a folder."
-)
-WITHOUT = "This copy was made without asv's own pages; `python docs/site/make_site.py --history` adds them."
 
 
 class SiteError(Exception):
@@ -101,22 +91,19 @@ class Pages:
         elif path.suffix == ".md":
             self.write(place, self._relinked(path.read_text(encoding="utf-8"), path, place))
         elif path.suffix == ".ipynb":
-            text, files = page_of(path)
-            self.write(place, self._relinked(text, path, place, files))
-            for name, content in files.items():
-                (self._folder / place).with_name(name).write_bytes(content)
+            self.write(place, self._relinked(page_of(path), path, place))
         elif path.suffix in SHOWN_AS_THEY_ARE:
             (self._folder / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, self._folder / place)
         else:
             self.write(place, listing(path.relative_to(ROOT), path.read_text(encoding="utf-8")))
 
-    def _relinked(self, text: str, path: Path, place: str, beside: Container[str] = ()) -> str:
-        """The text of a page with links to where things are on the site. beside: files that only the site has."""
+    def _relinked(self, text: str, path: Path, place: str) -> str:
+        """The text of a page with links to where things are on the site."""
 
         def follow(found: re.Match[str]) -> str:
             target, mark, anchor = found[2].partition("#")
-            if not target or target in beside or "://" in target or target.startswith("mailto:"):
+            if not target or "://" in target or target.startswith("mailto:"):
                 return found[0]
             there = (path.parent / target).resolve()
             if not there.exists():
@@ -152,7 +139,7 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[last:])])
 
 
-def build(out: Path, history: bool) -> int:
+def build(out: Path) -> int:
     """Make the site in a folder, which is replaced; the number of its pages. Raises SiteError."""
     if out.exists() and not (out / "sitemap.xml").exists() and any(out.iterdir()):
         raise SiteError(f"{out} holds something that is no site; name another folder with --out")
@@ -165,9 +152,6 @@ def build(out: Path, history: bool) -> int:
             pages.write(place, text)
         pages.collect()
         _call("the report", "-m", "discreet", "report", "--out", str(stage / "pages" / "reports" / "report.html"))
-        if history:
-            _add_history(stage)
-        pages.write("benchmarks/history.md", HISTORY.format(WITH if history else WITHOUT))
         _run_zensical(stage)
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(stage / "site", out)
@@ -203,21 +187,13 @@ def _call(what: str, *arguments: str) -> None:
         raise SiteError(f"{what} cannot be made: {done.stderr.strip() or done.stdout.strip()}")
 
 
-def _add_history(stage: Path) -> None:
-    made = stage / "history" / "html"
-    publish = (str(ROOT / "benchmarks" / "site" / "publish_site.py"), "--results", str(ROOT / "benchmarks" / "history"))
-    _call("the benchmark history", *publish, "--html", str(made), "--machine", "epyc-2-cores")
-    shutil.copytree(made, stage / "pages" / "benchmarks" / "commits")
-
-
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0, or 2 with a sentence on standard error."""
     parser = argparse.ArgumentParser(description="Make the documentation a site that works without a network.")
     parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder, which is replaced (default: site)")
-    parser.add_argument("--history", action="store_true", help="add the benchmark history; needs asv, git and npm")
     asked = parser.parse_args(arguments)
     try:
-        count = build(asked.out, asked.history)
+        count = build(asked.out)
     except SiteError as error:
         print(f"make_site.py: {error}", file=sys.stderr)
         return 2

@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import discreet as ds
-from discreet.backends.contract import Answer
+from discreet.backends.attempts import Attempt
+from discreet.backends.contract import Answer, Options
 from discreet.backends.multipliers import multipliers_of
-from discreet.backends.run import judged
+from discreet.backends.run import conclude, judged
+from discreet.backends.solution import Timings
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.problem import Problem
+from discreet.problems.rule import OutcomeRule
+from discreet.problems.streams.groups import grouped_problem
+from discreet.problems.streams.lattice import lattice_problem
 
 JOINT = np.random.default_rng(5).dirichlet(np.full(2 * 3 * 3 * 20, 0.5)).reshape(2, 3, 3, 20)  # p(x, x', y, z)
 PLAIN = JOINT.sum(axis=0)
@@ -66,3 +72,102 @@ def test_a_guess_that_is_never_made_is_excluded() -> None:
 def test_nothing_is_derived_where_outcomes_are_many() -> None:
     many = ds.problems.dirichlet(n=2, m=2, N=5_000, seed=1).with_budget(0.01, measure="chi-square")
     assert multipliers_of(many, many.law(many.bayes_estimator)) is None
+
+
+def with_impossible_value(joint: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same private joint with a private value of probability 0 after the first one."""
+    return np.insert(joint, 1, 0.0, axis=-2)
+
+
+def with_impossible_outcome(masses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same masses with an outcome of probability 0 after the first one."""
+    return np.insert(masses, 1, 0.0, axis=-1)
+
+
+ESTIMATORS = {"constant": np.eye(3)[:, [0] * 20], "drawn": np.random.default_rng(1).dirichlet(np.ones(3), 20).T}
+BUDGETS = (0.0, 0.02, 50.0, 1000.0)
+
+
+def bracket_of(problem: Problem | ds.BlockProblem, estimator: Any) -> list[float]:
+    certificate = ds.certify(problem, estimator).certificate
+    assert certificate is not None
+    return [certificate.lower, certificate.upper]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("g-leakage")])
+def test_what_never_happens_changes_no_bracket(name: str, budget: float, estimator: str) -> None:
+    """Law: neither a private value nor an outcome of probability 0 changes what is proven about an estimator."""
+    rows, loss, columns = PLAIN.sum(axis=1), Problem.from_joint(PLAIN, math.inf).loss, ESTIMATORS[estimator]
+    known = bracket_of(Problem(rows, loss, budget, measure=name), columns)
+    more = Problem(with_impossible_value(rows), loss, budget, measure=name)
+    assert bracket_of(more, columns) == pytest.approx(known, rel=1e-9)
+    rare = Problem(with_impossible_outcome(rows), with_impossible_outcome(loss), budget, measure=name)
+    assert bracket_of(rare, np.insert(columns, 1, 1.0 / 3.0, axis=1)) == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("name", [NAMES[3], "pointwise-information", "conditional-mutual-information"])
+def test_nor_does_it_with_several_constraints(name: str, budget: float, estimator: str) -> None:
+    conditional = name in CONDITIONAL
+    rows = JOINT.sum(axis=1).transpose(1, 0, 2) if conditional else JOINT.sum(axis=(1, 2))
+    others, loss = JOINT.sum(axis=(0, 2)), Problem.from_joint(PLAIN, math.inf).loss
+
+    def judged_about(secret: np.ndarray[Any, Any]) -> list[float]:
+        constraints = [ds.Constraint(others, 0.02, "chi-square"), ds.Constraint(secret, budget, name)]
+        return bracket_of(Problem(loss=loss, constraints=constraints), ESTIMATORS[estimator])
+
+    assert judged_about(with_impossible_value(rows)) == pytest.approx(judged_about(rows), rel=1e-9)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_private_value_of_subnormal_probability_is_judged(budget: float) -> None:
+    """1/π overflows, so that the linear program cannot be stated."""
+    rows, loss = PLAIN.sum(axis=1), Problem.from_joint(PLAIN, math.inf).loss
+    rare = np.insert(rows, 1, 1e-320, axis=0)
+    for name in NAMES[:-1]:
+        if not name.startswith("g-leakage"):
+            lower, upper = bracket_of(Problem(rare, loss, budget, measure=name), ESTIMATORS["drawn"])
+            assert lower <= upper
+
+
+def test_no_linear_program_is_solved_without_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that took its whole time limit is judged with its own duals and closed forms only."""
+    problem = Problem.from_joint(PLAIN, 0.02, measure="max-lift")
+    answer, programs = Answer(problem.bayes_estimator), list[float]()
+    solved = scipy.optimize.linprog
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        programs.append(options["options"]["time_limit"])
+        return solved(*arguments, **options)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", counted)
+    for seconds, left in [(1.0, [4.0]), (5.0, []), (6.0, [])]:
+        programs.clear()
+        tried = Attempt("", answer, None, timings=Timings(solve_seconds=seconds))
+        assert conclude(problem, tried, Options(time_limit=5.0)).certificate is not None
+        assert programs == left
+
+
+def test_an_estimator_about_an_impossible_value_is_audited() -> None:
+    problem = Problem([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]], [[0.1, 0.5], [0.3, 0.1]], 0.0)
+    certificate = ds.audit(problem, np.full((2, 2), 0.5)).certificate
+    assert certificate is not None
+    assert certificate.lower == pytest.approx(0.4)  # the best constant guess errs so, and no private one errs less
+
+
+@pytest.mark.parametrize("tail", [0.0, 0.05])
+def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail: float) -> None:
+    """Law: a private value of probability 0 changes nothing for lattices and groups of sensors, either."""
+    law, prior = np.random.default_rng(0).dirichlet(np.ones(2), (2, 2)), np.array([[0.3, 0.2], [0.1, 0.4]])
+
+    def proven(law: np.ndarray[Any, Any], prior: np.ndarray[Any, Any]) -> list[float]:
+        lattice = lattice_problem(law, prior, 5, 0.0, tail=tail)
+        groups = grouped_problem([np.array([law] * 3), np.array([law] * 2)], prior, 0.0, tail=tail)
+        guess = np.zeros((2, len(prior)))
+        return [*bracket_of(lattice, OutcomeRule(guess)), *bracket_of(groups, OutcomeRule(guess))]
+
+    more = np.insert(law, 1, 0.5, axis=0), np.insert(prior, 1, 0.0, axis=0)
+    assert proven(*more) == pytest.approx(proven(law, prior), rel=1e-9)

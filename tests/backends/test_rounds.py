@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt import rounds
+from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Ended, Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems import Certificate, Constraint, Problem, catalog, certify
@@ -175,6 +177,29 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     limited = solve(problem, "tilt", gap=GAP, time_limit=1e-9)
     assert limited.status in (Status.CERTIFIED, Status.INACCURATE)
     assert limited.leakage <= problem.budget
+
+
+def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "first_retained", first_retained)  # as it was imported, before it was replaced
+    problem = BlockProblem.of(catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0))
+    assert solve(problem, "tilt").status is Status.CERTIFIED
+
+
+def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, found = rounds.crossover, list[Point]()
+
+    def leaking(*given: Any, **how: Any) -> Point | None:
+        point: Point | None = plain(*given, **how)
+        if point is None:
+            return None
+        columns = point.columns * (1.0 + 1e-9 * np.arange(len(point.columns)))[:, None]
+        found.append(replace(point, columns=columns / columns.sum(axis=0)))
+        return found[-1]
+
+    monkeypatch.setattr(rounds, "crossover", leaking)
+    problem = random_problem("mixture", 3, 3, 2000, 1, 0.0)
+    assert solve(in_blocks(problem), "tilt").status is Status.CERTIFIED
+    assert found
 
 
 def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.problems.causal.model import CausalProblem
+from discreet.problems.causal.rule import CausalRule
 from discreet.problems.errors import FileError, InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -49,10 +51,58 @@ def nearly_deterministic(sharpness: float, steps: int, seed: int) -> ds.CausalPr
 
 
 @pytest.mark.parametrize(
-    ("sharpness", "steps", "seed"), [(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9)]
+    ("sharpness", "steps", "seed"),
+    [
+        *[(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9), (0.02, 2, 0), (0.02, 2, 9), (0.02, 3, 8)],
+        *[(0.05, 2, 7), (0.05, 2, 9), (0.05, 4, 3), (0.05, 4, 5), (0.05, 4, 8), (0.15, 4, 4)],
+    ],
 )
 def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness: float, steps: int, seed: int) -> None:
     certified(nearly_deterministic(sharpness, steps, seed))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share: float) -> None:
+    problem = nearly_deterministic(0.05, 2, 11)
+    found = certified(problem.with_budget(share * problem.bayes_leakage))
+    assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
+
+
+def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound() -> None:
+    problem = nearly_deterministic(0.5, 4, 1)
+    certified(problem.with_budget(0.3 * problem.bayes_leakage))
+
+
+def two_states(change: float, budget: float) -> ds.CausalProblem:
+    """Two steps; both values of the state are measured without error and change with a small probability."""
+    move = [[1.0 - change, change], [change, 1.0 - change]]
+    return ds.CausalProblem.from_chain(
+        [1.0 - change, change], move, [[1.0, 0.0], [0.5, 0.5]], budget, steps=2, private=[0, 1], public=[0, 1]
+    )
+
+
+@pytest.mark.parametrize("change", [1e-110, 1e-150])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
+def test_an_error_that_is_negligible_is_certified(change: float, share: float) -> None:
+    """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below 1e-100."""
+    problem = two_states(change, 0.0)
+    certified(problem.with_budget(share * problem.bayes_leakage))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(seed: int) -> None:
+    """Costs of guesses that cannot be the least add no doubt, however large they are."""
+    problem = drawn(seed, 2)
+    tree, rng = problem.tree, np.random.default_rng(seed)
+    costs = rng.random(tree.sizes(2)) * 10.0 ** rng.uniform(-80.0, 0.0, tree.sizes(2))
+    bound = sum(map(Fraction, tree.least_bound((costs, np.zeros_like(costs)), 1e-30 * costs)))
+    value = exactly(costs)
+    for step in (2, 1):
+        best = value.reshape(tree.kernel_shape(step)).min(axis=1)
+        value = best.reshape(len(best), -1, tree.measurements[step - 1]).sum(axis=2)
+    least = value[0, 0]
+    assert least * (1 - Fraction(1, 10**28)) <= bound <= least
 
 
 def by_cvxpy(problem: ds.CausalProblem) -> float:
@@ -276,3 +326,27 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
     assert large.status is ds.Status.UNSUPPORTED
     assert "give fewer steps" in large.message
     assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
+
+
+def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
+    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    problem = CausalProblem(p_xz, loss, 0.0)
+    rule = CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
+    judged = ds.certify(problem, rule).certificate
+    assert judged is not None
+    assert judged.own_private_within == math.inf
+    assert judged.private_within == 0.0
+    assert judged.blend == 1.0
+
+
+def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound() -> None:
+    """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other losses."""
+    p_xz = np.array([[0.5], [0.5]]).reshape(2, 1, 1)
+    loss = np.zeros((2, 2, 1, 1))
+    loss[1, 1] = 1e100
+    problem = CausalProblem(p_xz, loss, math.inf)
+    kernel = np.array([[[1.0], [1e-200]]])
+    judged = ds.certify(problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])).certificate
+    assert judged is not None
+    assert judged.upper >= 1e-300

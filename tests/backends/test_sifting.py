@@ -258,5 +258,14 @@ def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
 
 
 def test_a_program_that_is_too_large_is_not_written() -> None:
-    problem = random_problem("local-differential-privacy", 10, 30, 40, 0, 0.1)
-    assert crossed(problem, np.zeros((30, 10))) is None
+    problem = random_problem("total-variation", 2, 60, 400, 0, 0.1)
+    assert crossed(problem, np.zeros((60, 2))) is None
+
+
+@pytest.mark.parametrize("name", ["total-variation", "parity-difference"])
+def test_many_values_and_guesses_but_few_outcomes_need_no_interior_point(name: str) -> None:
+    """Its systems have thousands of unknowns, and the program only few more columns than rows."""
+    problem = random_problem(name, 20, 20, 60, 0, 0.3)
+    solution = ds.solve(problem, "tilt")
+    assert solution.iterations == 0
+    assert solution.relative_gap <= 1e-12

@@ -170,6 +170,14 @@ def test_iterations_are_limited_and_counted() -> None:
     assert raw.claimed == "Iteration limit reached"
 
 
+def test_iterations_that_lead_nowhere_end() -> None:
+    """At a tiny budget a line search may go on for thousands of iterations."""
+    problem = catalog.build("dirichlet", n=3, m=3, N=6, seed=2, concentration=0.1, budget=2.4e-15, measure="chi-square")
+    solution = solve(problem, "slsqp")
+    assert solution.iterations is not None
+    assert 300 < solution.iterations <= 300 + 3 * (problem.m - 1) * problem.N
+
+
 def test_one_guess_needs_no_solver() -> None:
     problem = Problem([[0.3, 0.2], [0.1, 0.4]], [[0.1, 0.2]], budget=0.01)
     solution = solve(problem, "slsqp")

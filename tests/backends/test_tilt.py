@@ -274,6 +274,49 @@ def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
     assert solution.status is Status.INACCURATE
 
 
+def test_a_system_without_unknowns_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """All that Z says about X is below rounding, and yet a guess of its own is made where it says something."""
+    problem = Problem([[0.3, 1e-60], [0.7, 2e-60]], [[0.4, 2e-60], [0.6, 1e-60]], 0.0)
+    assert solve(problem, "tilt").status is Status.CERTIFIED
+    assert capfd.readouterr().out == ""
+
+
+def secret_itself(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
+    """Y = X."""
+    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes)
+    return Problem(p_xz, p_xz.sum(axis=0) - p_xz, 0.0)
+
+
+def tied(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
+    """Losses and posteriors of which many are equal."""
+    p_xz = rng.integers(0, 4, (n, outcomes)) + 1.0 * (np.arange(outcomes) == 0)
+    p_xz /= p_xz.sum()
+    return Problem(p_xz, rng.integers(0, 3, (3, outcomes)) * p_xz.sum(axis=0), 0.0)
+
+
+def weighted(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
+    """Masses of outcomes over many powers of ten."""
+    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * np.exp(4.0 * rng.normal(size=outcomes))
+    p_xz /= p_xz.sum()
+    return Problem(p_xz, (1.0 - rng.dirichlet(np.ones(4), outcomes).T) * p_xz.sum(axis=0), 0.0)
+
+
+def sparse(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
+    """Two of three entries are 0."""
+    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * (rng.random((n, outcomes)) < 1.0 / 3.0)
+    p_xz[:, 0] += 1.0 / outcomes
+    p_xz /= p_xz.sum()
+    return Problem(p_xz, (1.0 - rng.dirichlet(np.ones(4), outcomes).T) * p_xz.sum(axis=0), 0.0)
+
+
+@given(st.sampled_from([secret_itself, tied, weighted, sparse]), st.integers(0, 10**6))
+def test_perfect_privacy_of_random_problems_is_certified(drawn: Callable[..., Problem], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = drawn(rng, int(rng.integers(2, 6)), int(rng.integers(5, 60)))
+    solution = solve(problem, "tilt")
+    assert solution.status is Status.CERTIFIED
+
+
 def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
     """Half of what 100 sensors leak under the Bayes rule is 6e-32 nats: log ratios of a rounding error."""
     problem = catalog.build("paper-multi", sensors=100, fraction=0.5)

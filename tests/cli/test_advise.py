@@ -12,7 +12,7 @@ import pytest
 import discreet as ds
 from discreet.problems.errors import InputError
 from discreet.reports.measurements import reference_measurements, write_csv
-from discreet.reports.wording import span
+from discreet.showing.numerals import span
 
 run = partial(command.run, "advise")
 

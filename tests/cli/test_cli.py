@@ -324,14 +324,24 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
     assert complaint == "discreet: interrupted\n"
 
 
-def test_a_closed_pipe_is_no_error() -> None:
-    command = [sys.executable, "-m", "discreet", "problems", "--json"]
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("problems", 0),
+        ("problems --json", 0),
+        ("advise paper-single:bins=64 --leakage 0.01", 0),
+        ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12", 1),
+        ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json", 1),
+    ],
+)
+def test_a_closed_pipe_does_not_change_the_exit_code(words: str, status: int) -> None:
+    command = [sys.executable, "-m", "discreet", *words.split()]
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         running.stdout.close()
         assert running.stderr is not None
         assert running.stderr.read() == ""
-    assert running.returncode in (0, 1)
+    assert running.returncode == status
 
 
 # -- the face -------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def lying(change: Any) -> Any:
     """A judge every second verdict of which is changed."""
     calls = iter(range(10**6))
 
-    def judge(problem: Problem, answer: Answer) -> Verdict:
+    def judge(problem: Problem, answer: Answer, seconds: float) -> Verdict:
         verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
         return replace(verdict, certificate=change(verdict.certificate)) if next(calls) % 2 else verdict
 

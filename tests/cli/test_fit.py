@@ -257,6 +257,8 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "0.1", "--hide", "sexe"), "no column 'sexe' (did you mean 'sex'?)"),
         (("--leakage", "0.1", "--measure", "guilt"), "'guilt'"),
         (("--leakage", "0.1", "--calibration", "2"), "calibration is 2"),
+        (("--leakage", "0.1", "--calibration", "nan"), "calibration is nan"),
+        (("--leakage", "0.1", "--hide", "income"), "column 'income' is both hidden and guessed"),
     ],
 )
 def test_bad_input_is_one_sentence(place: Path, tmp_path: Path, more: tuple[str, ...], complaint: str) -> None:
@@ -269,6 +271,11 @@ def test_bad_input_is_one_sentence(place: Path, tmp_path: Path, more: tuple[str,
     [
         ("x,m,\n", "column 'income' of {0} is empty for 1 people, first in row 1"),
         ("x,m,1.5\ny,f,2.25\n", "column 'income' of {0} holds measurements; cut it into ranges"),
+        ("x,m,1\ny,f,1\nz,f,1\n", "column 'income' of {0} is the same for everybody, so there is nothing to guess"),
+        ("x,m,1\ny,m,2\nz,m,2\n", "column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+        ("x,,1\ny,,2\nz,,2\n", "column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+        ("x,m,1\ny,f,2\n", "{0} has 2 people; give at least 3"),
+        ("x,m,1\ny,f,2\nz,f,2\n", "{0} has 3 people, of whom --calibration 0.25 keeps nobody apart"),
     ],
 )
 def test_labels_that_are_none_are_refused(tmp_path: Path, cells: str, complaint: str) -> None:
@@ -298,13 +305,16 @@ def test_what_is_not_installed_is_said_before_anything_is_fitted(
     assert not (tmp_path / "rule").exists()
 
 
-def test_a_column_that_names_people_is_pointed_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cell", "kind"), [("name {}", "texts"), ("{}", "numbers"), ("{}.0", "numbers"), ("{}.5", "")])
+def test_a_column_that_names_people_is_pointed_out(tmp_path: Path, cell: str, kind: str) -> None:
     people = tmp_path / "people.csv"
-    lines = [f"name {k},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(120)]
+    lines = [f"{cell.format(k % 60)},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(72)]
     people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")
     said = run("fit", str(people), "--hide", "sex", "--guess", "paid", "--leakage", "1", "--out", str(tmp_path / "rule"))
     assert said.exit_code == 0
-    assert "leave it out with --ignore name" in said.stderr
+    told = f"column 'name' has nearly as many {kind} as people; if it says who a person is, leave it out with --ignore name"
+    assert (told in said.stderr) == bool(kind)
+    assert said.stderr.count("--ignore") == bool(kind)
 
 
 @pytest.fixture(scope="module")

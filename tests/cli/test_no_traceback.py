@@ -20,7 +20,7 @@ from command import COMMAND, files_limited_to, refused, run, solving_here
 
 import discreet as ds
 from discreet.reports.measurements import read_csv, reference_measurements, write_csv
-from discreet.reports.outputs import csv_text
+from discreet.showing.data import csv_text
 
 NINES = "9" * 5000
 STUDY = """name = "s"

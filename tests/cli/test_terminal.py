@@ -18,7 +18,8 @@ import discreet as ds
 from discreet.backends import isolated, registry
 from discreet.cli import screen
 from discreet.people import probabilities
-from discreet.reports.layout import facts, listed
+from discreet.showing.terminal import Shown
+from discreet.showing.values import Facts, Table
 
 WIDE = 400
 WITHOUT_TABLES = {"export", "predict", "report", "reproduce"}
@@ -143,5 +144,5 @@ def test_no_list_loses_a_digit(draw: Random, right: set[str], spare: list[str]) 
 
     lines = [[words(2 if head in right else 6) for head in heads] for _ in range(draw.randint(0, 3))]
     width = draw.randint(60, 130)
-    whole([listed("", heads, lines, right=right, spare=spare)], width)
-    whole([facts("", [line[:2] for line in lines])], width)
+    whole([Shown(Table("", heads, lines, right, spare))], width)
+    whole([Shown(Facts("", [(line[0], line[1]) for line in lines]))], width)

@@ -11,6 +11,7 @@ import pytest
 
 import discreet as ds
 from discreet.people.design import Labels, constant_rule
+from discreet.people.evaluation import OTHER
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 
 PEOPLE = 4000
@@ -129,6 +130,23 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
     assert sure.holds(0.0)
 
 
+def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise() -> None:
+    groups = ["f", "m"] * 10
+    seen = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups)
+    assert seen.guesses == ("a", OTHER)
+    other = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a", "b"])
+    assert [str(limits) for limits in seen.leakages.values()] == [str(limits) for limits in other.leakages.values()]
+    for limits in (*seen.leakages.values(), *(each[OTHER] for each in seen.rates.values())):
+        assert limits.low == limits.estimate == 0.0 < limits.high
+    assert not seen.holds(0.01)
+    assert (seen.error.estimate, seen.error.high) == (0.0, pytest.approx(0.168, abs=5e-4))
+    many = ds.evaluate(["a"] * 20_000, None, ["a"] * 20_000, sensitive_features=groups * 1000)
+    assert many.holds(0.01)
+    known = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a"])
+    assert known.guesses == ("a",)
+    assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
+
+
 def test_probabilities_of_guesses_are_summed() -> None:
     group, truth, guess = people()
     sure = np.column_stack([guess == "no", guess == "yes"]).astype(float)
@@ -206,7 +224,7 @@ def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
     words = ["sex=f, race=0", "sex=f, race=1", "sex=m, race=0", "sex=m, race=1"]
     assert found.to_dict()["groups"] == [row["group"] for row in found.to_dict()["rates"]] == words
     assert set(found.to_frame()["group"]) == {"", *words}
-    assert "<td>sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
+    assert ">sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
     assert set(found.rates) == set(found.groups) == {("f", 0), ("f", 1), ("m", 0), ("m", 1)}
     assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
 

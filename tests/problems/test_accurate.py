@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from strategies import vectors
 
 from discreet.problems.numerics import double_double as accurate
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_multiply, dd_sum, exact_product
+from discreet.problems.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    dd_add,
+    dd_dot,
+    dd_multiply,
+    dd_sum,
+    difference_below,
+    exact_product,
+)
 
 _ORDINARY = st.floats(-1e30, 1e30).filter(lambda value: value == 0.0 or abs(value) > 1e-100)
 
@@ -111,3 +120,9 @@ def test_sums_do_not_change_their_arguments(values: Array) -> None:
     dd_sum(values)
     dd_dot(values, values)
     np.testing.assert_array_equal(values, before)
+
+
+@given(_ORDINARY, _ORDINARY)
+def test_differences_are_rounded_downward(x: float, y: float) -> None:
+    exact, (found,) = Fraction(x) - Fraction(y), difference_below(np.array([x]), np.array([y])).tolist()
+    assert Fraction(found) <= exact < Fraction(float(np.nextafter(found, np.inf)))

@@ -465,3 +465,9 @@ def test_certify_takes_densities(budget: float) -> None:
     assert isinstance(here.answer, IntervalRule)
     assert here.certificate.lower <= here.certificate.upper
     assert here.certificate.own_error == pytest.approx(rule.error_probability(problem), rel=1e-12)
+
+
+def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wrong_most() -> None:
+    law = ds.problems.Density(lambda z: 1.01 * stats.norm.pdf(z), stats.norm.cdf, stats.norm.sf, breakpoints=[0.0])
+    with pytest.raises(ds.InputError, match=r"does not integrate to its cdf .* most near z = -1\.28338\)"):
+        ds.ContinuousProblem([[law, stats.norm(1)]], [[0.5, 0.5]], budget=0.1)

@@ -17,6 +17,7 @@ from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 import discreet as ds
 from discreet.backends import run
+from discreet.backends.solution import Status, derive_status
 from discreet.problems import blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.errors import InputError
@@ -332,6 +333,22 @@ def test_relative_gap_of_certificates() -> None:
     assert Certificate(0.0, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 1.0
     assert Certificate(0.5, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 0.0
     assert Certificate(0.0, 0.0, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "status"),
+    [
+        (0.0, 1e-150, Status.CERTIFIED),
+        (0.0, 5e-324, Status.CERTIFIED),
+        (0.0, 1e-90, Status.INACCURATE),
+        (1e-90, 1e-90 * (1.0 + 1e-8), Status.INACCURATE),
+        (1e-90, 1e-90 * (1.0 + 1e-10), Status.CERTIFIED),
+    ],
+)
+def test_an_error_probability_that_is_negligible_is_certified(lower: float, upper: float, status: Status) -> None:
+    """A relative gap does not tell two error probabilities apart of which both are practically 0."""
+    judged = Certificate(lower, upper, 0, 0, 0, 1, 0, 0, 0, 0, 0, KKTResiduals(0.0, 0.0, 0.0, 0.0))
+    assert derive_status(judged, 1e-9) is status
 
 
 @pytest.mark.parametrize(

@@ -15,17 +15,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import estimators, finite_tilts, problems
 
+import discreet as ds
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of
-from discreet.problems.measures.measure import Cone, remainder
+from discreet.problems.measures.measure import Cone, remainder, remainder_ceiling
 from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 from discreet.verification import measures as second
+from discreet.verification import verify
 
 GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
 PARAMETERS = {"sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"], "g-leakage": [str(GLeakage(GAIN))]}
@@ -290,6 +292,31 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
             assert touching == pytest.approx(least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier), text
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
+def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: float, multiplier: float) -> None:
+    """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it is hardly lowered."""
+    rng = np.random.default_rng(seed)
+    u = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    u[:, 0] *= 10.0**-decades
+    u /= u.sum()
+    for text in NAMES:
+        measure = measure_of(text)
+        law = _law(u, measure)
+        x, p_x = law.ratio_minus_one(), law.p_x
+        level = float(measure.excess(x, p_x).max())
+        own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
+        touching = measure.excess(x, p_x) == level  # of posteriors, only this tilt touches what the budget allows
+        tilt = multiplier * (own if measure.scope is not Scope.POSTERIOR else own * touching[:, None])
+        budget = measure.amount(level)
+        found = feasible_duals(tilt, multiplier, p_x, budget, measure)
+        assert found is not None
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), text
+        posterior = p_x * (1.0 + x)
+        lost = (posterior * (tilt - found[0])).sum(axis=1)
+        assert (lost <= 1e-12 * ((posterior + p_x) * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
+
+
 def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float) -> bool:
     """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior allowed)."""
     t, mu = [Fraction(one) for one in row], Fraction(multiplier)
@@ -339,6 +366,19 @@ def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level:
         assert (products <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])).all(), measure
 
 
+def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
+    """A guess that tells a value of probability 1e-13: its power of order 100 is 1e1300."""
+    measure, p_x = measure_of("sibson:alpha=100"), np.array([1e-13, 0.3, 0.7 - 1e-13])
+    u = np.array([[1e-13, 1e-30, 0.0], [0.0, 0.3, 0.7 - 1e-13]])
+    law = _law(u, measure)
+    with mpmath.workdps(60):
+        exact, pi = _exactly(u)
+        expected = float(_exact(measure, exact, pi))
+    assert law.leakage() == pytest.approx(expected, rel=1e-13)
+    assert expected <= law.leakage_ceiling() <= expected * (1.0 + 1e-12)
+    assert np.isfinite(measure.slope(law.ratio_minus_one(), p_x)).all()
+
+
 @pytest.mark.parametrize("text", NAMES)
 def test_the_text_of_a_measure_names_it(text: str) -> None:
     measure = measure_of(text)
@@ -365,6 +405,39 @@ def test_the_text_of_a_measure_names_it(text: str) -> None:
 def test_what_names_no_measure_is_refused(given: Any) -> None:
     with pytest.raises(InputError):
         measure_of(given)
+
+
+@pytest.mark.parametrize("alpha", [18.850615444630588, 50.3])
+def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None:
+    """(α − 1) log r is about 600, so rounding it moves the power by hundreds of units in the last place."""
+    p_xz = np.array([[0.9999999999999981, 1.841338500757851e-15], [3.07709856019705e-286, 3.073797985389267e-285]])
+    free = Problem(p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), math.inf, measure=f"sibson:alpha={alpha!r}")
+    ceiling = ds.certify(free, np.eye(2)).certificate
+    assert ceiling is not None
+    assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
+
+
+@given(st.floats(1.01, 100.0), st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20), st.integers(0, 10**6))
+def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> None:
+    """But for the 64 units that measures add; also where the power is near the end of doubles."""
+    points = np.array([x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0])
+    found = remainder_ceiling(points, power) * (1.0 + 64.0 * 2.0**-53)
+    for each, high in zip(points.tolist(), found.tolist(), strict=True):
+        with mpmath.workdps(100):
+            exact = (1 + mpmath.mpf(each)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(each)
+            assert exact <= high or math.isnan(high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("exponent", [-960, -500, 300])
+def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
+    """κ of c t and c μ is c κ, also where squares of tilts underflow."""
+    measure, rng = measure_of(name), np.random.default_rng(0)
+    for _ in range(5):
+        p_x, tilt = rng.dirichlet(np.ones(3)), rng.normal(size=(2, 3))
+        one = measure.ceiling(tilt, p_x, 0.7, 0.3)
+        other = measure.ceiling(np.ldexp(tilt, exponent), p_x, math.ldexp(0.7, exponent), 0.3)
+        assert np.ldexp(other, -exponent) == pytest.approx(one, rel=1e-12)
 
 
 @pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])

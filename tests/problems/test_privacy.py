@@ -24,6 +24,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
+from discreet.verification import verify
 
 
 def assert_true(problem: Problem, judged: Certificate) -> None:
@@ -219,6 +220,59 @@ def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
     assert judged.own_private_within == np.inf
     assert judged.private_within == 0.0
     assert judged.blend == 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1e-300])
+def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None:
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
+    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    rule = OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0])
+    solution = ds.certify(Problem(p_xz, loss, 0.0), rule)
+    assert solution.certificate is not None
+    assert solution.certificate.own_private_within == np.inf
+    assert verify(solution.problem, solution).budget_kept
+
+
+def test_an_entry_that_underflows_counts_beside_others_of_its_guess() -> None:
+    """The guess has a mass of 1e-240, but all of it that comes from a private value of probability 1e-190 underflows."""
+    p_xz = np.array([[0.5, 0.5 - 1e-190], [0.0, 1e-190]])
+    problem = Problem(p_xz, np.array([[0.0, 0.1], [0.2, 0.0]]), 0.0)
+    estimator = np.array([[1.0, 1.0], [1e-240, 5e-240]])
+    judged = certify(problem, estimator).certificate
+    assert judged.own_private_within >= exactly.distance(problem, estimator) > Fraction(1, 2)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0 - 2.0**-53])
+def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share: float) -> None:
+    problem = ds.problems.paper_single(bins=16, budget=0.0)
+    solution = ds.solve(problem, "tilt")
+    assert solution.tilt is not None
+    assert solution.estimator is not None
+    rule = OutcomeRule.of(solution.tilt, np.asarray(solution.estimator), problem.p_xz, problem.loss)
+    blended = ds.certify(problem, rule.blended(share, np.array([0.3, 0.7])))
+    assert blended.certificate is not None
+    assert blended.certificate.own_private_within == 0.0
+    assert blended.certificate.blend == 0.0
+    found = verify(problem, blended)
+    assert found.budget_kept
+    assert found.error[0] <= blended.certificate.upper
+
+
+def test_a_file_states_a_rule_with_a_share_as_it_was_judged() -> None:
+    """The matrix of such a rule is rounded, and at budget 0 its δ is that of its roundings."""
+    p_xz = np.array(
+        [
+            [0.12380195156101088, 0.24301459054538477, 0.17621852913933778],
+            [0.10344400134484645, 0.0710036149873964, 0.28251731242202355],
+        ]
+    )
+    problem = Problem(p_xz, np.array([[0.1, 0.2, 0.0], [0.0, 0.1, 0.3]]), 0.0)
+    towards = [0.4793961934405552, 0.5206038065594448]
+    rule = OutcomeRule(np.zeros((2, 2)), [0], [[0.3], [0.7]], 1.0 - 2.0**-53, towards)
+    solution = ds.certify(problem, rule)
+    assert solution.certificate is not None
+    assert verify(problem, solution).deviation[0] <= solution.certificate.private_within < 1e-15
+    assert "rule_tilt" in solution.members()
 
 
 def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:

@@ -106,7 +106,7 @@ def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> 
 def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
     """The share of a law that comes from drawn guesses is a plain sum of 2⁴⁰ terms, off by up to 2⁴⁰ u."""
     high = np.array([[0.5]])
-    few = Sums((high, 0.0 * high), (np.zeros(()), np.zeros(())), 0.5 * high, 0.0, 0.0, 0.0, 0.0, 4)
+    few = Sums((high, 0.0 * high), (np.zeros(()), np.zeros(())), 0.5 * high, 0.0, 0.0, 0.0, 0.0, 0.0, 4)
     assert few.drawn_share() < 0.5 * (1.0 + 2.0**-38)
     assert replace(few, outcomes=1 << 40).drawn_share() >= 0.5 * (1.0 + 2.0**-13)
 

@@ -329,3 +329,22 @@ def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_ne
     assert found.quantile(0.95) <= 2.0
     assert found.coverage >= 0.8
     assert np.isfinite([trial.regret for trial in found.trials]).all()
+
+
+def test_what_is_called_safe_is_certified_also_with_rare_private_values() -> None:
+    """Nothing of the kind was measured, so the advice relies on the backend not to lose digits there."""
+    safe = []
+    for seed, name in enumerate(
+        ["mutual-information", "total-variation", "maximal-leakage", "local-differential-privacy"] * 3
+    ):
+        joint = np.random.default_rng(seed).dirichlet(np.ones(3 * 3 * 60)).reshape(3, 3, 60)
+        joint[0] *= 10.0 ** (-6 - seed % 5)
+        free = ds.Problem.from_joint(joint / joint.sum(), math.inf, measure=name)
+        leaked = free.bayes_leakage if math.isfinite(free.bayes_leakage) else 1.0
+        problem = free.with_budget((0.5, 0.1)[seed % 2] * leaked)
+        advice = ds.advise(problem)
+        if advice.safe:
+            safe.append(name)
+            solution = ds.solve(problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings)
+            assert solution.status is Status.CERTIFIED, (seed, name)
+    assert {"mutual-information", "maximal-leakage"} <= set(safe)

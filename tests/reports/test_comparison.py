@@ -24,10 +24,11 @@ from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports import tables, wording
 from discreet.reports.compare import Case, Comparison, run_comparison, write_comparison
-from discreet.reports.figure_svg import standalone
 from discreet.reports.measurements import Configuration
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
+from discreet.showing import numerals
+from discreet.showing.svg import standalone
 
 NAMES = ("fake-bayes", "fake-constant", "fake-crashes")
 TRIAL = "fake-bayes=fake_backends:Bayes,fake-constant=fake_backends:Constant,fake-crashes=fake_backends:Crashes"
@@ -222,24 +223,24 @@ def test_a_narrow_terminal_shows_every_digit(comparison: Comparison) -> None:
     ],
 )
 def test_brackets_share_their_digits(lower: float, upper: float, words: str) -> None:
-    assert wording.bracket(lower, upper) == words
+    assert numerals.bracket(lower, upper) == words
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_bracket_can_always_be_written(one: float, other: float) -> None:
     lower, upper = sorted((one, other))
-    words = wording.bracket(lower, upper)
+    words = numerals.bracket(lower, upper)
     assert words
     assert "nan" not in words
     assert "inf" not in words
 
 
 def test_numbers_in_words() -> None:
-    assert wording.scientific(3.2e-7) == "3.2·10⁻⁷"
-    assert wording.scientific(1e-9) == "10⁻⁹"
-    assert wording.scientific(0.58) == "0.58"
-    assert wording.scientific(math.inf) == "–"
-    assert [wording.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == ["–", "0.012", "1.23", "12.3", "123"]
+    assert numerals.scientific(3.2e-7) == "3.2·10⁻⁷"
+    assert numerals.scientific(1e-9) == "10⁻⁹"
+    assert numerals.scientific(0.58) == "0.58"
+    assert numerals.scientific(math.inf) == "–"
+    assert [numerals.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == ["–", "0.012", "1.23", "12.3", "123"]
     assert "bits" in wording.budget(LeakageBudget(0.01))
 
 

@@ -1,11 +1,10 @@
-"""Figures: axes that show everything, ticks that are round, SVG that is well-formed, PNG where matplotlib is there."""
+"""Figures: axes that show everything, ticks that are round, SVG that is well-formed."""
 
 from __future__ import annotations
 
 import re
-import struct
-import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.problems.errors import Absent
-from discreet.reports import figure_png
 from discreet.reports.curve import curve_figure, curve_grid
-from discreet.reports.drawing import WIDTH, drawn
-from discreet.reports.figure_svg import standalone, svg
-from discreet.reports.figures import DARK, LIGHT, Figure, Series, extent, look, ticks
+from discreet.showing.figures import Figure, Series, extent, ticks
+from discreet.showing.plane import DARK, LIGHT, drawn, look
+from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(
     name="all",
@@ -144,21 +142,23 @@ def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) 
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
-def test_png(figure: Figure) -> None:
-    pytest.importorskip("matplotlib")
-    made = figure_png.png(figure)
-    assert made.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", made[16:24])
-    assert width == 1152
-    assert height / width == pytest.approx(drawn(figure)[0] / WIDTH, abs=1e-3)
-    assert made == figure_png.png(figure)
+def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path: Path) -> None:
+    FIGURE.save(tmp_path / "all.svg")
+    assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
+    with pytest.raises(ds.FileError):
+        FIGURE.save(tmp_path / "nowhere" / "all.svg")
 
 
-def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    with pytest.raises(Absent, match=r"matplotlib.*discreet\[plots\]"):
-        figure_png.png(FIGURE)
+def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
+    series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
+    pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
+    assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == ["hollow", "hollow"]
+
+
+def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
+    series = Series.of("", [(1.0, 2.0, "one", 3), (0.5, 4.0, "two", -1)], 1)
+    assert (series.x, series.y, series.hints, series.behind) == ((1.0, 0.5), (2.0, 4.0), ("one", "two"), (3, -1))
+    assert Series.of("", [], 0).x == ()
 
 
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
@@ -174,3 +174,43 @@ def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
     assert set(curve.envelope.vertices[:, 0]) <= set(grid)
     assert (grid[0], grid[-1]) == (0.0, curve.envelope.horizon)
     ET.fromstring(standalone(figure))
+
+
+PUBLISHED = [path for folder in ("docs", "reports") for path in sorted((ROOT / folder).rglob("*.svg"))]
+RULE = re.compile(r"\.\w+ \.?(\w+)\{([^}]*)\}")
+AT_RULE = re.compile(r"@[^{]*\{(?:[^{}]*\{[^}]*\})*[^}]*\}")
+
+
+def unpainted(text: str) -> set[str]:
+    """The elements of an SVG file that stay blank in a program that knows no CSS variables and skips at-rules."""
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style is not None
+    rules = RULE.findall(AT_RULE.sub("", style[1]))
+    painted = {name for name, body in rules if re.search(r"\b(fill|stroke):(#[0-9a-f]{3,6}|currentColor)\b", body)}
+    coloured = {name for name, body in rules if re.search(r"\bcolor:#[0-9a-f]{6}\b", body)}
+    toned = {name for name, body in rules if "currentColor" in body}
+    found = set()
+    for element in ET.fromstring(text).iter():
+        kind, classes = element.tag.rpartition("}")[2], {*element.get("class", "").split()}
+        if kind not in ("path", "circle", "rect", "text") or (kind == "text" and kind in painted):
+            continue
+        if not classes & painted or (classes & toned and not classes & coloured):
+            found.add(ET.tostring(element, encoding="unicode"))
+    return found
+
+
+@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
+def test_a_file_is_painted_by_programs_that_know_no_css_variables(figure: Figure) -> None:
+    assert "var(" not in standalone(figure)
+    assert not unpainted(standalone(figure))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "var(" not in text
+    assert not unpainted(text)
+
+
+def test_a_picture_in_css_variables_is_noticed() -> None:
+    assert len(unpainted(f"{svg(FIGURE, style=LOOK_STYLE)}")) > 20

@@ -16,15 +16,16 @@ from browser import Tab
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
-from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
-from discreet.reports.figure_svg import svg
 from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.data import cleaned
-from discreet.reports.html.page import MARK, SCRIPTS
+from discreet.reports.html.page import SCRIPTS
 from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.trials import trials
+from discreet.showing import numerals
+from discreet.showing.page import MARK
+from discreet.showing.svg import svg
 
 HOME = "/" + "/".join(("home", "someone"))
 SECTIONS = ("claims", "problems", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
@@ -241,7 +242,7 @@ DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 
 def chosen_numbers(rows: list[Measurement]) -> dict[str, Any]:
     """What the page is to say for a choice that leaves these rows."""
-    return {name: wording.told(value) for name, value in report_numbers(rows).items() if name not in DRAWN}
+    return {name: numerals.told(value) for name, value in report_numbers(rows).items() if name not in DRAWN}
 
 
 def said_numbers(screen: Screen) -> dict[str, Any]:
@@ -255,7 +256,7 @@ def said_numbers(screen: Screen) -> dict[str, Any]:
 
 def in_the_end(profiles: Any) -> dict[str, str]:
     """Configuration -> the share that its profile reaches."""
-    return {each["contestant"]: wording.told(each["shares"][-1] if each["shares"] else 0.0) for each in profiles}
+    return {each["contestant"]: numerals.told(each["shares"][-1] if each["shares"] else 0.0) for each in profiles}
 
 
 def said_in_the_end(part: Any) -> dict[str, str]:
@@ -316,7 +317,7 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     assert [[r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])] for r in wanted["claims"]] == [
         line[:4] for line in shown
     ]
-    assert [line[4] for line in shown] == [wording.told(r["correct_rate"]) for r in wanted["claims"]]
+    assert [line[4] for line in shown] == [numerals.told(r["correct_rate"]) for r in wanted["claims"]]
     assert len(screen.cells("#failures > .body > .scroll")) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
     )

@@ -58,7 +58,7 @@ class BlahutArimoto(Unlifted):
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Conditional losses and features per unit of mass; raises InputError for an unknown acceleration."""
         acceleration = choice(options, self.name, "acceleration", ("proximal", "none"), "proximal")
-        precision = Precision.at(problem.terms[0].budget, options.gap)
+        precision = Precision.at(problem, 0, options.gap)
         plain = is_plain(problem.terms)
         outcomes = Outcomes.of(problem, precision) if plain else Secrets.of(problem, options.gap)
         return _Lowered(problem, precision, outcomes, acceleration)

@@ -74,7 +74,7 @@ class Secrets:
         """The arrays of a problem; features come from double-double differences."""
         mass, groups = problem.p_z, list[Group]()
         budget = np.array([term.budget.amount for term in problem.terms])
-        undercut = np.array([Precision.at(term.budget, gap).undercut for term in problem.terms])
+        undercut = np.array([Precision.at(problem, number, gap).undercut for number in range(len(problem.terms))])
         for number, term in enumerate(problem.terms):
             for rows in term.groups if not term.budget.oblivious else ():
                 joint, (high, low) = problem.p_xz[rows], problem.marginal

@@ -99,7 +99,8 @@ def _room(problem: ContinuousProblem, positions: Array) -> Array:
 def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp]) -> Array:
     """∂u_ij/∂b_k [m, n, K]."""
     change = np.zeros((problem.m, problem.n, free.size))
-    densities = problem.private @ problem.densities(at.positions[free])
+    with np.errstate(invalid="ignore"):  # 0 · inf at a pole: such a system is given up
+        densities = problem.private @ problem.densities(at.positions[free])
     for k in range(free.size):
         change[at.labels[free[k]], :, k] += densities[:, k]
         change[at.labels[free[k] + 1], :, k] -= densities[:, k]
@@ -116,7 +117,9 @@ def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], ti
     rows = np.arange(free.size)
     np.add.at(along, (rows, left), posterior)
     np.subtract.at(along, (rows, right), posterior)
-    return relative_difference(problem, tilt, z, left, right), slope / (2.0 * h), along
+    with np.errstate(divide="ignore", invalid="ignore"):  # boundaries next to each other: such a system is given up
+        slope = slope / (2.0 * h)
+    return relative_difference(problem, tilt, z, left, right), slope, along
 
 
 def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], precision: Precision) -> _System:

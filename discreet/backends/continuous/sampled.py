@@ -273,7 +273,7 @@ def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) 
     least, found = errors[best], SampledRule(tilts[best], tilts[best], 0.0)
     for first, second in itertools.product(np.flatnonzero(leaks), below):
         ends = [Law(((laws[place],),)) for place in (first, second)]
-        share = least_share(*ends, aim, 0.0) or 0.0
+        share = least_share(ends[0], ends[1], aim, 0.0) or 0.0
         cost = (1.0 - share) * errors[first] + share * errors[second]
         if cost < least:
             least, found = cost, SampledRule(tilts[first], tilts[second], share)

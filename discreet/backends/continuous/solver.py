@@ -23,12 +23,13 @@ from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blended, remove_leakage
+from discreet.backends.repairs import blended, remove_leakage, without_rare
 from discreet.backends.tilt.backend import Tilt
+from discreet.problems.certificate import NEGLIGIBLE
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.duals import change_with_prior, feasible_duals
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array
@@ -64,7 +65,8 @@ class Intervals(Unlifted):
                 if options.progress is not None:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
         claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
-        return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, np.array([lowered.multiplier])), rounds)
+        rule = lowered.rule if time.perf_counter() > deadline else lowered.tidy()
+        return Raw(claimed, Answer(rule, lowered.tilt, np.array([lowered.multiplier])), rounds)
 
 
 class _Search:
@@ -91,7 +93,7 @@ class _Search:
         """Relative width of the bracket."""
         if not math.isfinite(self.upper - self.lower):
             return math.inf
-        return (self.upper - self.lower) / self.upper if self.upper > 0.0 else 0.0
+        return (self.upper - self.lower) / max(self.upper, NEGLIGIBLE)
 
     def offer_rule(self, rule: IntervalRule) -> None:
         """Keep the rule, moved within the budget, if it is the best so far."""
@@ -105,7 +107,7 @@ class _Search:
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
         swept = sweep(problem, tilt, self.precision.small * min(self.upper, problem.constant_error))
-        lower = swept.value - problem.accuracy * float(np.abs(tilt).max())
+        lower = swept.value - problem.accuracy * change_with_prior(tilt, multiplier, problem.p_x)
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
@@ -157,8 +159,10 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
 
     At budget 0, a rule that leaks and cannot be moved to where it does not has error probability inf.
     """
-    discrete, law = rule.on(problem), rule.output_law(problem)
-    perfect = problem.constraint.perfect
+    discrete, perfect = rule.on(problem), problem.constraint.perfect
+    if perfect:
+        rule = IntervalRule(rule.edges, without_rare(rule.estimator, discrete.p_z, Precision.no_mass))
+    law = rule.output_law(problem)
     leak_free = perfect and distance_from_private(law) <= Precision.private
     if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
         return rule, discrete.error_probability(rule.estimator)

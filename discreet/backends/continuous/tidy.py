@@ -59,14 +59,15 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
     whole = _mass(problem, low, high)
 
     def before(points: Array) -> NDArray[np.bool_]:
-        return np.array([_mass(problem, low, point) for point in points]) < shares * whole
+        ends = np.unique(np.maximum(points, low))
+        masses, _ = problem.masses(np.append(low, ends[ends > low]))
+        below = np.append(0.0, np.cumsum(problem.private.sum(axis=0) @ masses))
+        return np.asarray(below[np.searchsorted(ends[ends > low], points, side="right")] < shares * whole)
 
     return bisected(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
 
 
 def _mass(problem: ContinuousProblem, low: float, high: float) -> float:
-    """Pr(low < Z ≤ high), 0 when low ≥ high."""
-    if not low < high:
-        return 0.0
+    """Pr(low < Z ≤ high)."""
     masses, _ = problem.masses(np.array([low, high]))
     return float(problem.private.sum(axis=0) @ masses[:, 0])

@@ -53,7 +53,6 @@ class TrustConstr(Unlifted):
         ),
         falls_short={
             "road-bins=12-segments=3-tenth": "still far from the optimum after 2000 iterations",
-            "zero-mass-N=20-perfect": "its constraint tolerance is not met, though it says so",
         },
         peer=True,
     )

@@ -296,7 +296,7 @@ class Exact(Single):
         block = np.broadcast_to(Precision.ridge * np.eye(p), (m, p, p))
         empty = np.zeros((m, 0, q))
         return Relation(
-            np.ones(1), block, none, np.zeros((m, p, q)), empty, np.zeros((m, q)), np.zeros((m, p)), none[:, 0],
+            np.ones(1), block, none, np.zeros((m, p, q)), empty, np.zeros((m, q)), np.zeros((m, p)), np.zeros((m, 0)),
             part.coordinates[:, 1:], np.zeros(q),
         )  # fmt: skip
 

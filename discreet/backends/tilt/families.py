@@ -81,7 +81,7 @@ class _Smooth(Single):
         """The support function of the measure."""
         price = float(multiplier[0])
         tilt = at.coordinates @ self.frame.T
-        return self.measure.support(tilt, self.p_x, price, self.level)[0], price * self.level
+        return self.measure.ceiling(tilt, self.p_x, price, self.level), price * self.level
 
 
 @final

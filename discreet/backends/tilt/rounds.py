@@ -385,11 +385,11 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        columns = within_budget(small, point.columns)
-        return self._found(small, proof, replace(point, columns=columns))
+        return self._found(small, proof, point)
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
-        """The point with its bracket."""
+        """The point within the budget, with its bracket."""
+        point = replace(point, columns=within_budget(small, point.columns))
         tilt, multiplier = self._feasible(point.tilt, point.multiplier)
         upper = small.error_probability(point.columns)
         lower = self._carried(small, proof, tilt, multiplier)
@@ -435,8 +435,8 @@ def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: 
     """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what all outcomes do."""
     if not term.priced:
         return 1.0
-    leaks = _small(problem, drawn).bayes_leakages[number]
-    return leaks / cells.bayes_leakages[number] if leaks <= term.budget.amount else 1.0
+    leaks, whole = _small(problem, drawn).bayes_leakages[number], cells.bayes_leakages[number]
+    return leaks / whole if leaks <= term.budget.amount and whole > 0.0 else 1.0
 
 
 def _calibrated(drawn: Array, sums: Array, n: int) -> Array:

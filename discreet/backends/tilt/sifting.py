@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.measure import Scope
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
-_ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt costs less
+_ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt may cost less
+_BROAD = 8  # times as many columns as rows: in a program of fewer, a few pivots cost less than an interior point
 _REFINED = 6  # solutions of each at most; two or three reach rounding
 _SHARED = 8  # times the candidates, or the outcomes contradicted: so many may get their second best guess
 _THINNED = 8  # of so many outcomes one is in the smaller problem that a first tilt comes from
@@ -105,10 +107,11 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     held = np.zeros((problem.m, problem.N), dtype=np.bool_)
+    whole = False  # whether the last program had all outcomes, so that tolerances alone may contradict its duals
     for _ in range(_PROGRAMS):
-        if _entries(problem, int(np.count_nonzero(candidates)), shared) > _ENTRIES:
+        if _is_too_large(problem, int(np.count_nonzero(candidates)), shared):
             return None
-        last = shared <= _SHARED * count and not rough
+        last = (whole or shared <= _SHARED * count) and not rough
         small = _gathered(problem, losses, labels, candidates, shared, held)
         program = _Restricted(small, widened)
         solved = _refined(program, _REFINED if last else 1)
@@ -133,7 +136,8 @@ def sifted(
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         point = Point(columns, found, prices if prices.size > 1 else float(prices[0]))
-        if (rough and width <= gap * error) or (last and kept and not number):
+        refined = not number or (whole and width <= precision.bracket * error)
+        if (rough and width <= gap * error) or (last and kept and refined):
             return (point, Ending("optimal", 0, gap)) if width <= gap * error else None
         if late:
             return point, Ending("time limit", 0, width / max(error, precision.nonzero))
@@ -145,6 +149,7 @@ def sifted(
                 losses, shared = problem.loss + few @ problem.p_xz, max(shared // _NEARBY, _SHARED * count)
                 labels = first_least(losses)
             continue
+        whole = shared >= problem.N
         losses, labels = priced, first_least(priced)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
         held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | drawn)
@@ -179,11 +184,16 @@ def _tilt_of_few(problem: Problem, tilt: Array, precision: Precision, deadline: 
     return None if found is None else found[0].tilt
 
 
-def _entries(problem: Problem, candidates: int, shared: int) -> int:
-    """The size of a program with so many candidates, and so many outcomes that may get one other guess."""
+def _is_too_large(problem: Problem, candidates: int, shared: int) -> bool:
+    """Whether an interior point costs less than the program of so many candidates, where `shared` outcomes may move once.
+
+    The simplex method takes about one pivot for each row, each of which costs rows × columns. A step of the interior point
+    costs rows³, whatever the columns.
+    """
     pieces = [term.measure.pieces(problem.p_x[term.rows], term.level) or () for term in problem.terms if term.priced]
     rows = candidates + problem.m * (sum(len(rows) for found in pieces for rows in found) + problem.n)
-    return rows * (rows + candidates * problem.m + min(shared, problem.N))
+    shares = candidates * problem.m + min(shared, problem.N)
+    return rows * (rows + shares) > _ENTRIES and shares > _BROAD * rows
 
 
 def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) -> NDArray[np.bool_]:
@@ -310,10 +320,11 @@ class _Restricted:
         columns[self._guesses, self._places] = np.clip(variables[: self._places.size] / self.scale, 0.0, 1.0)
         columns[small.labels, every] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
         mass = columns @ small.p_z
-        columns[mass < Precision.rank] = 0.0
+        made = mass >= Precision.rank
+        columns[~made] = 0.0
         grid = UNIT * np.exp2(np.floor(np.log2(np.maximum(mass, Precision.rank))))[:, None]
         columns = np.rint(columns / grid) * grid
-        columns[columns.argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
+        columns[np.where(made[:, None], columns, -1.0).argmax(axis=0), every] += 1.0 - columns.sum(axis=0)
         tilt, budgets = np.zeros((problem.m, problem.n)), np.zeros(len(self._bounds))
         for k, (bound, term) in enumerate(zip(self._bounds, problem.terms, strict=True)):
             each, price = bound.duals(prices[self._starts[k] : self._starts[k + 1]])
@@ -370,8 +381,11 @@ class _Bound:
         mean, size = self._pieces @ p_x, np.abs(self._pieces)
         mean[np.abs(mean) <= 2 * (p_x.size + 2) * UNIT * (size @ p_x)] = 0.0
         effect = self._pieces @ small.deviations[term.rows] + mean[:, None] * small.p_z
-        effect += widened * (size @ small.p_xz[term.rows])
-        self._unit = max(level, float(np.abs(effect).max()))
+        wide = np.full(len(size), widened)
+        if level == 0.0:  # of equations nothing may be widened
+            wide[mean == 0.0] = 0.0
+        effect += wide[:, None] * (size @ small.p_xz[term.rows])
+        self._unit = max(level, float(np.abs(effect).max())) or 1.0
         effect /= self._unit
         self.effect, self.right = effect, -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
@@ -398,16 +412,15 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
 
     times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as exact as rounding allows.
     """
-    entries = program.entries()
-    solver = _solver(program, *entries)
+    counts, row, values = program.entries()
+    solver = _solver(program, counts, row, values)
     found = _solution(solver)
     if found is None or times == 1:
         return None if found is None else (found[0], -found[1])
-    matrix = np.zeros((program.right.size, program.cost.size))
-    matrix[entries[1], np.repeat(np.arange(program.cost.size), entries[0])] = entries[2]
-    rows, count = matrix.shape
+    rows, count = program.right.size, program.cost.size
+    column = np.repeat(np.arange(count), counts)
     free, bounded = np.isinf(program.least), np.isfinite(program.most)
-    every, down_to, sizes = np.arange(count, dtype=np.int32), np.arange(rows, dtype=np.int32), np.abs(matrix)
+    every, down_to = np.arange(count, dtype=np.int32), np.arange(rows, dtype=np.int32)
     most = np.where(bounded, program.most, 0.0)
     x, y, across, down = np.zeros(count), np.zeros(rows), 1.0, 1.0
     best: tuple[Array, Array] | None = None
@@ -416,17 +429,20 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
         if found is None:
             break
         x, y = x + found[0] / across, y + found[1] / down
-        missing, reduced = program.right - matrix @ x, program.cost - y @ matrix
-        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max())
-        unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max())
+        terms = values * x[column]
+        missing = program.right - np.bincount(row, terms, rows)
+        reduced = program.cost - np.bincount(column, values * y[row], count)
+        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)).max(initial=0.0))
+        unpriced = float(np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max(initial=0.0))
         inside = np.where(bounded & (reduced < 0.0), most - x, x)
-        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max())
-        lacks = float(np.abs(missing).max())
+        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max(initial=0.0))
+        lacks = float(np.abs(missing).max(initial=0.0))
         off = max(below, unpriced, wasted, lacks)
         if not off <= max(least_off, rounding):
             break
         best, least_off = (x, -y), off
-        if off <= rounding and (np.abs(missing) <= rounding * (sizes @ np.abs(x))).all():  # also of the rows of rare guesses
+        sizes = np.bincount(row, np.abs(terms), rows)
+        if off <= rounding and (np.abs(missing) <= rounding * sizes).all():  # also of the rows of rare guesses
             break
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
@@ -477,5 +493,6 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
     ceilings = problem.law(columns).ceilings(moved).tolist()
     return all(
-        not term.priced or ceiling <= term.budget.amount for term, ceiling in zip(problem.terms, ceilings, strict=True)
+        not term.priced or ceiling <= amount
+        for term, ceiling, amount in zip(problem.terms, ceilings, amounts_to_keep(problem), strict=True)
     )

@@ -10,18 +10,18 @@ Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.cells import SHELLS, TIES, Scan, classified, shell_top
 from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.problems.blocks import BlockProblem, stored
-from discreet.problems.constraint import Term
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -98,7 +98,7 @@ def _drawn(
     classes = Grouping.of(group)
     terms = tuple(term.tightened(precision.summed) for term in problem.terms)
     small = Problem.of_rows(classes.merge(columns[:n]), classes.merge(columns[n:]), terms)
-    if _keeps(terms, small.bayes_leakages):
+    if _keeps(small, small.bayes_leakages):
         return None
     point, ending = solve_whole(small, precision, precision.small, limits)
     if not ending.optimal:
@@ -107,7 +107,7 @@ def _drawn(
     found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
     determined = classes.keys < m
     own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
-    if not own or not _keeps(problem.terms, small.leakages(found)):
+    if not own or not _keeps(problem, small.leakages(found)):
         return None
     drawn = np.repeat(np.eye(m), m, axis=0)
     for place in np.flatnonzero(~determined):
@@ -116,5 +116,5 @@ def _drawn(
     return small.error_probability(found), drawn
 
 
-def _keeps(terms: Sequence[Term], leakages: Array) -> bool:
-    return all(leaked <= term.budget.amount for term, leaked in zip(terms, leakages.tolist(), strict=True))
+def _keeps(problem: Problem | BlockProblem, leakages: Array) -> bool:
+    return all(map(operator.le, leakages.tolist(), amounts_to_keep(problem)))

@@ -81,10 +81,13 @@ class System(ABC):
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
         """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on units or masses."""
         self._matrix, self._rows, self._columns = matrix * rows[:, None] * columns, rows, columns
-        self._factors, self._pivots, self._singular = dgetrf(self._matrix)
+        if matrix.size:  # LAPACK prints a complaint about a system without unknowns
+            self._factors, self._pivots, self._singular = dgetrf(self._matrix)
 
     def _refined(self, right: Array, times: int = 1) -> Array:
         """The solution of the last system, refined so many times."""
+        if not right.size:
+            return right
         if self._singular:  # to working precision: the caller sees a step that is not finite
             return np.full_like(right, np.nan)
         right = self._rows * right

@@ -4,7 +4,7 @@ At a vertex all outcomes but a few *ties* are certain of their guess, their labe
 its label to another guess, so the law of (X, Ŷ) is linear in the shares. What determines them and μ is one equality of
 tilted losses per share and leakage = ε, with tilts t_i = μ log ratio; Newton's method takes a few steps to rounding, because
 what the labels deviate from independence is summed once. At ε = 0 the shares solve leakage-free equations, and the tilts the
-equalities of tilted losses; both are linear.
+equalities of tilted losses; both are linear. The former are solved a second time, relative to the mass of each guess.
 
 Source: discreet, docs/theory.md, section 14 (the crossover).
 """
@@ -117,11 +117,27 @@ class Vertex(Shares):
         return shares + step[:-1], multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        law = self.law(columns)
-        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
+        private = self._refined(columns)
+        if private is None:
+            return None
+        law = self.law(private)
+        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.private:
             return None  # too few ties to cancel what others leak, or what a rare guess does
         equal = self._equal(tilt - (tilt @ law.p_x)[:, None], np.tile(law.p_x, (len(tilt), 1)))
-        return None if equal is None else Point(columns, equal, math.inf)
+        return None if equal is None else Point(private, equal, math.inf)
+
+    def _refined(self, columns: Array) -> Array | None:
+        """The columns of ties [m, K] after one more solution for what rounding has left of the law's deviation.
+
+        The equations of each guess are divided by its mass, so that a rare guess becomes as private as a frequent one.
+        """
+        shares = columns[self._guesses, self._places]
+        mass = self.law(columns).mass
+        scale = self._scale * np.repeat(np.where(mass > 0.0, mass, 1.0), self._problem.n)
+        effect = self._by_entry / scale
+        size = sizes(effect)
+        step = least_norm((effect / size[:, None]).T, -self._deviation(shares).ravel() / scale)
+        return None if step is None else self.columns(shares + step / size)
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
         """The tilt [m, n] that costs least for the law u [m, n] and makes the losses of ties equal once shares are rounded.

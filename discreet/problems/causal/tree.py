@@ -77,15 +77,18 @@ class Tree:
     def least_bound(self, costs: DoubleDouble, doubt: Array) -> tuple[float, float, float]:
         """Numbers whose exact sum is at most `least` of all costs that differ by at most `doubt` from these [M_T, K_T].
 
-        Beside each value goes how much it may be too large. A sum of two double-doubles errs by under 4 u² of their sizes.
+        Beside each value goes how much it may be too large; a guess whose cost is larger by more than its own doubt cannot
+        be the least and adds none. A sum of two double-doubles errs by under 4 u² of their sizes.
         """
         high, low = costs
         for step in range(self.steps, 0, -1):
             shape, count = self.kernel_shape(step), self.measurements[step - 1]
             high, low, doubt = (each.reshape(shape) for each in (high, low, doubt))
-            best = high.min(axis=1)
-            low = np.where(high == best[:, None, :], low, np.inf).min(axis=1)
-            high, low, doubt = (each.reshape(len(best), -1, count) for each in (best, low, doubt.max(axis=1)))
+            least = high.min(axis=1, keepdims=True)
+            rest = np.where(high == least, low, np.inf).min(axis=1, keepdims=True)
+            worse = high - least > 2.0 * (doubt + np.abs(low) + np.abs(rest))
+            doubt = np.where(worse, 0.0, doubt).max(axis=1)
+            high, low, doubt = (each.reshape(shape[0], -1, count) for each in (least, rest, doubt))
             size = np.abs(high).sum(axis=2) + np.abs(low).sum(axis=2)
             doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (1.0 + 4.0 * (count + 2) * UNIT)
             total = high[:, :, 0], low[:, :, 0]

@@ -1,9 +1,9 @@
 """The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
 
 On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a *slack*: the least of three
-bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (`modes`). The
-intervals with the largest slack are quartered until the sum is under a target. No root finder, no derivative, and no
-quadrature is trusted.
+bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (see
+`families`). The intervals with the largest slack are quartered until the sum is under a target. No root finder, no
+derivative, and no quadrature is trusted.
 
 What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened by
 it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen them. At a breakpoint,
@@ -115,9 +115,10 @@ def _first_edges(problem: ContinuousProblem) -> Array:
 def _decide(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
     """A label for every cell, and the slack of calling it that."""
     masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
-    widened = problem.accuracy + 4.0 * UNIT * (len(problem.components) + 4)
+    widened = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
     low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
-    low[np.isinf(low)] = 0.0  # between two doubles at a pole: no floor is known there
+    low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
+    low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0  # an end of a support may lie in between
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)
     families = _families(problem)
@@ -152,7 +153,7 @@ def _families(problem: ContinuousProblem) -> list[list[int]]:
 
 
 def _by_ratio(
-    families: list[list[int]], gain: Array, cost: Array, masses: Array, ends: tuple[Array, Array], accuracy: float
+    families: list[list[int]], gain: Array, cost: Array, masses: Array, ends: tuple[Array, Array], accuracy: Array
 ) -> Array:
     """The slack by monotone ratios within families, and by masses for all other components [cells]."""
     alone = np.setdiff1d(np.arange(masses.shape[0]), [q for members in families for q in members])
@@ -165,7 +166,9 @@ def _by_ratio(
             density = end[members]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratios.append(density / density[reference, columns])
-        low, high = np.minimum(*ratios) * (1.0 - 3.0 * accuracy), np.maximum(*ratios) * (1.0 + 3.0 * accuracy)
+        doubt = 3.0 * accuracy[members].max()
+        low = np.minimum(*ratios) * (1.0 - doubt)
+        high = np.maximum(*ratios) * (1.0 + doubt)
         usable = np.isfinite(low).all(axis=0) & np.isfinite(high).all(axis=0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
         bracket = (gain[:, members] @ high - cost[:, members] @ low).max(axis=0)

@@ -2,7 +2,7 @@
 
 The cdf of a density gives the mass of any interval, and between neighbouring *breakpoints* it is monotone: its range over an
 interval is spanned by its values at the ends. Breakpoints are the modes (and antimodes) and every point where the density
-jumps, such as the ends of its support. They are known for the common families of scipy.stats (`modes`), given by the user
+jumps, such as the ends of its support. They are known for the common families of scipy.stats (`families`), given by the user
 for callables, and otherwise located numerically, which the problem then lists among its assumptions. A `Mixture` is split
 into its components, since mixtures need not be unimodal but are linear in components that are.
 
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import TOTAL_TOLERANCE, brief, freeze
-from discreet.problems.continuous.modes import known_breakpoints, ratio_family
+from discreet.problems.continuous.families import Member, known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.roots import bisected, midpoints
-from discreet.problems.sensors.bins import has_own_sf
+from discreet.problems.sensors.bins import NormalDensity, has_own_sf
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken, up to near the median."""
@@ -45,7 +45,7 @@ class Density:
     sf            Pr(Z > z); without it upper tails are 1 − cdf and keep absolute precision only
     breakpoints   all points where the density turns from rising to falling or back, or jumps; None to have them located
                   numerically, which the problem will list as assumed
-    ratio_family  any key; densities of one key have monotone ratios between breakpoints (see `modes`)
+    ratio_family  any key; densities of one key have monotone ratios between breakpoints (see `families`)
     """
 
     pdf: Callable[[Array], Any]
@@ -76,6 +76,8 @@ class Component:
     """A density ready for use.
 
     upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
+    accuracy      relative error of the functions that is known, where it is more than the problem assumes
+    known         of a family whose relative error of tails v falls with |log v|, to a twentieth (docs/theory.md, section 17)
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
     family_stated it was stated by the user
@@ -89,6 +91,8 @@ class Component:
     cdf_: Callable[[Array], Any]
     sf_: Callable[[Array], Any]
     upper_floor: float
+    accuracy: float = 0.0
+    known: bool = False
     located: bool = False
     family: Hashable | None = None
     family_stated: bool = False
@@ -170,10 +174,7 @@ def component(entry: Any, what: str) -> Component:
         raise InputError(
             f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
         )
-    cdf, upper = entry.cdf, getattr(entry, "sf", None)
-    exact = upper is not None and has_own_sf(entry)
-    sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
-    bare = Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT)
+    bare = _functions(entry, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
     given = entry.breakpoints if isinstance(entry, Density) else known_breakpoints(entry)
     points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
@@ -188,6 +189,20 @@ def component(entry: Any, what: str) -> Component:
     )
     _check(found)
     return found
+
+
+def _functions(entry: Any, what: str) -> Component:
+    """The functions of an entry and how accurate they are."""
+    member = Member.of(entry)
+    accuracy = 0.0 if member is None else member.accuracy
+    known = isinstance(entry, NormalDensity) if member is None else member.steady
+    functions = None if member is None else member.functions()
+    if functions is not None:
+        return Component(what, *functions, 0.0, accuracy, known)
+    cdf, upper = entry.cdf, getattr(entry, "sf", None)
+    exact = upper is not None and has_own_sf(entry)
+    sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
+    return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy, known)
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
@@ -277,7 +292,8 @@ def _discrepancy(density: Component) -> tuple[float, float]:
         cells += low.size
         last = done.all() or cells > 4000
         if (counted := np.where(done | last, off, 0.0)).max() > worst:
-            worst, place = counted.max(), float(middle[counted.argmax()])
+            worst = counted.max()
+            place = float(middle[counted >= (1.0 - 1e-6) * worst].min())  # the first of those that differ by rounding
         if last:
             break
         low, middle, high = low[~done], middle[~done], high[~done]

@@ -21,7 +21,7 @@ import numpy as np
 from discreet.problems.checks import check_table, checked_name, checked_prior, freeze, loss_table, positive
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
-from discreet.problems.continuous.modes import FAMILIES
+from discreet.problems.continuous.families import Member
 from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -110,8 +110,13 @@ class ContinuousProblem(Constrained):
             ],
             "densities are monotone between turning points found numerically": [c.what for c in every if c.located],
         }
+        tails = (
+            "cdfs and survival functions v of known families are accurate to the share max(1/20, log v / log 1e-300) of that"
+        )
         return (
-            f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative or {UNDERFLOW:g} absolute",
+            f"densities, cdfs and survival functions are accurate to {self.accuracies.max():g} relative or "
+            f"{UNDERFLOW:g} absolute",
+            *([tails] if any(each.known for each in every) else []),
             "between doubles next to a breakpoint a density is at most the larger of its values at them",
             *(f"{sentence}: {', '.join(whose)}" for sentence, whose in of_some.items() if whose),
             "other densities are monotone between their stated breakpoints",
@@ -158,6 +163,11 @@ class ContinuousProblem(Constrained):
         pairs = [each.tails(z) for each in self.components]
         return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
 
+    @cached_property
+    def accuracies(self) -> Array:
+        """Relative error of the functions of each component [Q, 1], at most: `accuracy`, or more for some families."""
+        return np.array([[max(self.accuracy, each.accuracy)] for each in self.components])
+
     def masses(self, edges: Array) -> tuple[Array, Array]:
         """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may have, at most.
 
@@ -175,20 +185,26 @@ class ContinuousProblem(Constrained):
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
         """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each may have, at most.
 
-        The error is `accuracy` times the two values used (and 2⁻¹⁸ of it, as that is relative to the true ones), and the
-        rounding of one or two differences. Values that underflow err by `UNDERFLOW` at most.
+        The error is that of the two values used, and the rounding of one or two differences. Values that underflow err by
+        `UNDERFLOW` at most.
         """
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
         left, right = edges[1:] <= median, edges[:-1] >= median
         masses = np.where(left, below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:])
         masses = np.where(left | right, masses, (1.0 - below[:, :-1]) - above[:, 1:])
-        used = np.where(left, below[:, 1:] + below[:, :-1], above[:, :-1] + above[:, 1:])
-        used = np.where(left | right, used, below[:, :-1] + above[:, 1:])
+        wrong_below, wrong_above = self._tail_errors(below), self._tail_errors(above)
+        wrong = np.where(left, wrong_below[:, 1:] + wrong_below[:, :-1], wrong_above[:, :-1] + wrong_above[:, 1:])
+        wrong = np.where(left | right, wrong, wrong_below[:, :-1] + wrong_above[:, 1:])
         masses = np.maximum(masses, 0.0)
         rounding = np.where(left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0))
-        error = self.accuracy * (1.0 + 2.0**-18) * used + rounding + np.where(left, 0.0, 2.0 * floor)
-        return masses, error + UNDERFLOW
+        return masses, wrong + rounding + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
+
+    def _tail_errors(self, tails: Array) -> Array:
+        """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸ more."""
+        share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), 1.0 / 20.0, 1.0)
+        known = np.array([[each.known] for each in self.components])
+        return np.asarray(self.accuracies * (1.0 + 2.0**-18) * np.where(known, share, 1.0) * tails)
 
     def _masses_by_density(self, edges: Array) -> tuple[Array, Array]:
         """Width times density of every interval [Q, N], and its error, at most; inf where that says nothing.
@@ -210,8 +226,8 @@ class ContinuousProblem(Constrained):
             inside = np.maximum(np.where(at_high, points[3], high) - np.where(at_low, points[2], low), 0.0)
             slivers = np.where(at_low, (points[2] - low) * values[:, :3].max(axis=1), 0.0)
             slivers += np.where(at_high, (high - points[3]) * values[:, 3:].max(axis=1), 0.0)
-            most = (inside * np.maximum(first, last) + slivers) * (1.0 + self.accuracy)
-            least = inside * np.minimum(first, last) * (1.0 - self.accuracy)
+            most = (inside * np.maximum(first, last) + slivers) * (1.0 + self.accuracies)
+            least = inside * np.minimum(first, last) * (1.0 - self.accuracies)
             error = (0.5 * (most - least) + 8.0 * UNIT * most) * (1.0 + 2.0**-30) + UNDERFLOW
             middle = 0.5 * (least + most)
         return middle, np.where(np.isfinite(error) & ~within, error, np.inf)
@@ -222,7 +238,8 @@ class ContinuousProblem(Constrained):
 
     def posterior(self, z: Any) -> Array:
         """p(x_j given z) [n, points]; the prior where no density is positive."""
-        joint = self.private @ self.densities(z)
+        with np.errstate(invalid="ignore"):  # 0 · inf at a pole
+            joint = self.private @ self.densities(z)
         total = joint.sum(axis=0)
         prior = np.tile(self.p_x[:, None], (1, total.size))
         return np.asarray(np.divide(joint, total, out=prior, where=total > 0.0))
@@ -274,15 +291,14 @@ def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[t
 
 def _identity(part: Any) -> Any:
     """A key, equal for distributions that are certainly the same: frozen ones by family and parameters, others by object."""
+    member = Member.of(part)
+    if member is not None:
+        return member.name, member.shapes, member.location, member.scale
     try:
-        if hasattr(part, "dist"):
-            shapes, location, scale = part.dist._parse_args(*part.args, **part.kwds)
-            key = (type(part.dist), tuple(float(each) for each in shapes), float(location), float(scale))
-            return key if part.dist.name in FAMILIES else id(part)
         hash(part)
-        return part
-    except TypeError:  # parameters or objects that cannot be compared
+    except TypeError:
         return id(part)
+    return part
 
 
 def paper_continuous(budget: float | None = None, *, equivocation: float | None = None) -> ContinuousProblem:

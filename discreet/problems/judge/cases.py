@@ -10,7 +10,7 @@ Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncatio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -22,16 +22,17 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
-from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, difference_below
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
@@ -58,7 +59,7 @@ class MatrixCase:
         self._tilt, self._multipliers = usable_duals(problem, tilt, multipliers)
         self._lift = faint_lift(problem.p_x)
         self.terms, self.off = problem.terms, total_error(problem.marginal, problem.terms[0].rows)
-        self._private = private_rows_of(problem.terms)
+        self._private = PrivateRows.of(problem.terms, problem.p_x)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
@@ -83,22 +84,17 @@ class MatrixCase:
 
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self._private else None
-        self._latest = estimator, self._sums_under(estimator, self._tilt, found)
+        # What an exactly private rule costs is only known up to the errors of masses: such a rule is not looked for.
+        self._latest = estimator, self._sums_under(estimator, self._tilt, found if self._wrong is None else None)
         sums, marginal = self._latest[1], self._problem.marginal
-        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
-        if not underflow_matters(self.terms) or worth.law.mass.all():
-            return worth
-        return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
+        inexact = self._inexact(estimator)
+        return worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
             return None
-        mass, (wrong_mass, wrong_loss) = self._problem.p_xz, self._wrong
-        drawn = np.where(wrong_mass > 0.0, estimator.max(axis=0) < 1.0, False)
-        with np.errstate(divide="ignore"):
-            accuracy = float((wrong_mass[drawn] / mass[drawn]).max(initial=0.0))
-        spare = 1.0 + 2.0**-30
-        return Inexact(estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare, accuracy)
+        (wrong_mass, wrong_loss), spare = self._wrong, 1.0 + 2.0**-30
+        return Inexact(estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries are rounded and columns normalised again; at share 1 the end as it is."""
@@ -132,21 +128,6 @@ class MatrixCase:
         known = answer is self._latest[0] and tilt is self._tilt
         worst = (self._latest[1] if known else self._sums_under(answer, tilt)).worst
         return worst * len(self.terms)  # the rows of an outcome add up to w_l once for each constraint
-
-
-def _unknown_where(worth: Worth, made: Any) -> Worth:
-    """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
-    return replace(worth, doubt=math.inf) if (made & (worth.law.mass == 0.0)).any() else worth
-
-
-def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
-    """The groups of rows that must be perfectly private."""
-    return tuple(group for term in terms if term.budget.perfect for group in term.groups)
-
-
-def underflow_matters(terms: Sequence[Term]) -> bool:
-    """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
-    return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +166,7 @@ class _Visit:
     lift      exponents that keep products of rare private values from underflow   [n]
     compiled  whether clear outcomes are summed by compiled code
     streamed  whether the outcomes come in blocks, which are checked and added up
-    private   groups of rows that must be perfectly private; p_x: of the problem   [n]
+    private   groups of rows that must be private; p_x: of the problem   [n]
     """
 
     rule: OutcomeRule
@@ -193,7 +174,7 @@ class _Visit:
     lift: Any
     compiled: bool
     streamed: bool
-    private: tuple[slice, ...]
+    private: PrivateRows
     p_x: Array
 
     def __call__(self, chunk: Chunk) -> _Found:
@@ -259,7 +240,7 @@ class RuleCase:
         if rule.ties.size and rule.ties[-1] >= problem.N:
             raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
         self._problem, self.answer, self.terms = problem, rule, problem.terms
-        self._private = private_rows_of(problem.terms)
+        self._private = PrivateRows.of(problem.terms, problem.p_x)
         self.blocks: Blocks = (
             problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
         )
@@ -278,9 +259,9 @@ class RuleCase:
             self._marginal, self._totals = problem.marginal, [1.0] * len(self.terms)
             self.off = total_error(problem.marginal, self.terms[0].rows)
         recorded = moves if self._private else None
-        self._plain = worth_of(self._sums, self._marginal, self._lift, self.terms, self._totals, recorded)
-        if underflow_matters(self.terms):
-            self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
+        self._plain = worth_of(
+            self._sums, self._marginal, self._lift, self.terms, self._totals, recorded, private=self._private
+        )
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
@@ -317,13 +298,14 @@ class RuleCase:
         end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
         if share == 1.0:
             return end
-        law, off = plain.law.blend(end.law, share), column_error(rule.towards[:, None])
+        law = plain.law.blend(end.law, share)
         error = (1.0 - share) * plain.error + share * end.error
-        missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        upper = rounded_up(error, max(off, self._sums.column_error), missed)
-        doubt = plain.doubt + off
-        private = [group.law for group in groups_of(law, self.terms) if group.perfect]
-        return Worth(law, error, upper, doubt, max([distance(each, doubt) for each in private], default=math.inf))
+        upper = ((1.0 - share) * plain.upper + share * end.upper) * (1.0 + 8.0 * UNIT) + 4.0 * SMALLEST
+        doubt = plain.doubt + column_error(rule.towards[:, None])
+        private = [distance(group.law, doubt) for group in groups_of(law, self.terms) if group.perfect]
+        # The guess that ignores the outcome is exactly private, so the blend is as private as the rule, or more.
+        within = min(plain.within, max(private, default=math.inf))
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""
@@ -333,11 +315,10 @@ class RuleCase:
     def duals(self) -> Iterator[Duals]:
         """The duals of the pass, lowered as far as the totals of the outcomes require."""
         tilt, total, shifts, unseen = self._tilt, self._totals[0], self._shifts(), self._unseen()
-        size = float(np.abs(tilt).max())
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
         for group, shift in shifts:
             mass = float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
-            parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * mass * (1.0 + 8.0 * UNIT))
+            parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)  # sum, total and quotient are rounded once each
@@ -357,7 +338,7 @@ class RuleCase:
         if shifts:
             tilt = tilt.copy()
             for group, shift in shifts:
-                tilt[:, group] -= shift
+                tilt[:, group] = difference_below(tilt[:, group], np.full(1, shift))
         if not tilt.any():
             return tilt, self._multipliers
         prices = list[float]()
@@ -387,7 +368,7 @@ class RuleCase:
             if term.measure.conditional:  # as in `feasible_for`
                 over += 4.0 * UNIT * float(np.abs(own).max())
             if over > 0.0:
-                found.append((group, over + 2.0 * UNIT * (float(np.abs(own).max()) + over) + 8.0 * SMALLEST))
+                found.append((group, over))
         return found
 
     def _unseen(self) -> float:

@@ -24,11 +24,8 @@ from discreet.problems.judge.privacy import groups_of, privacy
 from discreet.problems.measures.law import faint_lift, total_error
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
 from discreet.problems.numerics.estimators import Decisions, normalise
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.numerics.sums import sums_over
-
-_FAINTEST = 1e-280
-"""Products of kernels below it may have underflowed."""
 
 _VANISHED = 1e-300
 """More than what a product that is not exact, as it is below 1e-290, loses."""
@@ -64,11 +61,14 @@ class CausalCase:
         stored, model, tree = rule.dense(), self._model, self._problem.tree
         matrix = normalise(stored)
         sums = sums_over(lambda block: Decisions.of(matrix[:, block]), model.p_xz, model.loss, self._tilt, self._lift)
-        worth = worth_of(sums, model.marginal, self._lift, self.terms)
         made = tree.weights([np.asarray(kernel > 0.0, dtype=np.float64) for kernel in rule.kernels])[-1] > 0.0
         product = 0.0 if ((stored == 1.0) == made).all() else self._product
-        doubt = math.inf if (made & (stored < _FAINTEST)).any() else worth.doubt + product
-        vanished = SMALLEST * stored.size if product > 0.0 else 0.0
+        # Of a faint entry each product, and each of two quotients of `normalise`, loses at most half of SMALLEST.
+        faint, most = made & (stored < LEAST_EXACT), (tree.steps + 4) * SMALLEST
+        lost = np.asarray(sums.lost + most * np.outer(faint.any(axis=1), model.p_x > 0.0))
+        worth = worth_of(replace(sums, lost=lost), model.marginal, self._lift, self.terms)
+        vanished = most * (1.0 + float(model.loss[faint].sum())) if faint.any() else 0.0
+        doubt = worth.doubt + product
         worth = replace(worth, upper=worth.upper * (1.0 + 2.0 * product) + vanished, doubt=doubt)
         if not self.terms[0].budget.perfect:
             return worth

@@ -10,7 +10,8 @@ of the least tilted losses (`Duals`). From these `conclude` forms
 Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
-certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
+certificate (`privacy`), or that leak at most δ where several actions of an adversary are the best. The gap splits into the
+three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
@@ -38,7 +39,7 @@ from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
-from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.judge.privacy import PRIVATE_LIMIT, Group, Moves, Privacy, groups_of, is_private, privacy
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.law import OutputLaw, phi_residual
@@ -47,6 +48,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
+from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
 
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem, Blocks
@@ -65,6 +67,7 @@ class Worth:
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: those to an exactly private estimator, if it is not the stored one
     shaken    by how much these change an entry of the laws of other constraints, relatively, at most
+    tied      numbers of the constraints at budget 0 of an adversary's gain with several best actions
     """
 
     law: Law
@@ -74,6 +77,7 @@ class Worth:
     within: float = math.inf
     moves: Moves | None = None
     shaken: float = 0.0
+    tied: tuple[int, ...] = ()
 
     @cached_property
     def leakage_ceilings(self) -> Array:
@@ -113,17 +117,16 @@ class Inexact:
 
     joint      every u_ij                                                    [m, n]
     loss       the error probability
-    accuracy   masses of the outcomes whose guess is drawn, relative
     """
 
     joint: Array
     loss: float
-    accuracy: float
 
     def relative(self, law: OutputLaw) -> float:
-        """The relative error of the entries of a law that are not 0, at most."""
-        found = law.mass[:, None] * law.p_x + law.deviation
-        return float(np.divide(self.joint, found, out=np.zeros_like(found), where=found > 0.0).max()) * (1.0 + 2.0**-30)
+        """The relative error of the entries of a law, at most; inf if one may be positive of which nothing is known."""
+        entries = law.mass[:, None] * law.p_x + law.deviation
+        unknown = np.where(self.joint > 0.0, math.inf, 0.0)
+        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (1.0 + 2.0**-30)
 
 
 def worth_of(
@@ -134,14 +137,15 @@ def worth_of(
     totals: Sequence[float] | None = None,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
+    private: PrivateRows = NOTHING_PRIVATE,
 ) -> Worth:
     """The worth of an answer with these sums; totals of probability other than one, of each constraint, are divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, at budget 0.
+    marginal: Σ_l a_l. moves: of the answer, where there are private rows.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = laws_of(sums.joint, marginal, lift, terms, totals)
+    law = laws_of(sums.joint, marginal, lift, terms, totals, sums.lost)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
     if totals is not None and totals[0] != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
@@ -150,13 +154,29 @@ def worth_of(
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     if inexact is not None and moves is None:
         ((group,),) = law.constraints
-        law = Law(((replace(group, off=inexact.joint),),))
+        law = Law(((replace(group, off=group.off + inexact.joint),),))
     if inexact is not None and moves is not None:
-        share = inexact.relative(law.groups[0])  # of every entry, and so of the totals π_j
-        doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
-    found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
-    upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
+        doubt += inexact.relative(law.groups[0])  # of every entry, and so of the totals π_j
+    found = Privacy(math.inf)
+    if moves is not None:
+        groups = groups_of(law, terms)
+        if private.gains.size:
+            accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
+            joint = private.extended_sums(sums.joint, lift)
+            marginal = private.extended_sums(marginal, np.zeros_like(lift))
+            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
+        found = privacy(groups, moves, marginal, doubt, accuracy)
+
+    def worth(found: Privacy, law: Law) -> Worth:
+        upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
+        return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
+
+    if private.tied and found.within == 0.0:
+        exactly = worth(found, private.without_proven(law))
+        if not any(exactly.leakage_ceilings[number] for number in private.tied):
+            return exactly
+        found = Privacy(found.stored)  # the moves may let other actions gain, so what the stored answer leaks is stated
+    return worth(found, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
@@ -274,7 +294,8 @@ def _stated(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakag
 def _keeps(number: int, term: Term, worth: Worth) -> bool:
     if term.budget.perfect:
         return is_private(worth.within, worth.doubt)
-    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= term.budget.amount)
+    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
+    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= most)
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
@@ -345,8 +366,9 @@ def usable_duals(
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
     """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
 
-    A constraint of perfect privacy costs δ·spread instead of μ B. μ B holds for a total probability
-    of one; stored problems have it within `TOTAL_ROUNDING`.
+    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 of an adversary's gain
+    with several best actions, B is that of the leakage which is reached. μ B holds for a total
+    probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost = 0.0
     for number, (term, price) in enumerate(zip(terms, duals.multipliers.tolist(), strict=True)):
@@ -355,7 +377,10 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
                 groups = reached.law.constraints[number]
                 cost += reached.within * _spread_of(term, duals.tilt, groups)
         elif price > 0.0:
-            cost += price * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+            level = term.level
+            if number in reached.tied:
+                level = term.measure.level(float(reached.leakage_ceilings[number]))
+            cost += price * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
     cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT  # of their sum
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf

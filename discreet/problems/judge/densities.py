@@ -16,6 +16,7 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.judge.cases import MatrixCase
 from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
+from discreet.problems.measures.duals import change_with_prior
 from discreet.problems.numerics.double_double import Array
 
 
@@ -50,9 +51,10 @@ class DensityCase:
         tilt, multipliers = self._feasible
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
-        # The p(x_j) for which the tilt is feasible err by a share δ, as does the total by which the value is to be divided.
-        # As both p(x) have total one, that changes no h_i by more than 7 δ max |t|.
-        rounding = 8.0 * self._problem.rounding * (abs(value) + float(np.abs(tilt).max()))
+        # The p(x_j) for which the tilt is feasible err by a share of themselves. So does the total of all densities, by
+        # which the value is to be divided.
+        infeasible = change_with_prior(tilt, float(multipliers[0]), self._problem.p_x)
+        rounding = 8.0 * self._problem.rounding * (abs(value) + infeasible)
         yield Duals(tilt, multipliers, (value, -rounding))
 
     def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.constraint import Term
-from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
+from discreet.problems.measures.law import OutputLaw, law_of
 from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.private_rows import PrivateRows
 
 PRIVATE_LIMIT = 1e-12
 """Largest δ of an answer that counts as private at budget 0: some thousand roundings of its probabilities, and as leakage is
@@ -47,11 +48,11 @@ class Moves:
     outcomes        their indices                                                [K]
     towards, base   the guesses; base is the likeliest at its outcome            [K]
     room            the largest change of probability                            [K]
-    p_xz            of the outcomes                                              [n, K]
-    p_x             π_j, to choose by only                                       [n]
+    p_xz            of the outcomes, extended by gains                           [n + k, K]
+    p_x             π_j, extended, to choose by only                             [n + k]
     cost            |difference of the two losses|                               [K]
-    made            whether a guess is drawn with a positive probability in a group of rows that must be private  [G, m]
-    groups          these rows
+    guesses         how many there are
+    groups          the rows that must be private
     """
 
     outcomes: NDArray[np.intp]
@@ -61,7 +62,7 @@ class Moves:
     p_xz: Array
     p_x: Array
     cost: Array
-    made: NDArray[np.bool_]
+    guesses: int
     groups: tuple[slice, ...]
 
     @classmethod
@@ -72,13 +73,16 @@ class Moves:
         p_xz: Array,
         loss: Array,
         p_x: Array,
-        groups: tuple[slice, ...],
+        private: PrivateRows,
     ) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones.
 
         Where they are many, those of most effect.
         """
-        columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
+        groups = private.groups
+        p_x = private.extended(p_x)
+        columns, loss = decided.columns, loss.take(decided.places, axis=1)
+        p_xz = private.extended(p_xz.take(decided.places, axis=1))
         columns = columns * p_xz.any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
@@ -89,16 +93,15 @@ class Moves:
             kept = _heaviest(towards, weight, most)
             towards, place = towards[kept], place[kept]
         cost = np.abs(loss[towards, place] - loss[base[place], place])
-        made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
-        return cls(drawn[place], towards, base[place], room, p_xz.take(place, axis=1), p_x, cost, made, groups)
+        masses = p_xz.take(place, axis=1)
+        return cls(drawn[place], towards, base[place], room, masses, p_x, cost, len(columns), groups)
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
         """Of some moves, at least one, those that will do; what is left of such takes less room."""
-        made = np.logical_or.reduce([moves.made for moves in found])
         each: dict[str, Any] = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
-        return replace(found[0], made=made, **each)._spanning()
+        return replace(found[0], **each)._spanning()
 
     def chosen(self, which: Any) -> Moves:
         """Some of the moves, by index or mask."""
@@ -110,7 +113,7 @@ class Moves:
             return self
         effect = _effect(self.p_xz, self.p_x, self.groups) * self.room
         kept = np.zeros(self.room.size, dtype=np.bool_)
-        for guess in range(self.made.shape[1]):
+        for guess in range(self.guesses):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
                 kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
@@ -154,12 +157,14 @@ class Privacy:
     rise     probability
     moves    that lead to the exactly private estimator, if it is not the stored one
     shaken   by how much they change an entry of the laws of other constraints, relatively, at most
+    stored   δ of the stored estimator
     """
 
     within: float
     rise: float = 0.0
     moves: Moves | None = None
     shaken: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,16 +194,15 @@ def privacy(
     accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the effect on the law
     """
     private = [group for group in groups if group.perfect]
-    told = [number for number, group in enumerate(private) if np.count_nonzero(group.law.p_x) > 1]
+    told = [group for group in private if np.count_nonzero(group.law.p_x) > 1]
     if not told:
         return Privacy(0.0)
-    unseen = any((moves.made[number] & (private[number].law.mass == 0.0)).any() for moves in found for number in told)
-    within = math.inf if unseen else max(distance(private[number].law, doubt) for number in told)
+    within = max(distance(group.law, doubt) for group in told)
     if is_private(within, doubt):
-        return _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy) or Privacy(
-            within
-        )
-    return Privacy(within)
+        exactly = _exactly_private(told, groups, found, marginal, doubt, accuracy)
+        if exactly is not None:
+            return replace(exactly, stored=within)
+    return Privacy(within, stored=within)
 
 
 def is_private(within: float, doubt: float) -> bool:
@@ -214,10 +218,9 @@ def distance(law: OutputLaw, doubt: float) -> float:
 
     doubt: relative, and at least that of a sum over outcomes. So the totals s_i, π_j and Σ π err by no more than it.
     """
-    if ((law.mass > 0.0) & (law.mass < _FAINTEST)).any():
+    if not doubt < 1.0 / 3.0:
         return math.inf
-    largest = distance_from_private(law)
-    return (largest + 4.5 * doubt * (1.0 + largest)) * (1.0 + 2.0**-45)
+    return float((np.abs(law.ratio_minus_one()) + law.reach(doubt)).max()) * (1.0 + 2.0**-45)
 
 
 def _exactly_private(
@@ -260,7 +263,7 @@ def _equations(group: Group, moves: Moves, marginal: DoubleDouble, doubt: float)
     """
     law, rows = group.law, group.rows
     guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
-    if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
+    if law.mass[guesses].min() * marginal[0][rows][values].min() < _FAINTEST:
         return None
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
     if guesses.size * values.size > _MOST_MOVES:
@@ -273,8 +276,9 @@ def _equations(group: Group, moves: Moves, marginal: DoubleDouble, doubt: float)
     effect[every, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
     effect[every, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
     matrix = effect.take(guesses, axis=1).take(values, axis=2).reshape(every.size, guesses.size * values.size).T
-    right = np.abs(law.ratio_minus_one().take(guesses, axis=0).take(values, axis=1)).ravel()
-    return matrix, (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
+    ratio = np.abs(law.ratio_minus_one())
+    apart = ratio * (1.0 + 16.0 * UNIT) + law.reach(doubt) + doubt * (1.0 + ratio)
+    return matrix, apart.take(guesses, axis=0).take(values, axis=1).ravel() * _SPARE
 
 
 def _shaken(group: Group, moves: Moves, bounds: Array) -> float:

@@ -13,7 +13,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
 from discreet.problems.judge.conclusion import Case, conclude
 from discreet.problems.measures.leaks import Leak, Odds, leaks_of
-from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -63,11 +62,7 @@ def leaks(
     Of several secrets each is counted; of a secret given another variable its own measure only. Raises InputError as
     `certify` does.
     """
-    # Where products underflow mutual information is known and other measures are not, so the judge is asked for another.
-    other = measure_of("chi-square")
-    plain = not isinstance(problem, Problem | BlockProblem)
-    asked = [term.measure if plain or term.measure.conditional else other for term in problem.terms]
-    limits = [LeakageBudget(math.inf, each) for each in asked]
+    limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
     free = problem.with_budget(limits)
     worth = _case(free, answer, None, None, (), threads, None).own
     return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])

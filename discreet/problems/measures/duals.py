@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.constraint import Term
-from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.measure import Measure, Scope, sum_error
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, difference_below
 from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
 
 
@@ -72,8 +72,33 @@ def feasible_duals(
     tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
     own, prior = tilt[:, possible], p_x[possible]
     fitting = measure_of_tilts(measure, budget, possible)
-    tilt = (tilt - fitting.lowering(own, prior, multiplier, measure.level(budget))[:, None]) * possible
+
+    def shift_of(rows: Array) -> Array:
+        return fitting.ceiling(rows, prior, multiplier, measure.level(budget))
+
+    shift = shift_of(own)
+    spare = 4.0 * sum_error(prior.size) * np.abs(own)
+    if (shift > spare @ prior).any():  # entries of rare values may be too large by their rounding
+        other = shift_of(own - spare)
+        better = other + spare @ prior < shift
+        own = np.where(better[:, None], own - spare, own)
+        shift = np.where(better, other, shift)
+    tilt[:, possible] = difference_below(own, shift[:, None])
     return tilt, multiplier if perfect else fitting.price(tilt[:, possible], prior, multiplier)
+
+
+def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> float:
+    """How fast feasible tilts [m, n] for mutual information become infeasible where each π_j may err by a share of itself.
+
+    If every π_j grows by at most the share δ, rows lowered by δ times the number returned are feasible: with s = t_i/μ and
+    Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j} − 1| for π' of the same total as π. At perfect
+    privacy (μ = ∞) it is the mean of |t_ij|.
+    """
+    if math.isinf(multiplier):
+        return float((np.abs(tilt) @ p_x).max())
+    if multiplier == 0.0:
+        return 0.0
+    return float((np.abs(multiplier * np.expm1(tilt / multiplier)) @ p_x).max())
 
 
 def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:

@@ -18,11 +18,13 @@ from typing import final
 import numpy as np
 
 from discreet.problems.measures.maximal_leakage import LargestRatio, peak
-from discreet.problems.measures.measure import Measure, Scope, ends
-from discreet.problems.measures.mutual_information import Divergence
+from discreet.problems.measures.measure import Measure, Scope, ends, largest_candidate, sum_error
+from discreet.problems.measures.mutual_information import Divergence, beyond_linear, phi_divergence
 from discreet.problems.measures.mutual_information import support_ceiling as log_mean_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
+
+_FARTHEST = 600.0  # exponents that are tried; their exponentials are doubles
 
 
 @final
@@ -82,10 +84,13 @@ class LocalDifferentialPrivacy(Measure):
         if np.isinf(level):
             return tilt.max(axis=1), np.zeros(len(tilt))
         order = np.argsort(-tilt, axis=1, kind="stable")
-        inside = np.cumsum(np.take_along_axis(tilt * p_x, order, axis=1), axis=1)
-        mass = np.cumsum(p_x[order], axis=1)
-        value = ((tilt @ p_x)[:, None] + level * inside) / (1.0 + level * mass)
-        return value.max(axis=1), 2.0 * np.abs(tilt).max(axis=1)
+        whole = 1.0 + level * np.cumsum(p_x[order], axis=1)
+
+        def mean_over_sets(values: Array) -> Array:
+            inside = np.cumsum(np.take_along_axis(values * p_x, order, axis=1), axis=1)
+            return np.asarray(((values @ p_x)[:, None] + level * inside) / whole)
+
+        return largest_candidate(mean_over_sets(tilt), mean_over_sets(np.abs(tilt)), sum_error(p_x.size))
 
 
 @final
@@ -104,25 +109,22 @@ class PointwiseInformation(Divergence):
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """max {t·q : KL(q ‖ π) ≤ B} = min_ν ν log Σ π e^{t/ν} + ν B; any ν gives an upper bound."""
         value, size = tilt.max(axis=1), np.abs(tilt).max(axis=1)
-        for i, row in enumerate(tilt[:, None, :]):
-            low, high = -700.0, 700.0
+        for i in np.flatnonzero(value > _FARTHEST * SMALLEST):
+            row, high = tilt[i : i + 1], 700.0
+            low = float(np.log(value[i] / size[i] / _FARTHEST))
             for _ in range(60):  # KL of π e^{t/ν} falls as ν grows
                 middle = 0.5 * (low + high)
-                power = (row[0] - value[i]) / (size[i] * np.exp(middle) + SMALLEST)
-                low, high = (middle, high) if _tilted_divergence(power, p_x) > level else (low, middle)
+                exponents = row[0] / (size[i] * np.exp(middle))
+                low, high = (middle, high) if _tilted_divergence(exponents, p_x) > level else (low, middle)
             nu = float(size[i] * np.exp(high))
             value[i] = min(value[i], float(log_mean_ceiling(row, p_x, nu)[0]) + nu * level * (1.0 + 2.0 * UNIT))
-        return value, size
+        return value, np.abs(value)
 
 
-def _tilted_divergence(power: Array, p_x: Array) -> float:
-    """KL of π e^p ÷ Σ π e^p from π; where p is small, from differences to its mean, in which nothing cancels."""
-    near = power - power @ p_x
-    if np.abs(near).max() > 0.1:
-        weights = p_x * np.exp(power)
-        return float((weights @ power) / weights.sum() - np.log(weights.sum()))
-    curve = (near * near * (0.5 + near * (1.0 / 6.0 + near / 24.0))) @ p_x  # Σ π (e^p − 1 − p), up to p⁵/120
-    return float((p_x * near) @ np.expm1(near) / (1.0 + curve) - np.log1p(curve))
+def _tilted_divergence(exponents: Array, p_x: Array) -> float:
+    """KL of π e^p ÷ Σ π e^p from π for exponents p ≤ `_FARTHEST` of mean 0, as a sum of terms ≥ 0."""
+    growth = np.array([beyond_linear(each) for each in exponents.tolist()]) @ p_x + exponents @ p_x
+    return float(phi_divergence(np.expm1(exponents - np.log1p(growth))) @ p_x)
 
 
 @final
@@ -155,4 +157,6 @@ class ParityDifference(Measure):
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
         """Σ_ij π_j (t_ij)₊, rounded upward."""
-        return float((np.maximum(tilt, 0.0) @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT)
+        positive = np.maximum(tilt, 0.0)
+        underflow = 4.0 * SMALLEST * int(np.count_nonzero(positive))
+        return float((positive @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT) + underflow

@@ -2,7 +2,8 @@
 
 It is the logarithm of (Σ_i max_w (G u_i)_w) / max_w (G π)_w. With rows divided by that best prior gain, which the action w*
 has, g(u) = max_w ((G_w − G_w*)·u) ≥ 0, and the budget reads Σ_i g(u_i) ≤ e^ε − 1. Budget 0 is no perfect privacy: the
-adversary may learn what does not change its action.
+adversary may learn what does not change its action. Where several actions are best without a guess, each guess must leave
+their gains in proportion, which are linear equations as those of perfect privacy are (`best_actions`).
 
 V is the convex hull of the rows G_w − G_w*, and all below it; the least κ is the value of a small matrix game. Any weights
 of its rows prove a κ, so a linear program may propose them. For guesses of X itself it is a water level.
@@ -23,7 +24,14 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure, ends
 from discreet.problems.measures.water import water_level
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
+
+_TIED = 2.0**-40
+"""Prior gains within this share of the largest one count as equal at budget 0, which costs no more than μ times that."""
+
+_EVEN = 2.0**-46
+"""Of prior gains within this share of the largest one, the first counts as the best, so that rounding does not change which
+action others are compared with. B allows for it."""
 
 
 class BestAction(Measure):
@@ -33,8 +41,18 @@ class BestAction(Measure):
     separates = False
 
     @abstractmethod
+    def gains(self, n: int) -> Array:
+        """What each action gains at each of n private values [actions, n]."""
+
     def rows(self, p_x: Array) -> Array:
         """What actions gain, less what the best action before the guess gains, over its prior gain [actions, n]."""
+        gains = self.gains(p_x.size)
+        prior = gains @ p_x
+        return np.asarray((gains - gains[_first_best(prior)]) / prior.max())
+
+    def best_actions(self, p_x: Array) -> NDArray[np.intp]:
+        """The actions whose prior gains are the largest, up to rounding."""
+        return np.flatnonzero(self.rows(p_x) @ p_x > -_TIED)
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """The rows."""
@@ -51,6 +69,8 @@ class BestAction(Measure):
         up, down = np.maximum(rows, 0.0) * p_x, np.minimum(rows, 0.0) * p_x
         value = rows @ p_x + high @ up.T + low @ down.T
         size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
+        faint = (rows != 0.0) & (np.abs(rows) * p_x < LEAST_EXACT)  # products of these may underflow
+        size = size + SMALLEST / UNIT * (1.0 + np.abs(high) + np.abs(low)) @ faint.T
         return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))
 
     def slope(self, x: Array, p_x: Array) -> Array:
@@ -92,11 +112,9 @@ class GLeakage(BestAction):
         """B, with what another action may gain before the guess as w* does, up to rounding."""
         return _spared(super().level(budget), len(self.gain[0]))
 
-    def rows(self, p_x: Array) -> Array:
-        """G_w − G_w* over the best prior gain [actions, n]; the row of w* is 0."""
-        matrix = np.array(self.gain)
-        prior = matrix @ p_x
-        return np.asarray((matrix - matrix[prior.argmax()]) / prior.max())
+    def gains(self, n: int) -> Array:
+        """The matrix itself."""
+        return np.array(self.gain)
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """max_j (t_j − μ Σ_w λ_w (G_w − G_w*)_j), for the weights λ of a linear program for each guess."""
@@ -135,15 +153,41 @@ class MinEntropyLeakage(BestAction):
         """B, with what another value may have before the guess as j* does, up to rounding."""
         return _spared(super().level(budget), 1)
 
-    def rows(self, p_x: Array) -> Array:
-        """(e_j − e_j*)/π_j* [n, n] with the likeliest value j*."""
-        best = p_x.argmax()
-        return np.asarray((np.eye(p_x.size) - np.eye(p_x.size)[best]) / p_x[best])
+    def gains(self, n: int) -> Array:
+        """One for guessing the value right."""
+        return np.eye(n)
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """The water level of Σ_j (t_j + b_j μ/π_j* − κ)₊ = μ/π_j*, b = e_j*."""
-        best = p_x.argmax()
-        return water_level(tilt, np.ones(p_x.size), np.full(len(tilt), multiplier / p_x[best]), np.eye(p_x.size)[best])
+        """The water level of Σ_j (t_j + b_j μ/π* − κ)₊ = μ/π*, b = e_j*, with the largest π*."""
+        total = np.full(len(tilt), multiplier / p_x.max())
+        return water_level(tilt, np.ones(p_x.size), total, np.eye(p_x.size)[_first_best(p_x)])
+
+
+@final
+@dataclass(frozen=True)
+class OtherActions(BestAction):
+    """The gain of an adversary to whom some actions are proven to gain nothing; these are left out."""
+
+    whole: BestAction
+    proven: tuple[int, ...]
+
+    name = "other-actions"
+    citation = GLeakage.citation
+
+    def __str__(self) -> str:
+        return str(self.whole)
+
+    def gains(self, n: int) -> Array:
+        """What each action gains, those proven to gain nothing among them."""
+        return self.whole.gains(n)
+
+    def rows(self, p_x: Array) -> Array:
+        """The row 0, and those of other actions."""
+        return np.vstack([np.zeros(p_x.size), np.delete(self.whole.rows(p_x), self.proven, axis=0)])
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """That of the whole measure."""
+        return self.whole.support(tilt, p_x, multiplier, level)
 
 
 def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
@@ -162,5 +206,10 @@ def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
     return polished
 
 
+def _first_best(prior: Array) -> int:
+    """The first of the prior gains [actions] that are the largest, up to rounding."""
+    return int(np.argmax(prior >= prior.max() * (1.0 - _EVEN)))
+
+
 def _spared(level: float, terms: int) -> float:
-    return level + 4.0 * (terms + 4) * UNIT * (1.0 + level)
+    return level + (2.0 * _EVEN + 4.0 * (terms + 4) * UNIT) * (1.0 + level)

@@ -21,10 +21,10 @@ from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
 from discreet.problems.numerics.estimators import Decisions
-from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, leakage_doubt, ratio_doubt
 from discreet.problems.numerics.sums import lifted_rows
 
-_UNDERFLOW = 2.0**49 * SMALLEST  # of a u_ij, 2 SMALLEST a product, before it is magnified: up to 2⁴⁷ products
+_SUBNORMAL = 16.0 * SMALLEST  # more than forming, dividing and blending a u_ij loses where results are subnormal
 _FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
@@ -37,7 +37,8 @@ class OutputLaw:
     deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
     p_x         π_j                                            [n]
     doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
-    off         by how much u_ij may be wrong besides, at most, as the masses of outcomes are    [m, n], or 0
+    off         by how much u_ij may be wrong besides, at most, as products underflowed or masses of outcomes are inexact:
+                [m, n], or 0. A guess that is made has a positive mass, or a positive number here
     measure     by which leakage is counted, in its unit
 
     It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without touching the outcomes.
@@ -80,10 +81,45 @@ class OutputLaw:
         if self.measure.steepness < np.inf:
             return float(mass @ value(*of, self.p_x))
         with np.errstate(over="ignore", invalid="ignore"):
-            each = value(*of, self.p_x)
-            if self.measure.scope is Scope.TOTAL:
-                return float(mass @ each)
-            return float((mass * each if self.measure.scope is Scope.SHARE else np.where(mass > 0.0, each, 0.0)).max())
+            each = np.where(mass > 0.0, value(*of, self.p_x), 0.0)
+            if self.measure.scope is Scope.POSTERIOR:
+                return float(each.max())
+            lost = SMALLEST * int(np.count_nonzero(each))  # at most, where products underflow
+            return float(mass @ each if self.measure.scope is Scope.TOTAL else (mass * each).max()) + lost
+
+    @cached_property
+    def wrong(self) -> Array | float:
+        """By how much u_ij may be wrong besides, at most: `off`, and what arithmetic with subnormal numbers loses."""
+        expected = self.mass[:, None] * self.p_x
+        faint = (expected < LEAST_EXACT) & (self.mass > 0.0)[:, None] & (self.p_x > 0.0)
+        return np.asarray(self.off + _SUBNORMAL * faint) if faint.any() else self.off
+
+    def reach(self, perturbation: float) -> Array:
+        """How far r_ij may be from 1 + `ratio_minus_one`, at most [m, n]; perturbation: of all u_ij, relative, under 1/3.
+
+        s_i and π_j are sums of the u_ij and change with them (docs/theory.md, section 22, ceilings).
+        """
+        share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
+        found = self._known_within(share)
+        if isinstance(self.wrong, np.ndarray):
+            ratio, off = 1.0 + self._ratio, self._relative(self.wrong, self.mass)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                rows = self.wrong.sum(axis=1) / np.where(self.mass > 0.0, self.mass, SMALLEST)
+                totals = rows[:, None] + self.wrong.sum(axis=0) / np.where(self.p_x > 0.0, self.p_x, np.inf)
+                more = (1.0 + share) * (off + 2.0 * totals * (ratio + off)) * (1.0 + 2.0**-40)
+            found = found + np.where(totals <= 0.125, more, np.inf)
+        return found
+
+    def _known_within(self, share: float) -> Array:
+        """How far r_ij may be from 1 + x_ij for a relative error of r_ij; |x| errs by 5 of 8 units, sums of both by one."""
+        return (1.0 + self._ratio) * share + 8.0 * UNIT * np.abs(self._ratio)
+
+    def _relative(self, wrong: Array, mass: Array) -> Array:
+        """Errors of u_ij ÷ (s_i π_j), at most; inf where that product underflows, 0 where π_j = 0."""
+        expected = mass[:, None] * self.p_x - SMALLEST  # subnormal products err by half of it
+        unknown = np.where((wrong > 0.0) & (self.p_x > 0.0), np.inf, 0.0)
+        with np.errstate(over="ignore"):
+            return np.divide(wrong, expected, out=unknown, where=expected > 0.0) * (1.0 + 8.0 * UNIT)
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
         """Upper bound of the exact leakage; 0 where X has one value only or there is one guess.
@@ -93,32 +129,28 @@ class OutputLaw:
         """
         if self.mass.size == 1 or np.count_nonzero(self.p_x) <= 1:
             return 0.0
-        if self.measure.steepness == np.inf:  # s_i and π_j are sums of entries; mutual information is least with its own
-            perturbation = np.inf if isinstance(self.off, np.ndarray) else 4.0 * perturbation * (1.0 + 4.0 * perturbation)
-        x, mass, doubt = self.ratio_minus_one(), self.mass, self.doubt + perturbation
-        if doubt == np.inf:
+        measure, wrong, doubt = self.measure, self.wrong, self.doubt + perturbation
+        if not doubt < 0.5:
             return np.inf
-        reach = (1.0 + x) * doubt + 8.0 * UNIT * np.abs(x)
-        if isinstance(self.off, np.ndarray):
-            never = (mass == 0.0) & self.off.any(axis=1)  # guesses of mass 0, unless masses are wrong
-            mass = np.where(never, self.off.sum(axis=1), mass)
-            x = np.where(never[:, None], -1.0, x)
-            with np.errstate(over="ignore"):
-                expected = np.maximum(mass[:, None] * self.p_x, SMALLEST)
-                reach = reach + np.minimum(self.off / expected * (1.0 + 8.0 * UNIT), _LARGEST_RATIO)
-            doubt += float(self.off.sum())
+        x, mass = self.ratio_minus_one(), self.mass
+        if measure.steepness == np.inf:
+            reach = self.reach(perturbation)
+            doubt = doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
+            mass = mass + np.sum(wrong, axis=-1)
+        else:  # mutual information is least with the s_i and π_j of the law itself
+            reach = self._known_within(doubt)
+            if isinstance(wrong, np.ndarray):
+                never = (mass == 0.0) & wrong.any(axis=1)
+                mass = np.where(never, wrong.sum(axis=1), mass)
+                x = np.where(never[:, None], -1.0, x)
+                reach = reach + np.minimum(self._relative(wrong, mass), _LARGEST_RATIO)
+        doubt += float(np.sum(wrong))
         if not reach.any():
             return 0.0
-        measure, steepness = self.measure, self.measure.steepness
-        if steepness == np.inf:  # what underflows counts as a change of x; guesses of mass 0 are never made
-            with np.errstate(over="ignore"):
-                expected = np.maximum(mass[:, None] * self.p_x, SMALLEST)
-                reach = reach + np.minimum(_UNDERFLOW / expected, _LARGEST_RATIO)
-            steepness = 0.0
         worst = self._gathered(mass, measure.excess_ceiling, x, reach)
-        if steepness and (largest := x + reach).max() >= _LARGEST_RATIO:
-            worst += steepness * float(mass[largest.max(axis=1) >= _LARGEST_RATIO].sum())
-        worst += _UNDERFLOW * steepness * x.size
+        if measure.steepness < np.inf and (largest := x + reach).max() >= _LARGEST_RATIO:
+            unknown = largest.max(axis=1) >= _LARGEST_RATIO
+            worst += measure.steepness * float((mass + np.sum(wrong, axis=-1))[unknown].sum())
         worst = worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
         if not worst < np.inf:  # also where it is not a number
             return np.inf
@@ -129,31 +161,35 @@ class OutputLaw:
 
         perturbation: None for an estimate; else upper bounds for every law whose entries differ by that relative amount.
         """
-        possible = self.p_x > 0.0
+        possible, made = self.p_x > 0.0, self.mass > 0.0
         high = low = 1.0 + self.ratio_minus_one()
         if perturbation is not None:
-            unknown = np.inf if isinstance(self.off, np.ndarray) else 0.0
-            share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation) + unknown
-            with np.errstate(over="ignore", invalid="ignore"):
-                expected = np.maximum(self.mass[:, None] * self.p_x, SMALLEST)
-                reach = high * share + 8.0 * UNIT * (1.0 + high) + _UNDERFLOW / expected
-                high, low = high + reach, np.maximum(low - reach, 0.0)
+            if not perturbation < 1.0 / 3.0:
+                return np.full(high.shape, np.inf)
+            reach = self.reach(perturbation)
+            high, low = high + reach, np.maximum(low - reach, 0.0)
+            made = made | np.any(self.wrong, axis=-1)
         weights = self.p_x * ~np.eye(self.p_x.size, dtype=np.bool_)  # [n, n]: the other values of each
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             found = high * weights.sum(axis=1) / (low @ weights.T)
         if perturbation is not None:
             found = np.where(np.isnan(found), np.inf, found * (1.0 + (4.0 * self.p_x.size + 32.0) * UNIT))
-        made = (self.mass > 0.0)[:, None] & possible & (weights.sum(axis=1) > 0.0)
-        return np.where(made, found, 1.0)
+        return np.where(made[:, None] & possible & (weights.sum(axis=1) > 0.0), found, 1.0)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
+        mass = (1.0 - share) * self.mass + share * other.mass
+        off = (1.0 - share) * self.off + share * other.off
+        if mass.min() < LEAST_EXACT:  # a guess that is made may lose its mass here
+            made = (self.mass > 0.0) | (other.mass > 0.0) | np.any(self.off, axis=-1) | np.any(other.off, axis=-1)
+            vanished = made & (mass < LEAST_EXACT)
+            off = off + _SUBNORMAL * vanished[:, None] if vanished.any() else off
         return OutputLaw(
-            (1.0 - share) * self.mass + share * other.mass,
+            mass,
             (1.0 - share) * self.deviation + share * other.deviation,
             self.p_x,
             max(self.doubt, other.doubt),
-            (1.0 - share) * self.off + share * other.off,
+            off,
             self.measure,
         )
 
@@ -177,15 +213,27 @@ def faint_lift(p_x: Array) -> NDArray[np.int32]:
 
 
 def law_of(
-    joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32], measure: Measure = MUTUAL_INFORMATION
+    joint: DoubleDouble,
+    marginal: DoubleDouble,
+    lift: NDArray[np.int32],
+    measure: Measure = MUTUAL_INFORMATION,
+    lost: Array | float = 0.0,
 ) -> OutputLaw:
-    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
+    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n].
+
+    lost: by how much u_ij times 2^lift_j may be wrong, at most, as products underflowed    [m, n], or 0
+    """
     faint = lift.any()
-    mass, prior = _row_sums(_scaled(joint, -lift) if faint else joint), _scaled(marginal, lift) if faint else marginal
+    mass, prior = row_sums(_scaled(joint, -lift) if faint else joint), _scaled(marginal, lift) if faint else marginal
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
-    found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior), dtype=np.float64)
+    found = np.asarray(formula(*joint, *row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior), dtype=np.float64)
     deviation = _scaled_outward(found, -lift) if faint else found
-    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), measure=measure)
+    off = lost
+    if faint:  # a guess that is made may have no mass left without the lift
+        vanished = (mass[0] == 0.0) & joint[0].any(axis=1)
+        off = _scaled_outward(lost + np.zeros(deviation.shape), -lift) + _SUBNORMAL * vanished[:, None]
+        off = off if off.any() else 0.0
+    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), off, measure)
 
 
 def _deviation(*numbers: Array) -> Array:
@@ -211,7 +259,7 @@ def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array
 
 def total_of(marginal: DoubleDouble) -> float:
     """Σ_j π_j, rounded once; π_j double-double [n]."""
-    high, low = _row_sums(marginal)
+    high, low = row_sums(marginal)
     return float(high + low)
 
 
@@ -220,7 +268,8 @@ def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
     return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
 
 
-def _row_sums(numbers: DoubleDouble) -> DoubleDouble:
+def row_sums(numbers: DoubleDouble) -> DoubleDouble:
+    """Sums over the last axis of double-double numbers, rounded to double-double."""
     high = dd_sum(numbers[0])
     return high[0], high[1] + numbers[1].sum(axis=-1)
 

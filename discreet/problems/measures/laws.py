@@ -8,6 +8,7 @@ the ceilings of the groups of a constraint add up. Any other measure has one gro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -82,22 +83,50 @@ def laws_of(
     lift: NDArray[np.int32],
     terms: Sequence[Term],
     totals: Sequence[float] | None = None,
+    lost: Array | float = 0.0,
 ) -> Law:
     """The law from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows.
 
     totals: of the probabilities of each constraint, which are divided out; one by default.
+    lost: by how much the entries times 2^lift_j may be wrong, at most, as products underflowed
+    [m, n], or 0.
     """
     constraints = []
     for number, term in enumerate(terms):
         total = 1.0 if totals is None else totals[number]
         groups = []
         for rows in term.groups:
+            own = lost[:, rows] if isinstance(lost, np.ndarray) else lost
+            entries = (joint[0][:, rows], joint[1][:, rows])
             prior = (marginal[0][rows], marginal[1][rows])
-            own = (joint[0][:, rows], joint[1][:, rows])
-            law = law_of(own, prior, lift[rows], term.measure)
-            groups.append(_scaled(law, float(prior[0].sum()) if term.measure.conditional else total, total))
+            if term.measure.conditional:
+                groups.append(_law_of_group(entries, prior, lift[rows], term.measure, own, total))
+            else:
+                law = law_of(entries, prior, lift[rows], term.measure, own)
+                groups.append(scaled_law(law, total, total))
         constraints.append(tuple(groups))
     return Law(tuple(constraints))
+
+
+def _law_of_group(
+    entries: DoubleDouble,
+    prior: DoubleDouble,
+    lift: NDArray[np.int32],
+    measure: Measure,
+    lost: Array | float,
+    total: float,
+) -> OutputLaw:
+    """The law given the value of the group, whose prior is divided by the probability of the value.
+
+    The group is brought to about its own size by a power of two, so that products of rare values do
+    not underflow.
+    """
+    probability = float(prior[0].sum())
+    exponent = min(1000, -math.frexp(probability)[1])
+    lifted = (np.ldexp(prior[0], exponent), np.ldexp(prior[1], exponent))
+    law = law_of(entries, lifted, lift - exponent, measure, lost)
+    scale = math.ldexp(1.0, exponent)
+    return scaled_law(law, probability * scale, total * scale)
 
 
 def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
@@ -119,7 +148,7 @@ def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, 
     return tuple(laws)
 
 
-def _scaled(law: OutputLaw, prior: float, total: float) -> OutputLaw:
+def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
     """The law with its prior divided by one number and its masses by another.
 
     The ratios do not change.
@@ -128,4 +157,4 @@ def _scaled(law: OutputLaw, prior: float, total: float) -> OutputLaw:
         return law
     prior = prior or 1.0  # of a group that never happens
     deviation = law.deviation / total / prior
-    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior)
+    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total)

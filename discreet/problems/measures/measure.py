@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, difference_below
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
@@ -104,7 +104,7 @@ class Measure(ABC):
 
     @abstractmethod
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most (n + 40) 2⁻⁵³.
+        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most `sum_error(n)`.
 
         tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (not read unless the scope is TOTAL), level B. An estimate that lies
         above κ_i is no error.
@@ -121,22 +121,22 @@ class Measure(ABC):
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 
-        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences;
+        κ does not fall as an entry grows, so the differences are rounded upward.
+        κ of c t and c μ is c κ for every c > 0. A power of two brings tilts to size 1, and no square of one underflows.
         """
         total, largest = p_x.sum(), tilt.max(axis=1)
         if multiplier == 0.0 and self.scope is Scope.TOTAL:
             return np.asarray(largest)
         centre = (tilt @ p_x) / total
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, size = self.support(tilt - centre[:, None], p_x / total, multiplier, level)
-            value = value + (p_x.size + 40) * UNIT * size
+        exponent = int(np.frexp(np.abs(tilt).max())[1])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            apart = np.ldexp(-difference_below(centre[:, None], tilt), -exponent)
+            price = float(np.ldexp(multiplier, -exponent))
+            value, size = self.support(apart, p_x / total, price, level)
+            value = np.ldexp(value + sum_error(p_x.size) * size + 8.0 * SMALLEST * p_x.size, exponent)
             value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
-
-    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """By how much each row must be lowered [m] to be in μ V whatever the rounding, for π > 0 within some roundings."""
-        shift = self.ceiling(tilt, p_x, multiplier, level)
-        return np.asarray(shift + UNIT * (2.0 * np.abs(tilt).max(axis=1) + 4.0 * np.abs(shift)) + 8.0 * SMALLEST)
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
         """The sum of the multipliers of feasible tilts: what a unit of B costs in the dual bound, rounded upward."""
@@ -154,6 +154,18 @@ class Measure(ABC):
         return level if self.growth == 0.0 else math.log1p(level) / self.growth
 
 
+def sum_error(n: int) -> float:
+    """Relative error of a support function that is a sum over n private values, at most."""
+    return (n + 40) * UNIT
+
+
+def largest_candidate(values: Array, sizes: Array, error: float) -> tuple[Array, Array]:
+    """The candidate [m] with the largest upper bound of those [m, k] that err by `error` times their sizes; and its size."""
+    index = (values + error * sizes).argmax(axis=1)[:, None]
+    value = np.take_along_axis(values, index, axis=1)[:, 0]
+    return value, np.take_along_axis(sizes, index, axis=1)[:, 0]
+
+
 def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
     """The least and the largest x' that may be meant: within reach, and of a probability; 0 where π_j = 0."""
     possible = p_x > 0.0
@@ -162,8 +174,9 @@ def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
     return np.maximum(x - reach, -1.0) * possible, np.minimum(x + reach, most) * possible
 
 
+@np.errstate(over="ignore")
 def remainder(x: Array, power: float) -> Array:
-    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself."""
+    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself; inf where that is too large."""
     near = np.abs(x) * (power + 1.0) < 0.1
     small, term = np.where(near, x, 0.0), np.ones_like(x)
     series = np.zeros_like(x)
@@ -175,3 +188,19 @@ def remainder(x: Array, power: float) -> Array:
     log = np.log1p(np.maximum(kept, -1.0 + UNIT))
     far = np.where(kept > -1.0, (1.0 + kept) * np.expm1((power - 1.0) * log) - (power - 1.0) * kept, -1.0 - power * kept)
     return np.where(near, series, far)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def remainder_ceiling(x: Array, power: float) -> Array:
+    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself; inf or not a number where that is too large.
+
+    Outside its series `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1 + x). The logarithm errs
+    by 4 last places and the product by half of one. This changes E by 9 units of |E|, and e^E by as many units of itself.
+    The exponential and single roundings cost 11 units of the first term and 2 of the second. The factors below are at least
+    1.5 times as large, which covers products of roundings.
+    """
+    base = 1.0 + np.maximum(x, -1.0)
+    exponent = (power - 1.0) * np.log1p(np.maximum(x, -1.0 + UNIT))
+    growth = np.expm1(exponent)
+    doubt = base * (14.0 * (1.0 + growth) * np.abs(exponent) + 18.0 * np.abs(growth)) + 3.0 * (power - 1.0) * np.abs(x)
+    return np.asarray(remainder(x, power) + UNIT * np.where(np.abs(x) * (power + 1.0) < 0.1, 0.0, doubt))

@@ -92,16 +92,8 @@ class MeanDivergence(Divergence):
 
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Of h_i(t, μ), also at μ = ∞, where it is the mean."""
-        return support_ceiling(tilt, p_x, multiplier)
-
-    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """h_i(t, μ) with its rounding."""
-        shift, size = support_ceiling(tilt, p_x, multiplier), np.abs(tilt).max(axis=1)
-        if size.max() < 2.0**40 * multiplier:  # rounding entry by entry changes h by its mean under weights next to these
-            exponent = tilt / multiplier + np.log(p_x)
-            weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
-            size = 0.6 * (np.abs(tilt) * weights).sum(axis=1) / weights.sum(axis=1)
-        return np.asarray(shift + (UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST))
+        value = support_ceiling(tilt, p_x, multiplier)
+        return np.asarray(value + 2.0 * UNIT * np.abs(value) + 8.0 * SMALLEST)
 
 
 @final
@@ -143,7 +135,7 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0 only."""
-    curved = np.array([_curved(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
+    curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
     curve = (curved @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
@@ -151,7 +143,7 @@ def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
     return np.asarray(multiplier * (log + 4.0 * UNIT * np.abs(log)))
 
 
-def _curved(z: float) -> float:
+def beyond_linear(z: float) -> float:
     """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³ of itself."""
     if abs(z) <= 1.0:
         return z * z * _curvature(z)

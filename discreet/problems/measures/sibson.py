@@ -16,9 +16,11 @@ import numpy as np
 
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Cone, Measure, ends, remainder
+from discreet.problems.measures.measure import Cone, Measure, ends, remainder, remainder_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
+
+_LARGEST_POWER = 1e250  # of a ratio: a logarithm of more has as many digits as the terms of a sum
 
 
 @final
@@ -55,15 +57,32 @@ class Sibson(Measure):
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """N(1 + x) − 1."""
-        return self._norm_minus_one(remainder(ends(x, np.zeros_like(x), p_x)[1], self.alpha) @ p_x)
+        known = ends(x, np.zeros_like(x), p_x)[1]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self._norm_minus_one(remainder(known, self.alpha), known, p_x)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the larger term of both ends of each entry."""
-        low, high = ends(x, reach, p_x)
-        return self._norm_minus_one(np.maximum(remainder(low, self.alpha), remainder(high, self.alpha)) @ p_x)
+        """From the larger term of both ends of each entry.
 
-    def _norm_minus_one(self, above: Array) -> Array:
-        return np.asarray(np.expm1(np.log1p(above) / self.alpha))
+        log N errs by 10 units of 2⁻⁵³ of itself, which changes N by as many units times log N.
+        """
+        low, high = ends(x, reach, p_x)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            terms = np.maximum(remainder_ceiling(low, self.alpha), remainder_ceiling(high, self.alpha))
+            return self._norm_minus_one(terms, high, p_x, 16.0 * UNIT)
+
+    def _norm_minus_one(self, terms: Array, high: Array, p_x: Array, doubt: float = 0.0) -> Array:
+        """Where powers of r are beyond the range of doubles, N of the upper ends from the logarithms of its terms.
+
+        Their sum L exceeds 575, so that log π ≥ −745 and α log r ≤ L + 745 err by less than 40 units of 2⁻⁵³ of L; 64 of
+        them are added, as the error of N is that of L/α. doubt: relative, of log N elsewhere.
+        """
+        above = terms @ p_x
+        log = np.log1p(above)
+        if (beyond := ~(above < _LARGEST_POWER)).any():
+            power = np.logaddexp.reduce(np.log(p_x) + self.alpha * np.log1p(high[beyond]), axis=1)
+            log[beyond] = power * (1.0 + 64.0 * UNIT)
+        return np.asarray(np.expm1(log / self.alpha * (1.0 + doubt)))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """(r_j/N)^{α−1} − 1."""
@@ -86,7 +105,7 @@ class Sibson(Measure):
 
         def left_side(kappa: Array) -> tuple[Array, Array, Array]:
             y = (tilt - kappa[:, None]) / multiplier
-            above = multiplier / beta * (remainder(np.maximum(y, -1.0), beta) @ p_x)
+            above = multiplier / beta * (remainder_ceiling(np.maximum(y, -1.0), beta) @ p_x)
             above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier  # where y < −1 the remainder grows by β for each unit
             fall = np.maximum(1.0 + y, 0.0) ** (beta - 1.0) @ p_x
             size = np.abs(tilt) @ p_x + np.abs(kappa) + above

@@ -25,9 +25,13 @@ class TotalVariation(Measure):
     citation = "B. Rassouli, D. Gündüz, Optimal Utility-Privacy Trade-off with Total Variation Distance, IEEE TIFS 15 (2020)"
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """½ Σ_j π_j |x_j|, from the end of each entry that is further from 0."""
+        """½ Σ_j π_j |x_j|, as the larger of Σ π_j (x_j)₊ and Σ π_j (−x_j)₊ over all values but the likeliest.
+
+        The mean is 0, so that value only makes the smaller of the two equal to the larger; its rounding is not counted.
+        """
         low, high = ends(x, reach, p_x)
-        return np.asarray(0.5 * (np.maximum(-low, high) @ p_x))
+        others = np.where(np.arange(p_x.size) == p_x.argmax(), 0.0, p_x)
+        return np.asarray(np.maximum(np.maximum(high, 0.0) @ others, np.maximum(-low, 0.0) @ others))
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """σ_j − Σ π σ, σ = ½ sign x."""
@@ -35,11 +39,12 @@ class TotalVariation(Measure):
         return np.asarray(sign - (sign @ p_x)[:, None])
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
-        """For each value ± ½ (u_j − π_j s)."""
-        rows = 0.5 * (np.eye(p_x.size) - p_x[:, None])
+        """For each value ± ½ (u_j − π_j s), where 1 − π_j is the sum of the other π_k, so that nothing cancels."""
+        others = 1.0 - np.eye(p_x.size)
+        rows = 0.5 * (np.diag(others @ p_x) - others * p_x[:, None])
         return tuple(np.stack([row, -row]) for row in rows)
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """Σ_j π_j max(t_j, max t − μ)."""
         raised = np.maximum(tilt, tilt.max(axis=1)[:, None] - multiplier)
-        return raised @ p_x, np.abs(tilt).max(axis=1)
+        return raised @ p_x, np.abs(raised) @ p_x

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.problems.measures.measure import largest_candidate, sum_error
 from discreet.problems.numerics.double_double import Array
 
 
 def water_level(tilt: Array, weights: Array, total: Array, base: Array | None = None) -> tuple[Array, Array]:
-    """The least κ_i with Σ_j w_j (y_ij − κ_i)₊ ≤ T_i, and sizes of which rounding is a few units of each sum [m].
+    """The least κ_i with Σ_j w_j (y_ij − κ_i)₊ ≤ T_i, and sizes of which its error is at most `sum_error(n)` [m].
 
     tilt t [m, n], weights w [n] > 0, total T [m] ≥ 0. y = t, or with a base b [n] ≥ 0, Σ_j w_j b_j = 1, y = t + T b.
 
@@ -23,7 +24,7 @@ def water_level(tilt: Array, weights: Array, total: Array, base: Array | None = 
     filled = total[:, None] * (1.0 if base is None else _left_out((weights * base)[order]))
     size = (np.cumsum(np.abs(ordered), axis=1) + filled) / mass
     demand = (np.cumsum(ordered, axis=1) - filled) / mass
-    return demand.max(axis=1), np.take_along_axis(size, demand.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return largest_candidate(demand, size, sum_error(weights.size))
 
 
 def _left_out(shares: Array) -> Array:

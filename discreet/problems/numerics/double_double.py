@@ -35,6 +35,12 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
     return total, (a - (total - virtual)) + (b - virtual)
 
 
+def difference_below(a: Array, b: Array) -> Array:
+    """a − b, rounded downward."""
+    difference, error = _two_sum(a, -b)
+    return np.where(error < 0.0, np.nextafter(difference, -np.inf), difference)
+
+
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
     """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
     product = a * b

@@ -8,6 +8,9 @@ UNIT = 2.0**-53
 SMALLEST = 5e-324
 """The smallest positive number: an operation with a subnormal result errs by at most half of it."""
 
+LEAST_EXACT = 2.0**-960
+"""Products at least as large are exact in `exact_product`; it changes smaller ones by at most 2 `SMALLEST`."""
+
 SUM_ROUNDING = 2.0**-85
 """Relative error of double-double sums of numbers ≥ 0 within one block of outcomes or one compiled pass, at most."""
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_add, dd_sum, exact_product
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
-from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
 from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt, least_two, never_in_doubt
 
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
@@ -34,8 +34,9 @@ class Sums:
     loss           Σ_il P_il L_il                                                      dd []
     random         the part of joint from drawn guesses, as a plain sum                [m, n]
     column_error   upper bound of |Σ_i P_il − 1| / max_i P_il
-    missed         what products that underflow may add to the loss or take from it, at most: half of SMALLEST for each of
-                   the four products that `exact_product` adds up
+    missed         by how much products that underflow may change the loss, at most: 4 SMALLEST for each, twice as much as
+                   the four products that `exact_product` adds up can lose
+    lost           by how much such products may change each entry of joint, at most                 [m, n], or 0 for none
     wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       how many there are
@@ -46,6 +47,7 @@ class Sums:
     random: Array
     column_error: float
     missed: float
+    lost: Array | float
     wasted: float
     worst: float
     outcomes: int
@@ -58,6 +60,7 @@ class Sums:
             self.random + other.random,
             max(self.column_error, other.column_error),
             self.missed + other.missed,
+            self.lost + other.lost,
             (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
             self.outcomes + other.outcomes,
@@ -114,6 +117,7 @@ def _block_sums(
     examined = ((losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)).any(axis=0)
     examined[places] = True
     lost, worst, random, error, missed = 0.0, 0.0, np.zeros(tilt.shape), 0.0, 0.0
+    vanished: Array | float = 0.0
     near = np.flatnonzero(examined)
     if near.size:
         shares = decided.certain.take(near, axis=1)
@@ -127,13 +131,26 @@ def _block_sums(
             sizes = np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn
             rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
             lost = max(0.0, lost + float(excess @ least) + rounding)
-        random = columns @ lifted_rows(p_drawn, lift).T
-        missed = 2.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
+        lifted = lifted_rows(p_drawn, lift)
+        random = columns @ lifted.T
+        vanished = _lost(columns, lifted)
+        missed = 4.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
     if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:  # of sums of losses by guess the diagonal is needed
         joint, expected = decided.sums(lifted_rows(p_xz, lift)), decided.expected(loss)
     else:
         joint, expected = _by_rows(*decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz))
-    return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst, p_xz.shape[1])
+    return Sums(joint, expected, random, error, missed, vanished, lost * (1.0 + 4.0 * UNIT), worst, p_xz.shape[1])
+
+
+def _lost(columns: Array, masses: Array) -> Array | float:
+    """By how much products that underflow may change columns [m, K] @ masses [n, K] transposed, at most; 0 without any.
+
+    If the product of the least positive entries is below `LEAST_EXACT`, every product of positive entries counts.
+    """
+    least = columns.min(where=columns > 0.0, initial=1.0) * masses.min(where=masses > 0.0, initial=1.0)
+    if least >= LEAST_EXACT:
+        return 0.0
+    return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
 
 def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
@@ -187,7 +204,7 @@ def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """The sums over clear outcomes."""
     (high, low), loss = _by_rows(*found.sums, lift.size)
     joint = np.ldexp(high, lift), np.ldexp(low, lift)
-    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

@@ -40,7 +40,7 @@ from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
-from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
+from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, masses_of_joint
 from discreet.problems.stacking import check_rows, check_same_outcomes
 
 _PathLike = str | os.PathLike[str]
@@ -80,7 +80,8 @@ def block_problem(
     names = [f"{named(number, len(chosen))}p_xz" for number in range(len(chosen))]
     for total, what in zip(totals, names, strict=True):
         refuse_total(total, what)
-    if max(abs(total - 1.0) for total in totals) > ROUNDED_TOTAL:
+    totals = [1.0 if abs(total - 1.0) <= ROUNDED_TOTAL else total for total in totals]
+    if any(total != 1.0 for total in totals):
         by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])
         blocks = Mapped(blocks, partial(_scaled, by))
         sums = sums[0] / by, sums[1] / by
@@ -273,7 +274,7 @@ def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
         part = _plain(joint[:, :, start:stop])
         if not (part.min() >= 0.0 and part.max() <= 1.0 + TOTAL_TOLERANCE):  # sums could hide it
             check_entries(part, "joint", start)
-        return part.sum(axis=1), loss_matrix.T @ part.sum(axis=0)
+        return masses_of_joint(part, loss_matrix)
 
     return _by_range(len(joint), loss_matrix.shape[1], joint.shape[2], read)
 

@@ -24,7 +24,7 @@ from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
 from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped, reference_measurements
-from discreet.reports.outputs import plain
+from discreet.showing.data import plain
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
 from discreet.reports.advice.evidence import Cell, Features, Option
 from discreet.reports.measurements import grouped
-from discreet.reports.outputs import plain
+from discreet.showing.data import plain
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,9 @@ from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.problems.provenance import version_of
 from discreet.reports.crosscheck.instances import Instance, Selection
-from discreet.reports.outputs import plain, replace_file
+from discreet.reports.outputs import replace_file
 from discreet.reports.second_opinion import second_opinion
+from discreet.showing.data import plain
 from discreet.verification import Verification
 
 REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"

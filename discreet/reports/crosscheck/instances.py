@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from discreet.problems.errors import DiscreetError, InputError
 from discreet.problems.measures.g_leakage import GLeakage
 from discreet.problems.measures.registry import OTHERS
 from discreet.problems.problem import Problem
-from discreet.reports.measurements import typed
+from discreet.reports import notation
 
 DEFAULT_SIZE = 48
 """Instances of a default run: every family in every regime, and every entry at least once."""
@@ -114,11 +114,12 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
 
 
 def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str | None) -> Instance:
-    parameters = _parameters(entry, rng)
-    model = build(entry.name, **parameters, budget=np.inf)
+    spec = _spec(entry, rng)
+    model = notation.problem(spec, budget=Budget(leakage=np.inf))
     if measure is not None:
-        parameters["measure"] = _PARAMETERS[measure](model.n) if measure in _PARAMETERS else measure
-        model = model.with_budget(np.inf, measure=parameters["measure"])
+        typed = _PARAMETERS[measure](model.n) if measure in _PARAMETERS else measure
+        spec += f"{',' if ':' in spec else ':'}measure={typed}"
+        model = model.with_budget(np.inf, measure=typed)
     if measure is not None and math.isinf(model.bayes_leakage):
         flag, budget = "--leakage 0.5", Budget(leakage=0.5)
     elif regime == "perfect":
@@ -131,16 +132,19 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str 
     else:
         fraction = float(regime.split()[1])
         flag, budget = f"--fraction {fraction:g}", Budget(fraction=fraction)
-    return Instance(typed(entry.name, parameters), flag, entry.family, regime, budget.apply(model))
+    return Instance(spec, flag, entry.family, regime, budget.apply(model))
 
 
-def _parameters(entry: Entry, rng: np.random.Generator) -> dict[str, Any]:
-    """Small sizes for the entries known here; for others (of other packages) the defaults; a drawn seed for all."""
-    known = {parameter.name for parameter in entry.parameters}
-    drawn = dict(_SIZES[entry.name](lambda low, high: int(rng.integers(low, high + 1)))) if entry.name in _SIZES else {}
-    if "seed" in known:
-        drawn["seed"] = int(rng.integers(1000))
-    return drawn
+def _spec(entry: Entry, rng: np.random.Generator) -> str:
+    """The entry as typed: in small sizes if it is known here, else (of other packages) by default; with a drawn seed."""
+
+    def draw(found: re.Match[str]) -> str:
+        return str(rng.integers(int(found[1]), int(found[2]) + 1))
+
+    typed = [re.sub(r"(\d+)\.\.(\d+)", draw, _SIZES[entry.name])] if entry.name in _SIZES else []
+    if any(parameter.name == "seed" for parameter in entry.parameters):
+        typed.append(f"seed={rng.integers(1000)}")
+    return ":".join([entry.name, ",".join(typed)]).rstrip(":")
 
 
 _PARAMETERS: Mapping[str, Callable[[int], str]] = {
@@ -149,28 +153,28 @@ _PARAMETERS: Mapping[str, Callable[[int], str]] = {
 }
 """Measures with parameters, for n private values. An action of g-leakage names a value, and gains half at the next."""
 
-_Draw = Callable[[int, int], int]
-_SIZES: Mapping[str, Callable[[_Draw], Mapping[str, Any]]] = {
-    "paper-single": lambda draw: {"bins": draw(4, 40)},
-    "paper-multi": lambda draw: {"sensors": draw(2, 5), "bins": draw(2, 4)},
-    "multi-mixed": lambda draw: {"sensors": draw(2, 3), "bins": draw(2, 4)},
-    "multi-groups": lambda draw: {"sizes": (draw(1, 2), draw(1, 2)), "bins": draw(2, 3)},
-    "release": lambda draw: {"n": draw(3, 4)},
-    "binary-channel": lambda draw: {"noise": draw(1, 3) / 10},
-    "census": lambda draw: {"educations": draw(2, 4), "occupations": draw(2, 4)},
-    "dirichlet": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(5, 40)},
-    "mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(10, 40)},
-    "weighted-mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 5), "N": draw(10, 40)},
-    "smart-meter": lambda draw: {"bins": draw(6, 24)},
-    "building": lambda draw: {"temperature_bins": draw(3, 6), "co2_bins": draw(3, 6)},
-    "road": lambda draw: {"bins": draw(8, 32)},
-    "anes96": lambda draw: {"bins": (draw(2, 3), 2, draw(2, 3), 2)},
-    "fair": lambda draw: {"bins": draw(2, 2)},
-    "zero-mass": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(10, 50)},
-    "near-deterministic": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(12, 40)},
-    "duplicated": lambda draw: {"N": draw(4, 12), "copies": draw(2, 6)},
-    "x-equals-y": lambda draw: {"n": draw(2, 4), "N": draw(8, 40)},
-    "independent": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(8, 40)},
-    "tiny-budget": lambda draw: {"bins": draw(4, 40)},
-    "slack-budget": lambda draw: {"bins": draw(4, 40)},
+_SIZES = {
+    "paper-single": "bins=4..40",
+    "paper-multi": "sensors=2..5,bins=2..4",
+    "multi-mixed": "sensors=2..3,bins=2..4",
+    "multi-groups": "sizes=1..2,1..2,bins=2..3",
+    "release": "n=3..4",
+    "binary-channel": "noise=0.1..3",
+    "census": "educations=2..4,occupations=2..4",
+    "dirichlet": "n=2..4,m=2..4,N=5..40",
+    "mixture": "n=2..3,m=2..3,N=10..40",
+    "weighted-mixture": "n=2..3,m=2..5,N=10..40",
+    "smart-meter": "bins=6..24",
+    "building": "temperature_bins=3..6,co2_bins=3..6",
+    "road": "bins=8..32",
+    "anes96": "bins=2..3,2,2..3,2",
+    "fair": "bins=2",
+    "zero-mass": "n=2..4,m=2..4,N=10..50",
+    "near-deterministic": "n=2..3,m=2..3,N=12..40",
+    "duplicated": "N=4..12,copies=2..6",
+    "x-equals-y": "n=2..4,N=8..40",
+    "independent": "n=2..4,m=2..4,N=8..40",
+    "tiny-budget": "bins=4..40",
+    "slack-budget": "bins=4..40",
 }
+"""Parameters as typed; of two numbers with .. between them, one from the first to the second is drawn."""

@@ -16,10 +16,7 @@ from typing import Any
 from discreet.backends.solution import Status
 from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
-from discreet.reports.figure_svg import sample_svg, svg
-from discreet.reports.figures import LIGHT, Figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
-from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.comparable import comparable, control_of
@@ -28,6 +25,11 @@ from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders
+from discreet.showing import numerals
+from discreet.showing.data import plain
+from discreet.showing.figures import Figure
+from discreet.showing.plane import LIGHT
+from discreet.showing.svg import sample_svg, svg
 
 CHOICES = ("family", "profile", "regime")
 """Of each of these the reader keeps one value or all: the statistics are those of what is kept."""
@@ -51,14 +53,14 @@ def page_data(
     page = _Page(pictures.tones(trials(rows)), control)
 
     def seconds(row: Measurement) -> Any:
-        told = wording.told(plain(row.seconds))
+        told = numerals.told(plain(row.seconds))
         return told if row.seconds == 0.0 or comparable(row, control) else f"{told} {SHARED}"
 
     others = {
         "seconds": seconds,
         "weighed": weighed,
         "leaks": wording.excess,
-        "bracket": lambda row: wording.bracket(row.lower, row.upper),
+        "bracket": lambda row: numerals.bracket(row.lower, row.upper),
     }
     marks = {
         f" {SUBMITTED}: {wording.SUBMITTED}.": any(row.submitted for row in rows),
@@ -80,7 +82,7 @@ def page_data(
         "not_tried": sorted(status.value for status in NOT_TRIED),
         "shift_percentile": SHIFT_PERCENTILE,
         "widest": WIDEST,
-        "nothing": wording.NOTHING,
+        "nothing": numerals.NOTHING,
         "asv": _columns(asv, ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit"), {}),
         "course": page.figure(commits_figure(asv)),
         "tones": page.tone,
@@ -94,9 +96,9 @@ class _Page:
     def __init__(self, tone: Mapping[str, int], control: float) -> None:
         self.tone, self.control, self.lines, self.contents = tone, control, dict[str, int](), dict[str, int]()
 
-    def figure(self, figure: Figure | None) -> dict[str, Any] | None:
+    def figure(self, figure: Figure) -> dict[str, Any] | None:
         """Title, note, the names of its legend with their words and tones, and its lines of SVG."""
-        if figure is None or not figure.series:
+        if not figure.series:
             return None
         keys: list[Any] = [[name, name, None] for name in figure.rows]
         keys = keys or [[each.owner, each.label, each.tone] for each in figure.series if each.label]
@@ -107,7 +109,7 @@ class _Page:
     def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
         """The contents of each section for these rows; the columns hold single attempts."""
         found = statistics_of(rows, self.control)
-        told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
+        told = {name: numerals.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
         met = found["agreement"]
         told["agreement"]["said"] = " ".join(
             (wording.agreement(met["met"], len(met["against"])), wording.verified(**met["verified"]))
@@ -118,9 +120,9 @@ class _Page:
         told["sweeps"] = [self._content(words) for words in told["sweeps"]]
         for name, at in (("performance", (1.0, 2.0, 10.0, 100.0)), ("data", (0.01, 0.1, 1.0, 10.0))):
             shares = {each.contestant: [each.share(value) for value in (*at, math.inf)] for each in found[name]}
-            lines = [{"contestant": who, "shares": wording.told(own)} for who, own in shares.items()]
+            lines = [{"contestant": who, "shares": numerals.told(own)} for who, own in shares.items()]
             figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
-            told[name] = {"at": wording.told(list(at)), "lines": lines, "figure": figure}
+            told[name] = {"at": numerals.told(list(at)), "lines": lines, "figure": figure}
         return {name: self._content(words) for name, words in told.items()}
 
     def _content(self, words: Any) -> int:
@@ -139,7 +141,7 @@ def _columns(records: Sequence[Any], names: Iterable[str], others: Mapping[str, 
     """Records of one kind by column: its different values, as words, and for every record which of them it has."""
     columns: dict[str, Any] = {}
     for name in (*names, *others):
-        values = [wording.told(plain(others.get(name, attrgetter(name))(record))) for record in records]
+        values = [numerals.told(plain(others.get(name, attrgetter(name))(record))) for record in records]
         place = {different: k for k, different in enumerate(dict.fromkeys(values))}
         columns[name] = {"values": list(place), "at": [place[each] for each in values]}
     return {"length": len(records), "columns": columns}

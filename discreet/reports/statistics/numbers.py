@@ -12,7 +12,6 @@ from typing import Any
 
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
 from discreet.reports.statistics.agreement import agreements, summarise
 from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
@@ -20,6 +19,7 @@ from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, timed, trials
+from discreet.showing.data import plain
 
 
 def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:

@@ -108,109 +108,116 @@ def parse_study(text: str, where: str) -> Study:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError also for an integer of 5,000 digits
         raise FileError(f"{where} is not TOML: {error}; correct that line") from None
-    table = _Table(data, where)
-    table.check(_STUDY, "name", "profiles", "backends", "instances")
+    top = f"{where}: "
+    _check(data, _STUDY, top)
     if not data["name"].strip():
-        raise table.error("name", " is empty; name the study")
-    profiles = _profiles(table.inner("profiles"))
-    backends = tuple(_configuration(each, [profile.name for profile in profiles]) for each in table.each("backends"))
-    table.refuse_twice("backends", [each.label for each in backends])
+        raise FileError(f"{top}name is empty; name the study")
+    profiles = tuple(_profile(name, each, f"{top}profiles.{name}") for name, each in data["profiles"].items())
+    names = [profile.name for profile in profiles]
+    if not names:
+        raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
+    backends = tuple(_configuration(each, names, place) for each, place in _numbered(data, "backends", top))
+    _refuse_twice([each.label for each in backends], f"{top}backends")
     labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
-    instances = tuple(_instance(each, labels) for each in table.each("instances"))
-    reach = tuple(_reach(each, labels) for each in table.each("reach"))
-    limits = table.inner("limits")
-    limits.check({"time_seconds": _AMOUNT, "memory_gib": _AMOUNT, "threads": _COUNT})
-    amounts = {name: float(value) for name, value in limits.data.items() if name != "threads"}
-    threads = limits.data.get("threads", Limits.threads)
-    repeats, seed = data.get("repeats", 1), data.get("seed", 0)
-    return Study(data["name"], instances, backends, profiles, reach, Limits(**amounts, threads=threads), repeats, seed, text)
+    return Study(
+        data["name"],
+        tuple(_instance(each, labels, place) for each, place in _numbered(data, "instances", top)),
+        backends,
+        profiles,
+        tuple(_reach(each, labels, place) for each, place in _numbered(data, "reach", top)),
+        Limits(**{"time_seconds": Limits.time_seconds, "memory_gib": Limits.memory_gib, **data.get("limits", {})}),
+        data.get("repeats", 1),
+        data.get("seed", 0),
+        text,
+    )
 
 
-def _profiles(table: _Table) -> tuple[Profile, ...]:
-    table.check(dict.fromkeys(table.data, _TABLE))
-    found = []
-    for name in table.data:
-        inner = table.inner(name)
-        inner.check({"gap": _NUMBER, "settings": _TABLE}, "gap")
-        if not inner.data["gap"] < 1.0:
-            raise inner.wrong("gap", "a relative gap between 0 and 1, such as 1e-9")
-        settings = inner.inner("settings")
-        settings.check(dict.fromkeys(settings.data, _TABLE))
-        by_backend = {backend: _settings(settings.inner(backend), backend) for backend in settings.data}
-        found.append(Profile(name, float(inner.data["gap"]), by_backend))
-    if not found:
-        raise FileError(f"{table.where} has no profiles; add [profiles.default] with gap = 1e-9")
-    return tuple(found)
+def _numbered(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[str, Any], str]]:
+    """The tables under a key, each with its place."""
+    return [(each, f"{top}{key}[{k}]") for k, each in enumerate(data.get(key, ()), start=1)]
 
 
-def _settings(table: _Table, backend: str) -> dict[str, Any]:
-    """Everything in the table, as settings of a backend."""
-    table.known(backend, backend_names(), "backend")
-    for name, value in table.data.items():
-        if not _is_value(value):
-            raise table.wrong(name, "a text, a number, a truth value, or a list of these")
-        with contextlib.suppress(Broken):  # the cells will say so
-            table.known(name, load_backend(backend).capabilities.settings, f"setting of {backend}", name)
-    return dict(table.data)
+def _profile(name: str, table: Mapping[str, Any], place: str) -> Profile:
+    settings = table.get("settings", {})
+    for backend, values in settings.items():
+        _refuse_settings(values, backend, f"{place}.settings.{backend}", f"{place}.settings.{backend}")
+    return Profile(name, float(table["gap"]), settings)
 
 
-def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
-    table.check({"name": _TEXT, "settings": _TABLE, "profiles": _WORDS}, "name")
-    backend = table.data["name"]
-    table.known(backend, backend_names(), "backend", "name")
-    return Configuration(backend, _settings(table.inner("settings"), backend), table.words("profiles", profiles, "profile"))
+def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, named: str) -> None:
+    """Raise FileError for a backend or a setting that is not known; `named` is where the backend is named."""
+    _known([backend], backend_names(), "backend", named)
+    with contextlib.suppress(Broken):  # the cells will say so
+        _known(settings, load_backend(backend).capabilities.settings, f"setting of {backend}", place)
 
 
-def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
-    kinds = {"problem": _TEXT, "parameters": _TABLE, "budgets": _WORDS, "backends": _WORDS, "note": _TEXT}
-    table.check(kinds, "problem", "budgets")
-    parameters, budgets = table.inner("parameters"), table.data["budgets"]
+def _configuration(table: Mapping[str, Any], profiles: Sequence[str], place: str) -> Configuration:
+    settings = table.get("settings", {})
+    _refuse_settings(settings, table["name"], f"{place}.settings", f"{place}.name")
+    return Configuration(table["name"], settings, _words(table, "profiles", profiles, "profile", place))
+
+
+def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> InstanceSpec:
+    budgets = tuple(table["budgets"])
     for word in budgets:
         try:
             notation.read_budget(word)
         except InputError as error:
-            raise table.error("budgets", f": {error}") from None
-    table.refuse_twice("budgets", budgets)
-    grid = {key: _values(parameters, key) for key in parameters.data}
-    chosen = table.words("backends", labels, "backend of this study")
-    where, note = f"{table.where}: {table.path}", table.data.get("note", "")
-    return InstanceSpec(table.data["problem"], grid, tuple(budgets), chosen, where, note)
+            raise FileError(f"{place}.budgets: {error}") from None
+    _refuse_twice(budgets, f"{place}.budgets")
+    grid = {key: _values(each, f"{place}.parameters.{key}") for key, each in table.get("parameters", {}).items()}
+    chosen = _words(table, "backends", labels, "backend of this study", place)
+    return InstanceSpec(table["problem"], grid, budgets, chosen, place, table.get("note", ""))
 
 
-def _values(table: _Table, key: str) -> tuple[Any, ...]:
+def _values(value: Any, place: str) -> tuple[Any, ...]:
     """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
-    value = table.data[key]
-    if isinstance(value, dict):
-        return _log_grid(table, key)
-    found = value if isinstance(value, list) else [value]
-    if not found or not _is_value(found):
-        raise table.wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
-    return tuple(tuple(each) if isinstance(each, list) else each for each in found)
-
-
-def _log_grid(table: _Table, key: str) -> tuple[int, ...]:
-    inner, most = table.inner(key), 1000
-    inner.check({"from": _COUNT, "to": _COUNT, "points": _COUNT}, "from", "to", "points")
-    first, last, points = inner.data["from"], inner.data["to"], inner.data["points"]
-    if last <= first or not 2 <= points <= most:
-        raise table.error(
-            key, f" goes from {first} to {last} in {points} points; let it grow, in at least 2 and at most {most} points"
+    if not isinstance(value, dict):
+        found = value if isinstance(value, list) else [value]
+        return tuple(tuple(each) if isinstance(each, list) else each for each in found)
+    _check(value, {"from!": _COUNT, "to!": _COUNT, "points!": _COUNT}, place)
+    first, last, points = value["from"], value["to"], value["points"]
+    if last <= first or not 2 <= points <= _MOST_POINTS:
+        raise FileError(
+            f"{place} goes from {first} to {last} in {points} points; let it grow, in at least 2 and at most {_MOST_POINTS}"
         )
     return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
 
 
-def _reach(table: _Table, labels: Sequence[str]) -> tuple[tuple[str, ...], Reach]:
-    sizes = {"outcomes_above": _NUMBER, "unknowns_above": _NUMBER}
-    table.check({"backends": _WORDS, "reason": _TEXT, **sizes}, "backends", "reason")
-    backends = table.words("backends", labels, "backend of this study") or ()
-    return backends, Reach(table.data["reason"], *(table.data.get(name, math.inf) for name in sizes))
+def _reach(table: Mapping[str, Any], labels: Sequence[str], place: str) -> tuple[tuple[str, ...], Reach]:
+    sizes = (table.get(name, math.inf) for name in ("outcomes_above", "unknowns_above"))
+    return _words(table, "backends", labels, "backend of this study", place) or (), Reach(table["reason"], *sizes)
 
 
-# -- kinds of values, and places -----------------------------------------------------------------------------------------
+def _words(table: Mapping[str, Any], key: str, known: Iterable[str], what: str, place: str) -> tuple[str, ...] | None:
+    """The words of a list, which have to be known; None where it is not given."""
+    _known(table.get(key, ()), known, what, f"{place}.{key}")
+    return tuple(table[key]) if key in table else None
+
+
+def _known(words: Iterable[str], known: Iterable[str], what: str, place: str) -> None:
+    """Raise FileError, with the nearest word, for one that is not known."""
+    known = sorted(known)
+    for word in words:
+        if word not in known:
+            hint = f"{nearest(word, known)}; there are: {', '.join(known) or 'none'}"
+            raise FileError(f"{place}: {brief(word)} is no {what}{hint}")
+
+
+def _refuse_twice(words: Sequence[str], place: str) -> None:
+    """Raise FileError for a word that is given twice."""
+    twice = next((word for word in words if words.count(word) > 1), None)
+    if twice is not None:
+        raise FileError(f"{place} has {brief(twice)} twice; give it once")
+
+
+# -- what a study file may hold --------------------------------------------------------------------
+
+_MOST_POINTS = 1000
 
 
 class _Kind(NamedTuple):
-    """What a key may hold: the test of a value, and the words that ask for one; {} is the full name of the key."""
+    """What a key may hold: the test of a value, and the words that ask for one."""
 
     fits: Callable[[Any], bool]
     wanted: str
@@ -221,79 +228,53 @@ def _is_value(value: Any) -> bool:
     return all(map(_is_value, value)) if isinstance(value, list) else isinstance(value, str | int | float)
 
 
-def _is_list_of(kind: type, value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
-
-
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
+_GAP = _Kind(lambda value: _NUMBER.fits(value) and value < 1.0, "a relative gap between 0 and 1, such as 1e-9")
 _WHOLE = _Kind(lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63")
 _COUNT = _Kind(lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9, "a whole number from 1 to 1,000,000,000")
 _AMOUNT = _Kind(lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf, "a number above 0, at most 1e9, or inf")
-_WORDS = _Kind(lambda value: _is_list_of(str, value), 'a list of words, such as ["one", "two"]')
-_TABLE = _Kind(lambda value: isinstance(value, dict), "a table, [{}]")
-_TABLES = _Kind(lambda value: _is_list_of(dict, value), "tables, [[{}]]")
+_WORDS = _Kind(
+    lambda value: isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value),
+    'a list of words, such as ["one", "two"]',
+)
+_VALUE = _Kind(_is_value, "a text, a number, a truth value, or a list of these")
+_GRID = _Kind(
+    lambda value: isinstance(value, dict) or (value != [] and _is_value(value)),
+    "a value, a list of values, or { from = 4, to = 1000, points = 7 }",
+)
 _STUDY = {
-    "name": _TEXT, "repeats": _COUNT, "seed": _WHOLE, "limits": _TABLE, "profiles": _TABLE, "backends": _TABLES,
-    "instances": _TABLES, "reach": _TABLES,
-}  # fmt: skip
+    "name!": _TEXT,
+    "repeats": _COUNT,
+    "seed": _WHOLE,
+    "limits": {"time_seconds": _AMOUNT, "memory_gib": _AMOUNT, "threads": _COUNT},
+    "profiles!": {"*": {"gap!": _GAP, "settings": {"*": {"*": _VALUE}}}},
+    "backends!": [{"name!": _TEXT, "settings": {"*": _VALUE}, "profiles": _WORDS}],
+    "instances!": [{"problem!": _TEXT, "budgets!": _WORDS, "parameters": {"*": _GRID}, "backends": _WORDS, "note": _TEXT}],
+    "reach": [{"backends!": _WORDS, "reason!": _TEXT, "outcomes_above": _NUMBER, "unknowns_above": _NUMBER}],
+}
+"""The keys of each table: ! marks those that are needed, * stands for any; a list holds tables of one kind."""
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A TOML table and its place, for messages."""
-
-    data: dict[str, Any]
-    where: str
-    path: str = ""
-
-    def at(self, key: str) -> str:
-        """The full name of a key."""
-        name = key if len(key) <= 80 else f"{key[:79]}…"
-        return f"{self.path}.{name}" if self.path and name else self.path or name
-
-    def inner(self, key: str) -> _Table:
-        """The table under a key; empty where it is not given."""
-        return _Table(self.data.get(key, {}), self.where, self.at(key))
-
-    def each(self, key: str) -> list[_Table]:
-        """The tables under a key, numbered from 1 in messages."""
-        return [_Table(each, self.where, f"{self.at(key)}[{k}]") for k, each in enumerate(self.data.get(key, ()), start=1)]
-
-    def check(self, kinds: Mapping[str, _Kind], *needed: str) -> None:
-        """Raise FileError for a key that is not known, a needed one that is missing, or a value of another kind."""
-        for key, kind in kinds.items():
-            wanted = kind.wanted.replace("{}", self.at(key))
-            if key in self.data and not kind.fits(self.data[key]):
-                raise self.wrong(key, wanted)
-            if key in needed and key not in self.data:
-                raise self.error(key, f" is missing; give {wanted}")
-        for key in self.data:
-            self.known(key, kinds, "key of a study", key)
-
-    def words(self, key: str, known: Iterable[str], what: str) -> tuple[str, ...] | None:
-        """The words of a list, which have to be known; None where it is not given."""
-        for word in self.data.get(key, ()):
-            self.known(word, known, what, key)
-        return tuple(self.data[key]) if key in self.data else None
-
-    def known(self, word: str, known: Iterable[str], what: str, key: str = "") -> None:
-        """Raise FileError, with the nearest word, for one that is not known."""
-        words = sorted(known)
-        if word not in words:
-            hint = f"{nearest(word, words)}; there are: {', '.join(words) or 'none'}"
-            raise self.error(key, f": {brief(word)} is no {what}{hint}")
-
-    def refuse_twice(self, key: str, words: Sequence[str]) -> None:
-        """Raise FileError for a word that is given twice."""
-        twice = next((word for word in words if words.count(word) > 1), None)
-        if twice is not None:
-            raise self.error(key, f" has {brief(twice)} twice; give it once")
-
-    def wrong(self, key: str, wanted: str) -> FileError:
-        """What to raise for a value of the wrong kind."""
-        return self.error(key, f" is {brief(self.data[key])}; give {wanted}")
-
-    def error(self, key: str, words: str) -> FileError:
-        """What to raise about a key; the words follow its name."""
-        return FileError(f"{self.where}: {self.at(key)}{words}")
+def _check(value: Any, schema: Any, place: str) -> None:
+    """Raise FileError for a key that is not known, a needed one that is missing, or a value of another kind."""
+    if isinstance(schema, _Kind):
+        if not schema.fits(value):
+            raise FileError(f"{place} is {brief(value)}; give {schema.wanted}")
+        return
+    if not isinstance(value, type(schema)) or value == []:
+        raise FileError(f"{place} is {brief(value)}; give {'a table' if isinstance(schema, dict) else 'tables, [[ ]]'}")
+    if isinstance(schema, list):
+        for k, each in enumerate(value, start=1):
+            _check(each, schema[0], f"{place}[{k}]")
+        return
+    dot = "" if place.endswith(" ") else "."
+    kinds = {key.rstrip("!"): each for key, each in schema.items()}
+    for key in schema:
+        if key.endswith("!") and key[:-1] not in value:
+            raise FileError(f"{place}{dot}{key[:-1]} is missing; give it")
+    for key, each in value.items():
+        inner = f"{place}{dot}{key[:80]}"
+        if "*" not in kinds:
+            _known([key], kinds, "key of a study", inner)
+        _check(each, kinds.get(key, kinds.get("*")), inner)

@@ -272,7 +272,7 @@ def _leakages(judged: Certificate | None) -> dict[str, Any]:
     """What the own answer leaks and what the repaired one leaks at most, as `Stakes` counts it; inf without an answer."""
     if judged is None:
         return {}
-    if not judged.terms:
+    if len(judged.terms) == 1:
         return {"own_leakage_nats": judged.own_leakage, "leakage_ceiling_nats": judged.leakage_ceiling}
     ceilings = [share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect]
     return {"own_leakage_nats": judged.own_leakage_ratio, "leakage_ceiling_nats": max(ceilings, default=0.0)}

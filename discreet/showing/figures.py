@@ -1,4 +1,4 @@
-"""Figures as data: what is drawn, apart from how, which `drawing` decides.
+"""Figures as data: what is drawn, apart from how, which `plane` decides.
 
 Series differ by tone, dash and marker, never by colour alone. Tones are six colours that colour-blind people can tell
 apart, each with a lighter version for dark backgrounds.
@@ -11,23 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
+from os import PathLike
 from typing import Literal
 
-from discreet.reports import wording
-
-LIGHT = ("#0063a6", "#b64a00", "#00785a", "#a33a7a", "#6b5b00", "#4b5563")
-DARK = ("#6cb8f0", "#f29b52", "#3fc9a2", "#e79bc8", "#d9c64a", "#a3afbd")
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2")
-MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
-    (),
-    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
-    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
-    ((-1, -0.4), (-0.4, -0.4), (-0.4, -1), (0.4, -1), (0.4, -0.4), (1, -0.4),
-     (1, 0.4), (0.4, 0.4), (0.4, 1), (-0.4, 1), (-0.4, 0.4), (-1, 0.4)),
-    (),
-)  # fmt: skip
-"""Corners of marks in units of their radius, to the right and downwards; a circle has none."""
+from discreet.problems.files.writing import replacing
+from discreet.showing import numerals
+from discreet.showing.svg import inked, standalone
 
 Tick = tuple[float, str]
 Range = tuple[float, float]
@@ -44,6 +34,7 @@ class Series:
     owner   the name that shows and hides it on a page
     behind  numbers of the attempts behind the points, by which a page shows, hides and explains them
     hollow  marks are outlines
+    sizes   radii of the marks; all alike without them
     """
 
     label: str
@@ -57,15 +48,18 @@ class Series:
     owner: str = ""
     behind: tuple[int, ...] = ()
     hollow: bool = False
+    sizes: tuple[float, ...] = ()
+
+    @classmethod
+    def of(
+        cls, label: str, points: Iterable[tuple[float, float, str, int]], tone: int, *, owner: str = "", hollow: bool = False
+    ) -> Series:
+        """Points, each as x, y, its hint, and the number of the attempt behind it."""
+        x, y, hints, behind = tuple(zip(*points, strict=True)) or ((),) * 4
+        return cls(label, x, y, "points", tone, hints=hints, owner=owner, behind=behind, hollow=hollow)
 
 
-def look(tone: int) -> tuple[str, tuple[tuple[float, float], ...]]:
-    """Lengths of the dashes and the gaps between them (empty for an unbroken line), and the corners of the mark."""
-    k = (tone + tone // len(LIGHT)) % len(LIGHT)
-    return DASHES[k], MARKERS[k]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A titled plane with series. `name` is the stem of its files, `description` its text for those who cannot see it.
 
@@ -80,14 +74,25 @@ class Figure:
     subtitle: str
     x_label: str
     y_label: str
-    series: tuple[Series, ...]
-    description: str
+    series: tuple[Series, ...] = ()
+    description: str = ""
     log_x: bool = False
     log_y: bool = False
     categories: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     y_range: Range | None = None
     zone_from: float | None = None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the figure as an SVG file, all or nothing; raises FileError."""
+        with replacing(path, overwrite=True) as stream:
+            stream.write(standalone(self).encode())
+
+    def __repr__(self) -> str:
+        return f"Figure({self.title!r}, {len(self.series)} series)"
+
+    def _repr_html_(self) -> str:
+        return f"<h4>{escape(self.title)}</h4>{inked(self)}"
 
     def x_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the x axis."""
@@ -106,6 +111,11 @@ class Figure:
         values = [value for series in self.series for value in (*series.y, *series.low, *series.high)]
         ends = self.y_range or extent(values, self.log_y, padded=True)
         return ends, ticks(ends, self.log_y)
+
+
+def svg_files(figures: Iterable[Figure]) -> dict[str, str | bytes]:
+    """NAME.svg and its text for each figure that shows anything."""
+    return {f"{figure.name}.svg": standalone(figure) for figure in figures if figure.series}
 
 
 def extent(values: Iterable[float], log: bool, *, padded: bool) -> Range:
@@ -144,7 +154,7 @@ def _alike(places: Sequence[float], step: float) -> list[str]:
         return [f"{place:.{decimals}f}" for place in places]
     exponent = math.floor(math.log10(largest) + 1e-9)
     decimals = max(0, exponent - math.floor(math.log10(step) + 1e-9))
-    power = wording.scientific(10.0**exponent) if not -3 <= exponent < 3 else f"{10.0**exponent:g}"
+    power = numerals.scientific(10.0**exponent) if not -3 <= exponent < 3 else f"{10.0**exponent:g}"
     return ["0" if place == 0.0 else f"{place / 10.0**exponent:.{decimals}f}·{power}" for place in places]
 
 
@@ -153,11 +163,11 @@ def _log_ticks(ends: Range) -> list[Tick]:
     decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     if len(decades) >= 3:
         stride = math.ceil(len(decades) / 6)
-        return [(10.0**e, wording.scientific(10.0**e)) for e in decades if e % stride == 0]
+        return [(10.0**e, numerals.scientific(10.0**e)) for e in decades if e % stride == 0]
     exponents = range(math.floor(low), math.ceil(high) + 1)
     for factors in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         places = [factor * 10.0**e for e in exponents for factor in factors]
         inside = [place for place in places if ends[0] * (1.0 - 1e-9) <= place <= ends[1] * (1.0 + 1e-9)]
         if len(inside) >= 3:
-            return [(place, wording.number(place, 2)) for place in inside]
+            return [(place, numerals.number(place, 2)) for place in inside]
     return _linear_ticks(ends)

@@ -11,9 +11,24 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.reports.figures import Figure, Range, Series, look
+if TYPE_CHECKING:
+    from discreet.showing.figures import Figure, Range, Series
+
+LIGHT = ("#0063a6", "#b64a00", "#00785a", "#a33a7a", "#6b5b00", "#4b5563")
+DARK = ("#6cb8f0", "#f29b52", "#3fc9a2", "#e79bc8", "#d9c64a", "#a3afbd")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2")
+MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
+    (),
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
+    ((-1, -0.4), (-0.4, -0.4), (-0.4, -1), (0.4, -1), (0.4, -0.4), (1, -0.4),
+     (1, 0.4), (0.4, 0.4), (0.4, 1), (-0.4, 1), (-0.4, 0.4), (-1, 0.4)),
+    (),
+)  # fmt: skip
+"""Corners of marks in units of their radius, to the right and downwards; a circle has none."""
 
 WIDTH = 480.0
 
@@ -27,6 +42,7 @@ COLOURS = {
 """Name -> the colours on a light and on a dark background. The name "tone" stands for the colour of the piece's series."""
 
 LOOKS: dict[str, dict[str, Any]] = {
+    "ground": {"fill": "paper"},
     "zone": {"fill": "alarm", "opacity": 0.08},
     "grid": {"stroke": "line", "stroke-width": 1.0},
     "axis": {"stroke": "soft", "stroke-width": 1.2},
@@ -45,6 +61,12 @@ LOOKS: dict[str, dict[str, Any]] = {
 """How each kind of piece is painted, in the names of SVG. A shape with a fill is closed."""
 
 Place = tuple[float, float]
+
+
+def look(tone: int) -> tuple[str, tuple[tuple[float, float], ...]]:
+    """Lengths of the dashes and the gaps between them (empty for an unbroken line), and the corners of the mark."""
+    k = (tone + tone // len(LIGHT)) % len(LIGHT)
+    return DASHES[k], MARKERS[k]
 
 
 @dataclass(frozen=True)
@@ -136,17 +158,17 @@ def _legend(lines: Sequence[Sequence[tuple[float, Series]]], bottom: float) -> I
     for k, line in enumerate(lines):
         y = bottom - _LINE * (len(lines) - k) + 8.0
         for x, series in line:
-            yield from sample(series, (x, y - 4.0), _KEY - 8.0)
+            yield from sample(series.kind, series.tone, (x, y - 4.0), _KEY - 8.0, _mark_look(series))
             yield Words("words", (x + _KEY - 2.0, y), series.label)
 
 
-def sample(series: Series, start: Place, width: float) -> Iterator[Shape]:
-    """The line and the mark of a series, as a legend shows them."""
+def sample(kind: str, tone: int, start: Place, width: float, mark: str = "mark") -> Iterator[Shape]:
+    """The line and the mark of a tone, as a legend shows them."""
     (x, y), end = start, start[0] + width
-    if series.kind != "points":
-        yield Shape("line", ((x, y), (end, y)), series.tone, look(series.tone)[0])
-    if series.kind in ("points", "both"):
-        yield _mark(series, (0.5 * (x + end), y), 4.0)
+    if kind != "points":
+        yield Shape("line", ((x, y), (end, y)), tone, look(tone)[0])
+    if kind in ("points", "both"):
+        yield _mark(tone, (0.5 * (x + end), y), 4.0, kind=mark)
 
 
 def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
@@ -186,11 +208,17 @@ def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
     elif series.kind != "points":
         yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
     if series.kind in ("points", "both"):
-        hints, behind = series.hints or ("",) * len(xs), series.behind or (-1,) * len(xs)
-        yield from (_mark(series, *each) for each in zip(places, (3.4,) * len(xs), hints, behind, strict=True))
+        for k, place in enumerate(places):
+            radius = series.sizes[k] if series.sizes else 3.4
+            hint = series.hints[k] if series.hints else ""
+            behind = series.behind[k] if series.behind else -1
+            yield _mark(series.tone, place, radius, hint, behind, series.owner, _mark_look(series))
 
 
-def _mark(series: Series, place: Place, r: float, hint: str = "", behind: int = -1) -> Shape:
-    corners = [(place[0] + r * right, place[1] + r * down) for right, down in look(series.tone)[1]]
-    kind, radius = "hollow" if series.hollow else "mark", 0.0 if corners else r
-    return Shape(kind, tuple(corners or [place]), series.tone, "", radius, hint, series.owner, behind)
+def _mark_look(series: Series) -> str:
+    return "hollow" if series.hollow else "mark"
+
+
+def _mark(tone: int, place: Place, r: float, hint: str = "", behind: int = -1, owner: str = "", kind: str = "mark") -> Shape:
+    corners = [(place[0] + r * right, place[1] + r * down) for right, down in look(tone)[1]]
+    return Shape(kind, tuple(corners or [place]), tone, "", 0.0 if corners else r, hint, owner, behind)

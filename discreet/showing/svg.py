@@ -1,30 +1,44 @@
 """Figures as plain SVG, light and dark, without a plotting library.
 
-Colours are CSS variables, so the same drawing serves inside a page and as a separate file. Each piece is one line of text.
+Inside a page, colours are CSS variables of that page. A separate file names its colours, since many programs that show SVG
+(librsvg, CairoSVG, resvg, Qt) know no variables and would leave it blank; `color` and `currentColor` carry the tone of a
+series. Each piece is one line of text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from discreet.problems.files.writing import marked
-from discreet.reports.drawing import COLOURS, LOOKS, WIDTH, Shape, Words, drawn, sample
-from discreet.reports.figures import DARK, LIGHT, Figure, Series
+from discreet.showing.plane import COLOURS, DARK, LIGHT, LOOKS, WIDTH, Shape, Words, drawn, sample
+
+if TYPE_CHECKING:
+    from discreet.showing.figures import Figure
 
 
-def _looks() -> str:
-    """The style sheet of `LOOKS`; a shape with a tone has it as the variable of its class."""
+def _looks(paint: Callable[[str], str]) -> str:
+    """The style sheet of `LOOKS`. `paint` returns the CSS colour of each name in `COLOURS`, and of "tone"."""
     rules = [
-        f".fig .{name}{{{';'.join(f'{key}:{_css(key, value)}' for key, value in look.items())}}}\n"
+        f".fig .{name}{{{';'.join(f'{key}:{_css(key, value, paint)}' for key, value in look.items())}}}\n"
         for name, look in LOOKS.items()
     ]
     fonts = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
     return f".fig{{fill:none;stroke-linejoin:round;stroke-linecap:round;{fonts}}}\n{''.join(rules)}"
 
 
-def _css(key: str, value: str | float) -> str:
-    return f"var(--{value})" if key in ("fill", "stroke") else f"{value}px" if key == "font-size" else f"{value}"
+def _css(key: str, value: str | float, paint: Callable[[str], str]) -> str:
+    if key in ("fill", "stroke"):
+        return paint(str(value))
+    return f"{value}px" if key == "font-size" else f"{value}"
+
+
+def _named_colours(ground: int, tones: Sequence[str]) -> str:
+    """The style sheet of a separate file on a light (0) or dark (1) ground, without CSS variables."""
+    colours = {name: pair[ground] for name, pair in COLOURS.items()} | {"tone": "currentColor"}
+    toned = "".join(f".fig .t{k}{{color:{tone}}}" for k, tone in enumerate(tones))
+    return _looks(lambda name: colours[name]) + toned
 
 
 def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
@@ -33,11 +47,11 @@ def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
     return f"{within}.fig{{{names}}}{toned}"
 
 
-LOOK_STYLE = _looks()
+LOOK_STYLE = _looks(lambda name: f"var(--{name})")
 """How pieces are painted, with the colours of the page around them."""
 
-FIGURE_STYLE = f"\n{LOOK_STYLE}{_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{{_colours(1, DARK)}}}\n"
-"""The same with colours that follow the system's scheme."""
+FIGURE_STYLE = f"\n{_named_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{\n{_named_colours(1, DARK)}}}\n"
+"""The same for a separate file, with colours that follow the system's scheme."""
 
 
 SITE_STYLE = (
@@ -64,7 +78,7 @@ def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str 
 
 def picture(pieces: Iterable[Shape | Words], height: float, words: str, *, style: str = "", live: bool = False) -> str:
     """Pieces in a box of `WIDTH` × `height` as one <svg> element; `words` say what it shows to those who cannot see it."""
-    inside = f'<style>{style}</style><rect fill="var(--paper)" width="100%" height="100%"/>' if style else ""
+    inside = f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>' if style else ""
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
     role = 'role="group" tabindex="0"' if live else 'role="img"'
     return (
@@ -74,16 +88,16 @@ def picture(pieces: Iterable[Shape | Words], height: float, words: str, *, style
 
 
 _MIDDLE = ("#2f86c9", "#cf6a17", "#159a76", "#c05c98", "#94811d", "#7d8894")
-_INKED = (
+INKED_STYLE = LOOK_STYLE + (
     ".fig{--ink:currentColor;--soft:currentColor;--line:color-mix(in srgb,currentColor 18%,transparent);--paper:transparent}"
     + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(_MIDDLE))
 )
-"""Colours between those for light and for dark grounds, beside the ink of the page."""
+"""Looks in colours between those for light and for dark grounds, next to the ink of the page."""
 
 
 def inked(figure: Figure) -> str:
     """The figure without its title and ground, in the ink of the page around it, light or dark."""
-    return f"<style>{LOOK_STYLE}{_INKED}</style>{svg(figure, titled=False)}"
+    return f"<style>{INKED_STYLE}</style>{svg(figure, titled=False)}"
 
 
 def standalone(figure: Figure) -> str:
@@ -93,7 +107,7 @@ def standalone(figure: Figure) -> str:
 
 def sample_svg(tone: int) -> str:
     """The line and the mark of a tone, for the legend of a page."""
-    shapes = _written(sample(Series("", (), (), "both", tone), (1.0, 6.0), 28.0), live=False)
+    shapes = _written(sample("both", tone, (1.0, 6.0), 28.0), live=False)
     return f'<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">{shapes}</svg>'
 
 

@@ -1,0 +1,82 @@
+"""How the outcomes of a problem in arrays are shown: as columns of a table, and in a plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.problems.numerics.double_double import Array
+from discreet.showing.figures import Figure, Series
+
+if TYPE_CHECKING:
+    from discreet.problems.problem import Problem
+
+_MOST_POINTS = 4_000
+"""Marks of a figure; the most likely outcomes are drawn."""
+
+_SURE = 0.999
+"""An outcome whose likeliest guess is less likely than this counts as decided by lot."""
+
+
+def row_names(problem: Problem) -> tuple[list[str], list[str]]:
+    """Names of the rows of p_xz and of the guesses: those of the table of people, where there is one."""
+    rows, guesses = [f"x={j}" for j in range(len(problem.p_xz))], [f"guess {i}" for i in range(problem.m)]
+    if (report := problem.samples) is None:
+        return rows, guesses
+    named = [f"{secret}={value}" for secret in report.hide for value in report.private_labels[secret]]
+    told = [f"{report.guess}={value}" for value in report.guesses]
+    return named if len(named) == len(rows) else rows, told if len(told) == len(guesses) else guesses
+
+
+def outcome_columns(problem: Problem) -> dict[str, Array]:
+    """What a problem says of each outcome: its probability, the posterior of each row of p_xz, the loss of each guess."""
+    p_z, (rows, guesses) = np.asarray(problem.p_z), row_names(problem)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        posteriors, losses = (np.where(p_z > 0.0, each / p_z, np.nan) for each in (problem.p_xz, problem.loss))
+    return {
+        "probability": p_z,
+        **dict(zip(rows, posteriors, strict=True)),
+        **{f"loss of {guess}": row for guess, row in zip(guesses, losses, strict=True)},
+    }
+
+
+def outcome_figure(problem: Problem, estimator: Array, title: str, border: Array | None = None) -> Figure:
+    """The outcomes in the plane in which a line separates two guesses about two private values.
+
+    Across is the posterior of the last private value; up is what guess 0 loses more than the last
+    one. The area of a mark is the probability of the outcome, its tone the guess; a hollow mark is
+    decided by lot. With more values or guesses, it is a shadow of their space.
+
+    border   what guess 0 may lose more at posterior 0 and at posterior 1 [2]: the ends of the line
+    """
+    p_z = np.asarray(problem.p_z)
+    shown = np.sort(np.argsort(p_z)[::-1][:_MOST_POINTS])
+    shown = shown[p_z[shown] > 0.0]
+    rows, guesses = row_names(problem)
+    across = problem.p_xz[problem.terms[0].rows][-1, shown] / p_z[shown]
+    up = (problem.loss[0, shown] - problem.loss[-1, shown]) / p_z[shown]
+    radii = 1.2 + 6.0 * np.sqrt(p_z[shown] / p_z.max())
+    likeliest = estimator[:, shown].argmax(axis=0)
+    drawn = estimator[:, shown].max(axis=0) < _SURE
+    series = []
+    for i, guess in enumerate(guesses):
+        for hollow in (False, True):
+            own = (likeliest == i) & (drawn == hollow)
+            if own.any():
+                label = f"{guess}, drawn by lot" if hollow else guess
+                x, y, sizes = (tuple(each[own].tolist()) for each in (across, up, radii))
+                series.append(Series(label, x, y, "points", i, hollow=hollow, sizes=sizes))
+    if border is not None:
+        x = (float(across.min()), float(across.max()))
+        y = tuple(float(border[0] + (border[1] - border[0]) * each) for each in x)
+        series.append(Series("the rule", x, y, "line", 5))
+    return Figure(
+        "outcomes",
+        title,
+        "the area of a mark is the probability of the outcome",
+        f"p({rows[problem.terms[0].rows.stop - 1]} given the outcome)",
+        f"loss of {guesses[0]} − loss of {guesses[-1]}",
+        tuple(series),
+        f"{len(shown)} outcomes by the guess that each gets.",
+    )

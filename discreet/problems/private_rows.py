@@ -1,0 +1,128 @@
+"""What a guess must be independent of at budget 0: private values, and the gains of an adversary's best actions.
+
+Under perfect privacy the guess is independent of each group of private values. Budget 0 of an adversary's gain demands less:
+no guess may make another action better than those that are best without a guess. Where several actions w are the best, with
+gains G_w, every guess i must keep their gains in proportion,
+
+    G_w·u_i / (G_w·π) the same for all best actions w,   u_i = A P_i.
+
+That is independence of a variable whose joint masses with the outcomes are the rows G_w A. Conversely, no best action gains
+from such guesses, so nothing leaks if they make no other action better, either. Rows that are linear combinations of others
+demand nothing more and are left out.
+
+Source: docs/theory.md, section 22 (budget 0 of an adversary's gain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.constraint import Term
+from discreet.problems.measures.g_leakage import BestAction, OtherActions
+from discreet.problems.measures.law import OutputLaw, law_of, row_sums
+from discreet.problems.measures.laws import Law, scaled_law
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_multiply
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateRows:
+    """Groups of rows of which each must be independent of the guess.
+
+    groups   slices of the rows of p_xz, and below these of gains @ p_xz
+    gains    of the best actions of all constraints                                         [k, n]
+    proven   for each constraint the actions that gain nothing if the groups are independent
+    """
+
+    groups: tuple[slice, ...]
+    gains: Array
+    proven: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], p_x: Array) -> PrivateRows:
+        """What the budgets that are 0 demand, with π [n] of all rows."""
+        groups = [group for term in terms if term.budget.perfect for group in term.groups]
+        proven = list[tuple[int, ...]]()
+        gains = np.zeros((0, p_x.size))
+        for term in terms:
+            prior = p_x[term.rows]
+            actions = np.zeros(0, dtype=np.intp)
+            if term.budget.amount == 0.0 and isinstance(term.measure, BestAction):
+                actions = term.measure.best_actions(prior)
+                if actions.size > 1:
+                    own = _independent(term.measure.gains(prior.size)[actions])
+                    start = p_x.size + len(gains)
+                    groups.append(slice(start, start + len(own)))
+                    whole = np.zeros((len(own), p_x.size))
+                    whole[:, term.rows] = own
+                    gains = np.concatenate([gains, whole])
+            proven.append(tuple(actions.tolist()) if actions.size > 1 else ())
+        return cls(tuple(groups), gains, tuple(proven))
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Numbers of the constraints under which several actions are the best without a guess."""
+        return tuple(number for number, actions in enumerate(self.proven) if actions)
+
+    def extended(self, rows: Array) -> Array:
+        """Rows p_xz [n, ·], and the gains of the best actions below them [n + k, ·]."""
+        return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows
+
+    def extended_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
+        """The same of double-double sums over outcomes [..., n], which are given times 2^lift; gains are not lifted."""
+        if not self.gains.size:
+            return sums
+        weights = np.ldexp(self.gains, -lift)
+        found = row_sums(dd_multiply((sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))))
+        return np.concatenate([sums[0], found[0]], axis=-1), np.concatenate([sums[1], found[1]], axis=-1)
+
+    def gain_laws(self, joint: DoubleDouble, marginal: DoubleDouble) -> list[tuple[slice, OutputLaw]]:
+        """The groups of gains with their laws; joint [m, n + k] and marginal [n + k] are extended sums."""
+        found = []
+        for rows in self.groups:
+            if rows.start >= self.gains.shape[1]:
+                prior = marginal[0][rows], marginal[1][rows]
+                still = np.zeros(prior[0].size, dtype=np.int32)
+                law = law_of((joint[0][:, rows], joint[1][:, rows]), prior, still)
+                found.append((rows, scaled_law(law, float(prior[0].sum()), 1.0)))
+        return found
+
+    def without_proven(self, law: Law) -> Law:
+        """The law by measures that leave out the actions proven to gain nothing."""
+        return Law(tuple(map(_without, law.constraints, self.proven)))
+
+
+NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
+"""No groups."""
+
+
+def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
+    measure = groups[0].measure
+    if not (proven and isinstance(measure, BestAction)):
+        return groups
+    others = OtherActions(measure, proven)
+    return tuple([replace(group, measure=others) for group in groups])
+
+
+def _independent(gains: Array) -> Array:
+    """A largest set of linearly independent rows, found exactly, in units of a power of 2 near their largest entry."""
+    kept = list[int]()
+    reduced = list[tuple[int, list[Fraction]]]()  # rows with a leading one, and its place
+    for number, row in enumerate(gains.tolist()):
+        left = [Fraction(value) for value in row]
+        for place, other in reduced:
+            factor = left[place]
+            if factor:
+                left = [value - factor * one for value, one in zip(left, other, strict=True)]
+        if any(left):
+            kept.append(number)
+            first = next(k for k, value in enumerate(left) if value)
+            reduced.append((first, [value / left[first] for value in left]))
+    return np.ldexp(gains[kept], -int(np.frexp(gains.max())[1]))

@@ -1,0 +1,45 @@
+"""Pages as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from discreet.showing.figures import Figure
+from discreet.showing.values import Facts, Folded, Part, Section, Sentences, Table
+
+
+def markdown(parts: Iterable[Part | None], *, level: int = 1, stem: str = "") -> str:
+    """The parts one below the other; each figure is a link to STEMname.svg.
+
+    Texts and sentences are Markdown already. Cells of tables and words of facts are escaped.
+    """
+    return "\n\n".join(_part(each, level, stem) for each in parts if each)
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table; special characters in its cells are escaped."""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+
+
+def _part(part: Part, level: int, stem: str) -> str:
+    if isinstance(part, Section):
+        body = markdown(part.parts, level=level + 1, stem=stem)
+        return f"{'#' * level} {part.title}\n\n{body}"
+    if isinstance(part, Folded):
+        return _part(part.table, level, stem)
+    if isinstance(part, Table):
+        title = [f"{part.title}:"] * bool(part.title)
+        return "\n\n".join([*title, table(part.heads, part.lines), *filter(None, [part.caption])])
+    if isinstance(part, Facts):
+        return table((part.title, ""), part.lines)
+    if isinstance(part, Figure):
+        return f"![{part.title}]({stem}{part.name}.svg)"
+    if isinstance(part, Sentences):
+        return "\n".join(f"- {line}" for line in part.lines)
+    return part
+
+
+def _cell(words: str) -> str:
+    escaped = words.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return escaped.replace("\n", " ")

@@ -1,0 +1,132 @@
+"""Pages as one HTML file that loads nothing.
+
+`document` puts every page of the project together. A content security policy forbids every address
+and allows only the script of the page itself, by its SHA-256. `html` writes the parts of a page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+
+from discreet.problems.provenance import version_of
+from discreet.showing.figures import Figure
+from discreet.showing.plane import DARK, LIGHT
+from discreet.showing.svg import LOOK_STYLE, svg
+from discreet.showing.values import Facts, Folded, Part, Section, Sentences, Table
+
+MARK = "made by discreet report"
+"""The mark at the top of a page."""
+
+
+def document(
+    title: str,
+    *,
+    heading: str = "",
+    lead: str,
+    body: str,
+    footer: str,
+    mark: str = MARK,
+    brand: str = "discreet",
+    script: str = "",
+) -> str:
+    """A whole page.
+
+    Lead, body and footer are HTML. Without a script the page has none, and its theme is that of the
+    system.
+    """
+    light, dark = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
+    dark = f"{dark}color-scheme:dark;{_asset('dark.css').strip()}"
+    style = (
+        f"{_asset('page.css')}{LOOK_STYLE}:root{{{light}}}@media screen{{:root[data-theme=dark]{{{dark}}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme]){{{dark}}}}}}}\n"
+    )
+    allowed = "style-src 'unsafe-inline'"
+    button = theme = element = ""
+    if script:
+        allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
+        button = '<button type="button" id="theme"></button>'
+        theme = ' data-theme="light"'
+        element = f"<script>{script}</script>"
+    parts = {
+        "THEME": theme,
+        "MARK": mark,
+        "POLICY": f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}",
+        "TITLE": escape(title),
+        "STYLE": style,
+        "BRAND": f"{brand}</p>{button}",
+        "HEADING": escape(heading or title),
+        "LEAD": lead,
+        "FOOTER": f"{footer}<p>Made by discreet {version_of('discreet')}.</p>",
+        "SCRIPT": element,
+        "BODY": body,
+    }
+    text = _asset("template.html")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part, 1)
+    return text
+
+
+def html(parts: Iterable[Part | None]) -> str:
+    """The parts one below the other."""
+    return "".join(_part(each) for each in parts if each)
+
+
+def table(value: Table) -> str:
+    """A table that scrolls if it is too wide; the first cell of a line is its heading."""
+    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in value.heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        for first, *cells in value.lines
+    )
+    label = escape(value.title)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
+        f'<table class="figures"><caption class="hidden">{label}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def cards(facts: Facts) -> str:
+    """The few numbers at the top of a page, or a list of facts."""
+    return _facts(facts, "cards")
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, Section):
+        name = re.sub(r"\W+", "-", part.title.lower())
+        return f'<section><h2 id="{name}">{escape(part.title)}</h2>{html(part.parts)}</section>'
+    if isinstance(part, Folded):
+        return f"<details><summary>{escape(part.table.title)}</summary>{table(part.table)}</details>"
+    if isinstance(part, Table):
+        caption = f'<p class="aside">{escape(part.caption)}</p>' * bool(part.caption)
+        title = f"<h3>{escape(part.title)}</h3>" * bool(part.title)
+        return f"{title}{caption}{table(part)}"
+    if isinstance(part, Facts):
+        return _facts(part, "facts")
+    if isinstance(part, Figure):
+        caption = f"<strong>{escape(part.title)}</strong><span>{escape(part.subtitle)}</span>"
+        note = f'<p class="aside">{escape(part.description)}</p>'
+        return f"<figure><figcaption>{caption}</figcaption>{svg(part, titled=False)}</figure>{note}"
+    if isinstance(part, Sentences):
+        items = "".join(f"<li>{escape(line)}</li>" for line in part.lines)
+        return f'<ul class="verdict">{items}</ul>' * bool(items)
+    return f'<p class="aside">{escape(part)}</p>'
+
+
+def _facts(facts: Facts, style: str) -> str:
+    pairs = ((escape(name), escape(words)) for name, words in facts.lines)
+    lines = "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in pairs)
+    return f'<dl class="{style}">{lines}</dl>'
+
+
+def _asset(name: str) -> str:
+    return files("discreet.showing").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,128 @@
+"""Facts and tables for a terminal of any width, by rich.
+
+A table keeps its shape if every number fits on one line and no word is cut. In a narrower terminal
+the spare columns leave, and a line names them. If that is not enough, the rows are stacked: the
+name of a line, and below it each heading followed by its value.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich import table as rich
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Facts, Table, Toned
+
+_PROSE = 24  # columns without which sentences are hard to read
+_BETWEEN = 3  # columns from one cell to the next
+_STYLES = {GOOD: "green", UNSURE: "yellow", BAD: "bold red", PLAIN: "dim"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A value, as a console prints it."""
+
+    value: Facts | Table | str
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """The lines of the value, and an empty one after facts and tables."""
+        if isinstance(self.value, str):
+            yield self.value
+            return
+        if self.value.title:
+            yield Text(self.value.title, "bold")
+        if isinstance(self.value, Table):
+            yield from _table(self.value, options.max_width)
+        else:
+            yield from _facts(self.value, options.max_width)
+        yield Text("")
+
+
+def _facts(facts: Facts, width: int) -> Iterator[RenderableType]:
+    names = _longest(name for name, _ in facts.lines)
+    word = _longest(word for _, words in facts.lines for word in words.split())
+    if names + word + _BETWEEN + 4 <= width:
+        yield Text("")
+        grid = rich.Table.grid(padding=(0, _BETWEEN, 0, 0))
+        grid.add_column(style="bold", no_wrap=True)
+        grid.add_column()
+        for name, words in facts.lines:
+            grid.add_row(_text(name), _text(words))
+        yield Padding(grid, (0, 0, 0, 2))
+        return
+    for name, words in facts.lines:
+        yield Padding(Text(name, "bold"), (0, 0, 0, 2))
+        yield Padding(_text(words), (0, 0, 0, 4))
+
+
+def _table(table: Table, width: int) -> Iterator[RenderableType]:
+    heads = list(table.heads)
+    gone = list[str]()
+    for head in table.spare:
+        if _least_width(table, heads) > width:
+            heads.remove(head)
+            gone.append(head)
+    if _least_width(table, heads) <= width:
+        yield _grid(table, heads, width)
+        if gone:
+            yield Text(f"  A wider terminal also shows: {'; '.join(gone)}.", "dim")
+    else:
+        for name, *cells in table.lines:
+            yield Padding(_text(name, "bold"), (0, 0, 0, 2))
+            pairs = zip(table.heads[1:], cells, strict=True)
+            words = (Text(f"{head} ", "dim").append_text(_text(cell, "not dim")) for head, cell in pairs if cell)
+            yield Padding(Text(" " * _BETWEEN).join(words), (0, 0, 0, 4))
+    if table.caption:
+        yield Text(table.caption, "dim")
+
+
+def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
+    grid = rich.Table(box=box.SIMPLE_HEAD if table.title else None)
+    room = width - _least_width(table, heads)
+    for head in heads:
+        least = _least(table, head)
+        wider = cell_len(head) - least
+        if 0 < wider <= room:  # the heading fits on one line
+            least += wider
+            room -= wider
+        first = head == table.heads[0]
+        grid.add_column(
+            textwrap.fill(head, least),
+            style="bold" if first else "",
+            justify="right" if head in table.numbers else "left",
+            no_wrap=first or head in table.numbers,
+            min_width=least,
+        )
+    shown = [table.heads.index(head) for head in heads]
+    for line in table.lines:
+        grid.add_row(*(_text(line[k]) for k in shown))
+    return grid
+
+
+def _least(table: Table, head: str) -> int:
+    """The width of a column below which a cell would be cut or hard to read."""
+    cells = [line[table.heads.index(head)] for line in table.lines]
+    full = _longest(cells)
+    if head != table.heads[0] and head not in table.numbers:
+        full = max(_longest(word for cell in cells for word in cell.split()), min(full, _PROSE))
+    return max(full, _longest(head.split()))
+
+
+def _least_width(table: Table, heads: Sequence[str]) -> int:
+    return sum(_least(table, head) + _BETWEEN for head in heads) + 1
+
+
+def _text(words: str, style: str = "") -> Text:
+    """Words in the style of their tone, if they have one."""
+    return Text(str(words), _STYLES[words.tone] if isinstance(words, Toned) else style)
+
+
+def _longest(words: Iterable[str]) -> int:
+    return max(map(cell_len, words), default=0)

@@ -1,0 +1,96 @@
+"""What is shown, as values: words with a tone, facts, tables, and the sections of a page.
+
+A value says nothing about a medium. The renderers next to this file write it for a terminal, a
+notebook, Markdown, HTML and JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from discreet.showing import numerals
+from discreet.showing.figures import Figure
+
+GOOD, UNSURE, BAD, PLAIN = "good", "unsure", "bad", "plain"
+"""The tones of words."""
+
+
+class Toned(str):
+    """Words with one of the tones; media without colours show the words alone."""
+
+    tone: str
+
+    def __new__(cls, words: str, tone: str) -> Toned:
+        made = super().__new__(cls, words)
+        made.tone = tone
+        return made
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Pairs of a name and its words; a number has its unit next to it."""
+
+    title: str
+    lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Lines under headings, which name the unit. The first cell of a line names the line.
+
+    numbers   headings of the columns of numbers, which are aligned to the right and never folded
+    spare     headings of the columns that may be left out where there is no room, least important
+              first
+    """
+
+    title: str
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    numbers: Collection[str] = ()
+    spare: Sequence[str] = ()
+    caption: str = ""
+
+    @classmethod
+    def of(cls, title: str, columns: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> Table:
+        """The table of records of plain values; `columns` maps each heading to the key of its values."""
+        lines = [[str(numerals.told(record[key])) for key in columns.values()] for record in records]
+        return cls(title, tuple(columns), lines)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """A list of sentences."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A table that the reader opens, where the medium can fold."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title, and the parts below it. Parts that are empty or None are left out, as is a section without any."""
+
+    title: str
+    parts: Sequence[Part | None]
+
+    def __bool__(self) -> bool:
+        return any(self.parts)
+
+    def figures(self) -> Iterator[Figure]:
+        """The figures anywhere in the section."""
+        for part in self.parts:
+            if isinstance(part, Section):
+                yield from part.figures()
+            elif isinstance(part, Figure):
+                yield part
+
+
+Part: TypeAlias = "str | Facts | Table | Sentences | Figure | Folded | Section"
+"""A part of a page; a text is one paragraph or several."""

@@ -1,0 +1,191 @@
+"""Budget 0 of an adversary's gain: where several actions are the best without a guess, their gains stay in proportion."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import discreet as ds
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.measures import GLeakage
+from discreet.problems.measures.g_leakage import MinEntropyLeakage
+from discreet.problems.private_rows import PrivateRows
+from discreet.problems.problem import Problem
+from discreet.problems.streams.lattice import lattice_problem
+from discreet.reports.second_opinion import contradictions
+from discreet.verification import verify
+
+TIED = {
+    "all": ("min-entropy-leakage", [0.25, 0.25, 0.25, 0.25]),
+    "two of four": ("min-entropy-leakage", [0.2, 0.3, 0.2, 0.3]),
+    "actions": (str(GLeakage([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 1], [2, 2, 2, 2]])), [0.25, 0.25, 0.25, 0.25]),
+    "the same twice": (str(GLeakage([[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0.5]])), [0.3, 0.1, 0.2, 0.4]),
+    "none": ("min-entropy-leakage", [0.1, 0.4, 0.3, 0.2]),
+}
+
+
+def drawn(case: str, seed: int, outcomes: int = 30) -> Problem:
+    """Four private values with the prior of the case, up to the rounding of sums, and three guesses."""
+    measure, prior = TIED[case]
+    joint = np.random.default_rng(seed).dirichlet(np.ones(3 * outcomes), 4) * np.array(prior)[:, None]
+    return Problem.from_joint(joint.reshape(4, 3, outcomes), 0.0, measure=measure)
+
+
+def optimum_of(problem: Problem) -> float:
+    """The least error probability by HiGHS, without any part of the project: R u_i ≤ 0 for the rows R of the measure."""
+    rows: Any = problem.measure.rows(problem.p_x) @ problem.p_xz  # type: ignore[attr-defined]
+    tied = np.abs(rows.sum(axis=1)) < 1e-12
+    every = np.eye(problem.m)
+    found = linprog(
+        problem.loss.ravel(),
+        np.kron(every, rows[~tied]) if not tied.all() else None,
+        np.zeros(problem.m * np.count_nonzero(~tied)) if not tied.all() else None,
+        np.vstack([np.tile(np.eye(problem.N), problem.m), np.kron(every, rows[tied])]),
+        np.concatenate([np.ones(problem.N), np.zeros(problem.m * np.count_nonzero(tied))]),
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
+@pytest.mark.parametrize("case", TIED)
+def test_it_is_certified_and_exactly_kept(case: str, backend: str) -> None:
+    """Law: the optimum of the linear program is reached by an estimator that leaks nothing, as exact arithmetic confirms."""
+    for seed in range(4):
+        problem = drawn(case, seed)
+        solution = ds.solve(problem, backend)
+        judged = solution.certificate
+        assert solution.status is ds.Status.CERTIFIED, (seed, solution)
+        assert judged is not None
+        assert judged.upper == pytest.approx(optimum_of(problem), rel=1e-7)
+        assert judged.upper < problem.constant_error
+        assert judged.leakage_ceiling == 0.0
+        found = verify(problem, solution)
+        assert found.budget_kept
+        assert contradictions(solution, found, 1e-9) == []
+
+
+@pytest.mark.parametrize("case", ["all", "two of four", "actions"])
+def test_so_it_is_in_blocks(case: str) -> None:
+    problem = BlockProblem.of(drawn(case, 1, 3_000))
+    solution = ds.solve(problem, "tilt")
+    assert solution.status is ds.Status.CERTIFIED, solution
+    found = verify(problem, solution)
+    assert found.budget_kept
+    assert contradictions(solution, found, 1e-9) == []
+
+
+def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> None:
+    """Law: under a uniform prior budget 0 of min-entropy leakage is perfect privacy."""
+    problem = drawn("all", 3)
+    perfect = ds.solve(problem.with_budget(0.0, measure="mutual-information"), "tilt").certificate
+    gained = ds.solve(problem, "tilt").certificate
+    assert perfect is not None
+    assert gained is not None
+    assert gained.upper == pytest.approx(perfect.upper, rel=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs"])
+def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend: str) -> None:
+    """Outcomes that say nothing about X, up to rounding: no move of probability makes the Bayes rule exactly private."""
+    rng = np.random.default_rng(0)
+    joint = rng.dirichlet(np.ones(60)).reshape(3, 20) * np.full((2, 1, 1), 0.5) / 1.1
+    joint = np.concatenate([joint, joint[:1] * 0.2])
+    problem = Problem.from_joint(joint / joint.sum(), 0.0, measure="min-entropy-leakage")
+    rounded = problem.p_xz.copy()
+    rounded[0] *= 1.0 + 2.0**-50 * rng.integers(-1, 2, problem.N)
+    problem = Problem(rounded / rounded.sum(), problem.loss, 0.0, measure="min-entropy-leakage")
+    solution = ds.solve(problem, backend)
+    judged = solution.certificate
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert judged is not None
+    assert 0.0 < judged.leakage_ceiling <= 1e-12
+    assert judged.upper == pytest.approx(problem.bayes_error)
+    assert "here the budget 0 means a leakage of at most" in solution.message
+    found = verify(problem, solution)
+    assert found.leakage[1] <= judged.leakage_ceiling
+    assert contradictions(solution, found, 1e-9) == []
+
+
+def test_what_leaks_more_is_not_kept() -> None:
+    problem = drawn("all", 0)
+    solution = ds.certify(problem, problem.bayes_estimator)
+    judged = solution.certificate
+    assert judged is not None
+    assert solution.status is ds.Status.VIOLATED_PRIVACY
+    assert judged.own_leakage > 0.01
+    assert judged.upper == pytest.approx(problem.constant_error)
+
+
+def test_rows_that_demand_nothing_more_are_left_out() -> None:
+    """Two equal actions, and one that is half the sum of two others, add no equation."""
+    measure = GLeakage([[2, 0, 1], [2, 0, 1], [0, 2, 1], [1, 1, 1], [0, 0, 1]])
+    problem = Problem.from_joint(np.full((3, 2, 2), 1.0 / 12.0), 0.0, measure=measure)
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    assert private.proven == ((0, 1, 2, 3),)
+    assert np.linalg.matrix_rank(private.gains) == len(private.gains) == 2
+    assert not PrivateRows.of(problem.with_budget(0.1).terms, problem.p_x)
+
+
+@pytest.mark.parametrize("lower", range(3))
+def test_rounding_of_equal_priors_changes_no_support(lower: int) -> None:
+    """Law: which of equally likely values is the likeliest by a rounding changes how far tilts are lowered by as little."""
+    prior, tilt = np.full(3, 1.0 / 3.0), np.random.default_rng(0).normal(size=(4, 3))
+    moved = prior.copy()
+    moved[lower] -= 2.0**-54
+    for measure in (MinEntropyLeakage(), GLeakage(np.eye(3) + 0.5)):
+        known = measure.ceiling(tilt, prior, 0.7, measure.level(0.0))
+        assert measure.ceiling(tilt, moved, 0.7, measure.level(0.0)) == pytest.approx(known, abs=1e-12)
+
+
+def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
+    """Outcomes of masses down to 1e-24, which the tolerance of a linear program does not tell apart."""
+    law = [
+        [[0.630819050, 0.359609092, 0.009571858], [7.42655179e-112, 0.497516375, 0.502483625]],
+        [[0.225946833, 0.704152021, 0.069901146], [0.664427510, 0.335115549, 0.000456941]],
+    ]
+    prior = np.array([[0.01803102, 0.28222716], [0.68109096, 0.01865086]])
+    counts = lattice_problem(law, prior / prior.sum(), 22, 0.0).with_budget(0.0, measure="min-entropy-leakage")
+    for problem in (counts, counts.in_memory()):
+        solution = ds.solve(problem, "tilt")
+        assert solution.status is ds.Status.CERTIFIED, solution
+        assert solution.certificate is not None
+        assert solution.certificate.upper < 0.2922
+
+
+def test_several_constraints_may_have_it() -> None:
+    joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0  # x and x' are uniform
+    loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss
+    constraints = [
+        ds.Constraint(joint.sum(axis=(1, 2)), 0.0, "min-entropy-leakage"),
+        ds.Constraint(joint.sum(axis=(0, 2)), 0.01, "chi-square"),
+    ]
+    problem = Problem(loss=loss, constraints=constraints)
+    solution = ds.solve(problem)
+    assert solution.status is ds.Status.CERTIFIED, solution
+    found = verify(problem, solution)
+    assert found.budget_kept
+    assert contradictions(solution, found, 1e-9) == []
+
+
+def test_one_outcome_is_solved() -> None:
+    problem = Problem([[0.4], [0.4], [0.2]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
+    assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
+
+
+def test_an_outcome_of_no_mass_gets_a_guess_that_is_made() -> None:
+    """The first guess would be made there only, and would say that X has its less likely value."""
+    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 6)
+    joint[1] *= 0.7
+    rows = np.hstack([joint / joint.sum(), [[0.0], [1e-127]]])
+    loss = np.random.default_rng(1).random((3, 7)) * rows.sum(axis=0)
+    loss[0, :6] = rows.sum(axis=0)[:6]
+    loss[0, 6] = 0.0
+    problem = Problem(rows, loss, 0.0, measure="min-entropy-leakage")
+    solution = ds.solve(problem, "tilt")
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert solution.certificate is not None
+    assert solution.certificate.upper < problem.constant_error

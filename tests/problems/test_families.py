@@ -1,0 +1,133 @@
+"""The families of scipy.stats against ball arithmetic: their functions are as accurate as stated, at both ends."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import discreet as ds
+from discreet.problems.continuous.density import UNDERFLOW, component
+from discreet.problems.continuous.families import TURNS
+from discreet.problems.continuous.model import ACCURACY, ContinuousProblem
+from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.judge import certify
+from discreet.problems.measures.duals import change_with_prior, feasible_duals
+from discreet.problems.sensors.bins import NormalDensity
+
+flint = pytest.importorskip("flint", reason="the extra `verify` is not installed")
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+SHAPES: dict[str, list[tuple[float, ...]]] = {
+    "beta": [(1.3, 2.4), (3.0, 0.6), (65.0, 34.0), (200.0, 300.0)],
+    "chi": [(0.8,), (195.0,), (600.0,)],
+    "chi2": [(1.2,), (195.0,), (900.0,)],
+    "gamma": [(0.6,), (97.0,), (430.0,)],
+    "invgamma": [(0.7,), (97.0,), (770.0,)],
+    "lognorm": [(0.01,), (2.0,)],
+    "lomax": [(0.1,), (3e5,)],
+    "pareto": [(0.1,), (1e7,)],
+    "t": [(0.6,), (600.0,)],
+    "triang": [(0.0,), (1.0,), (1e-10,), (0.92,)],
+    "truncnorm": [(0.4, 9.5), (-35.0, -0.2), (-1.0, 2.0), (5.0, 5.0 + 1e-9), (-math.inf, -3.0), (300.0, math.inf)],
+    "weibull_min": [(0.8,), (52.0,)],
+}
+
+
+@pytest.fixture
+def exactly(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The campaign of densities, which does not belong to the package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("densities")
+
+
+def points_of(law: Any, rng: np.random.Generator) -> np.ndarray:
+    """Points in the middle, in tails down to 1e-250, and next to finite ends down to the neighbouring double."""
+    ends = np.array(law.support())
+    inner = ends[np.isfinite(ends)]
+    tails = 10.0 ** rng.uniform(-250.0, -1.0, 5)
+    spread = float(np.ptp(law.ppf([0.01, 0.99])))
+    beside = inner[:, None] + spread * np.array([[-1.0], [1.0]])[: inner.size or 1] * 10.0 ** rng.uniform(-16.0, 0.0, 8)
+    near = np.concatenate([np.nextafter(inner, math.inf), np.nextafter(inner, -math.inf)])
+    with np.errstate(all="ignore"):
+        found = np.concatenate([law.ppf(tails), law.isf(tails), law.ppf(rng.random(5)), beside.ravel(), near])
+    found = found[np.isfinite(found) & (np.abs(found - law.kwds["loc"]) > 1e-290)]
+    return np.unique(found[(found > ends[0]) & (found < ends[1])])
+
+
+@pytest.mark.parametrize("place", [(0.0, 1.0), (0.37, 0.0625), (-56.93, 13.8)])
+@pytest.mark.parametrize("name", TURNS)
+def test_every_family_is_as_accurate_as_stated_at_both_ends(name: str, place: tuple[float, float], exactly: Any) -> None:
+    flint.ctx.prec = 2500
+    for shapes in SHAPES.get(name, [()]):
+        law = getattr(stats, name)(*shapes, loc=place[0], scale=place[1])
+        known = component(law, name)
+        z = points_of(law, np.random.default_rng(5))
+        computed = np.stack([known.pdf(z), *known.tails(z)])
+        accuracy = max(ACCURACY, known.accuracy)
+        for point, values in zip(z.tolist(), computed.T.tolist(), strict=True):
+            least = 0.05 if known.known else 1.0
+            shares = [1.0, *(min(1.0, max(least, -math.log(max(v, 1e-300)) / 690.0)) for v in values[1:])]
+            for value, exact, share in zip(values, exactly.exact_values(law, point), shares, strict=True):
+                allowed = flint.arb(accuracy) * share * exact + UNDERFLOW
+                assert abs(flint.arb(value) - exact) <= allowed, (shapes, point, value, float(exact.mid()))
+
+
+@pytest.mark.parametrize("steep", [stats.pareto(1e7), stats.lomax(1e7), stats.truncnorm(1.0, 1.0 + 1e-6)])
+@pytest.mark.parametrize("flat", [stats.pareto(0.1), stats.truncnorm(1.0, 3.0)])
+def test_mass_next_to_an_end_is_bracketed(steep: Any, flat: Any, exactly: Any) -> None:
+    """The optimum of Pareto laws once lay 2.2e-10 above a bracket of relative width 3e-12."""
+    found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, math.inf))
+    assert found.status is ds.Status.CERTIFIED
+    assert exactly.broken_claims(found, [flat, steep]) == []
+
+
+@pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_a_rare_private_value_is_solved_at_perfect_privacy(rare: float) -> None:
+    laws = [[NormalDensity(0.0, 1.0), NormalDensity(1.0, 1.0)], [NormalDensity(0.5, 1.0), NormalDensity(2.0, 1.0)]]
+    prior = 0.5 * np.array([[1.0 - rare] * 2, [rare] * 2])
+    found = ds.solve(ContinuousProblem(laws, prior, 0.0))
+    assert found.status is ds.Status.CERTIFIED
+    assert found.error_probability < 0.38
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.02])
+def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget: float) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        p_x = rng.dirichlet(np.full(3, 0.2)) + 1e-12
+        p_x /= p_x.sum()
+        found = feasible_duals(rng.normal(size=(2, 3)) / p_x, float(10.0 ** rng.uniform(-3.0, 3.0)), p_x, budget)
+        assert found is not None
+        share, (tilt, multiplier) = 1e-6, found
+        other = p_x * (1.0 + rng.uniform(-1.0, 1.0, 3) * share)
+        other *= p_x.sum() / other.sum()
+        lowered = tilt - 2.0 * share * change_with_prior(tilt, multiplier, p_x)
+        rounding = 1e-13 * np.abs(tilt) @ p_x
+        if math.isinf(multiplier):
+            assert (lowered @ other <= rounding).all()
+        elif multiplier > 0.0:
+            assert (multiplier * np.log(np.exp(lowered / multiplier) @ other) <= rounding + 1e-13 * multiplier).all()
+
+
+def test_a_guess_whose_mass_underflows_is_not_called_private() -> None:
+    """Beyond 60 σ a normal law has a mass of 1e-784, and a guess made only there would reveal X."""
+    laws = [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.5, 1.0)] * 2]
+    problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.0)
+    verdict = certify(problem, IntervalRule.from_labels([60.0], [1, 0], 2))
+    assert not verdict.certificate.own_budget_kept
+
+
+def test_disjoint_densities_are_certified_at_an_optimum_of_0() -> None:
+    for budget in (0.0, math.inf):
+        problem = ContinuousProblem([[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget)
+        found = ds.solve(problem)
+        assert found.status is ds.Status.CERTIFIED
+        assert found.certificate is not None
+        assert found.certificate.upper < 1e-290
