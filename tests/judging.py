@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.certificate import Verdict
+from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.judge.cases import MatrixCase, RuleCase
 from discreet.problems.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
 from discreet.problems.measures.law import OutputLaw
@@ -18,7 +19,7 @@ from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
-__all__ = ["Repaired", "certify_rule", "lower_bound", "repaired"]
+__all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 
 
 class Repaired(NamedTuple):
@@ -58,3 +59,8 @@ def certify_rule(
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
     return conclude(case, case.blocks)
+
+
+def restated(certificate: Certificate, **changes: Any) -> Certificate:
+    """The certificate with other numbers about its only constraint."""
+    return replace(certificate, terms=(replace(certificate.only, **changes),))

@@ -198,7 +198,7 @@ def test_the_second_opinion_shares_no_line_with_the_rest() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "discreet"]
             heads.update(name.split(".")[0] for name in names if not name.startswith(checker))
     assert heads - sys.stdlib_module_names == {"numpy", "flint"}
-    assert sum(len(MODULES[name].read_text(encoding="utf-8").splitlines()) for name in own) <= 950
+    assert sum(len(MODULES[name].read_text(encoding="utf-8").splitlines()) for name in own) <= 1000
     users = {name.split(".")[1] for name in MODULES if name not in own and imports_of(name) & set(own)}
     assert users <= {"cli", "reports"}, "neither solvers nor the judge may use it"
 

@@ -217,8 +217,9 @@ def _seconds_left(options: Options, timings: Timings) -> float:
 def _tolerance(certificate: Certificate) -> str:
     """At budget 0, what is meant by private where an exactly private answer is not proven; else nothing."""
     within = certificate.private_within
-    if certificate.budget == 0.0 and math.isinf(within) and certificate.leakage_ceiling > 0.0:
-        return f"; here the budget 0 means a leakage of at most {at_most(certificate.leakage_ceiling, 2)}"
+    gained = max([term.leakage_ceiling for term in certificate.terms if term.gain_is_bounded], default=0.0)
+    if math.isinf(within) and gained > 0.0:
+        return f"; here the budget 0 means a leakage of at most {at_most(gained, 2)}"
     if not 0.0 < within < math.inf:
         return ""
     meant = f"; here the budget 0 means private within {at_most(within, 2)}"

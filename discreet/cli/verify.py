@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Json, Problem, SolutionFile
+
+if TYPE_CHECKING:
+    from discreet.verification import Verification
 
 
 def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json = False) -> None:
@@ -24,7 +27,6 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
     """
     from discreet import verification
     from discreet.problems.errors import InputError
-    from discreet.showing.data import plain
 
     with screen.waiting("verifying"):
         model, limit = _model(problem, asked)
@@ -32,7 +34,7 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
             found = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except (ValueError, ImportError) as error:
             raise InputError(str(error)) from None
-    screen.show(lambda: plain(found), lambda tables: [tables.verification_facts(problem, found)], as_json=as_json)
+    screen.show(lambda: _record(found), lambda tables: [tables.verification_facts(problem, found)], as_json=as_json)
     if not found.budget_kept:
         raise typer.Exit(1)
 
@@ -49,3 +51,13 @@ def _model(problem: str, asked: Asked) -> tuple[Any, Any]:
     model = asked.problem(problem)
     limits = [term.budget.amount for term in model.terms]
     return (problem if notation.is_file(problem) else model), limits if len(limits) > 1 else limits[0]
+
+
+def _record(found: Verification) -> dict[str, Any]:
+    """What is proven, as plain values; that of the only constraint by its own names."""
+    from discreet.showing.data import plain
+
+    record: dict[str, Any] = plain(found)
+    if len(found.terms) == 1:
+        record |= record.pop("terms")[0]
+    return record

@@ -17,7 +17,7 @@ from waiting import within
 from discreet.reports.measurements import read_csv
 from discreet.reports.study import runner
 from discreet.reports.study.store import rows
-from discreet.verification import Verification
+from discreet.verification import TermVerification, Verification
 
 pytest.importorskip("duckdb")
 
@@ -102,7 +102,8 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
 
 
 def test_a_study_with_a_contradicted_certificate_fails(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    opinion = (Verification((1.0, 1.0), (1.0, 1.0), (1.0, 1.0), 0.0, False, 0.0, (0.0, 1.0)), ["it leaks"])
+    term = TermVerification("mutual-information", 0.0, False, (1.0, 1.0), (1.0, 1.0))
+    opinion = (Verification((1.0, 1.0), False, 0.0, (0.0, 1.0), (term,)), ["it leaks"])
     monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
     result = run(study, "--out", "results", "--only", "tilt on paper-single:bins=4")
     assert result.exit_code == 1

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from command import COMMAND, solving_here
+from judging import restated
 
 from discreet.backends import run
 from discreet.backends.contract import Answer
@@ -52,7 +53,7 @@ def lying(change: Any) -> Any:
     calls = iter(range(10**6))
 
     def judge(problem: Problem, answer: Answer, seconds: float) -> Verdict:
-        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+        verdict = certify(problem, answer.estimator, answer.tilt, answer.multipliers, anchors=answer.anchors)
         return replace(verdict, certificate=change(verdict.certificate)) if next(calls) % 2 else verdict
 
     return judge
@@ -79,7 +80,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
 def test_an_understated_leakage_is_a_broken_certificate(
     monkeypatch: pytest.MonkeyPatch, quick: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run, "judged", lying(lambda c: replace(c, leakage=c.leakage + 1e-6)))
+    monkeypatch.setattr(run, "judged", lying(lambda c: restated(c, leakage=c.leakage + 1e-6)))
     assert call(*TWO, "--jobs", "1") == 1
     assert "the leakage is stated as" in capsys.readouterr().err
 

@@ -19,7 +19,7 @@ import discreet as ds
 from discreet.backends import run
 from discreet.backends.solution import Status, derive_status
 from discreet.problems import blend
-from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
+from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify, conclusion
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
@@ -347,7 +347,9 @@ def test_relative_gap_of_certificates() -> None:
 )
 def test_an_error_probability_that_is_negligible_is_certified(lower: float, upper: float, status: Status) -> None:
     """A relative gap does not tell two error probabilities apart of which both are practically 0."""
-    judged = Certificate(lower, upper, 0, 0, 0, 1, 0, 0, 0, 0, 0, KKTResiduals(0.0, 0.0, 0.0, 0.0))
+    kept = TermLeakage(1.0, "mutual-information", 0.0, 0.0, 0.0, 0.0, own_budget_kept=True, perfect=False)
+    nothing = KKTResiduals(0.0, 0.0, 0.0, 0.0)
+    judged = Certificate(lower, upper, 0.0, math.inf, 0.0, 0.0, 0.0, math.inf, nothing, (kept,))
     assert derive_status(judged, 1e-9) is status
 
 

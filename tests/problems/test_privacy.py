@@ -22,6 +22,7 @@ from discreet.problems.checks import at_most
 from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves, is_private
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.verification import verify
@@ -291,7 +292,8 @@ def test_a_few_moves_are_kept_for_every_guess() -> None:
     p_xz, loss = rng.random((3, 1000)), rng.random((4, 1000))
     columns: Array = rng.dirichlet(np.ones(4), 1000).T
     p_x = p_xz.sum(axis=1)
-    moves = Moves.of(Decisions.of(columns), np.arange(1000), p_xz, loss, p_x, (slice(0, len(p_x)),))
+    private = PrivateRows((slice(0, len(p_x)),), np.zeros((0, len(p_x))), ())
+    moves = Moves.of(Decisions.of(columns), np.arange(1000), p_xz, loss, p_x, private)
     assert np.bincount(moves.towards).tolist() == [192] * 4
     assert np.bincount(Moves.joined([moves, moves]).towards).tolist() == [4] * 4
     once = Moves.joined([moves])

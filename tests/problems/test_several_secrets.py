@@ -27,6 +27,7 @@ from discreet.problems.measures import measure_of
 from discreet.problems.measures.duals import feasible_for
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.problems.rule import OutcomeRule
@@ -522,4 +523,6 @@ def test_a_term_knows_its_level_and_price() -> None:
     assert term.level == pytest.approx(math.expm1(0.5))
     assert term.priced
     assert not Term.of(LeakageBudget(0.0), [2]).priced
-    assert exact_columns(BlockProblem.of(TWO).blocks, TWO.bayes_estimator, np.zeros((2, 0), dtype=np.intp)) == {}
+    private = PrivateRows.of(TWO.terms, TWO.p_x)
+    nothing = np.zeros((2, 0), dtype=np.intp)
+    assert exact_columns(BlockProblem.of(TWO).blocks, TWO.bayes_estimator, nothing, private) == {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judging import restated
 
 import discreet as ds
 from discreet import verification
@@ -37,13 +38,16 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> Non
         (lambda s: {"answer": s.problem.bayes_estimator}, "the estimator leaks"),
         (lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
         (lambda s: {"answer": s.estimator * 1.001}, "is not ≥ 0 with sum 1"),
-        (lambda s: {"multiplier": -1.0}, "else ≥ 0"),
-        (lambda s: {"multiplier": math.inf}, "the duals prove 0.0"),
+        (lambda s: {"multipliers": np.array([-1.0])}, "else ≥ 0"),
+        (lambda s: {"multipliers": np.array([math.inf])}, "the duals prove 0.0"),
         (lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)}, "above the upper bound"),
         (lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)}, "the lower bound is stated as"),
         (lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)}, "wider than a gap"),
         (lambda s: {"certificate": replace(s.certificate, upper=math.nan)}, "is no bracket"),
-        (lambda s: {"certificate": replace(s.certificate, leakage=0.5 * s.certificate.leakage)}, "the leakage is stated as"),
+        (
+            lambda s: {"certificate": restated(s.certificate, leakage=0.5 * s.certificate.leakage)},
+            "the leakage is stated as",
+        ),
     ],
 )
 def test_the_second_opinion_contradicts_what_is_false(sound: ds.Solution, change: Any, said: str) -> None:
@@ -123,7 +127,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, mes
     [
         ({}, ""),
         ({"lower": 0.07}, "is wider than a gap of 1e-08"),
-        ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01 nats"),
+        ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01"),
     ],
 )
 def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change: Any, said: str) -> None:
@@ -132,7 +136,8 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     )
     solved = ds.solve(instance.problem, "tilt")
     assert solved.verdict is not None
-    wrong = replace(solved.verdict, certificate=replace(solved.verdict.certificate, **change))
+    alter = restated if "own_leakage" in change else replace
+    wrong = replace(solved.verdict, certificate=alter(solved.verdict.certificate, **change))
     solution = replace(solved, verdict=wrong, status=ds.Status.INACCURATE)
     for name, expected in (("tilt", [said] if said else []), ("somebody-elses", [])):
         found = gate._findings(instance, {name: solution}, {})

@@ -175,8 +175,9 @@ def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate
     faults = []
     if judged.upper - judged.lower > max(gap * judged.upper, 1e-9 * float(problem.constant_errors.max())):
         faults.append(f"its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}")
-    if 0.0 < judged.budget and judged.own_leakage > judged.budget * (1.0 + excess + 1e-9):
-        faults.append(f"its own answer leaks {judged.own_leakage!r} of {judged.budget!r} nats")
+    for term in judged.terms:
+        if 0.0 < term.budget and term.own_leakage > term.budget * (1.0 + excess + 1e-9):
+            faults.append(f"its own answer leaks {term.own_leakage!r} of {term.budget!r} ({term.measure})")
     return faults
 
 
