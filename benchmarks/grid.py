@@ -190,9 +190,14 @@ def _found(backend: str, instance: Any) -> dict[str, Any]:
         return {"refusal": solution.message}
     if judged is None:
         return {"failure": f"{backend}: {solution.status.value}: {solution.message}"}
-    own = judged.own_leakage / judged.budget if judged.budget > 0.0 else judged.own_phi_residual / PHI_TOLERANCE
+    shares = [term.own_leakage / term.budget for term in judged.terms if term.budget > 0.0]
+    own = max(shares, default=judged.own_phi_residual / PHI_TOLERANCE)
     own = judged.own_leakage_ratio if getattr(judged, "terms", ()) else own
-    numbers = {"multiplier": solution.multiplier, "relative_gap": solution.relative_gap, "leakage_over_budget": own}
+    numbers = {
+        "multiplier": float(np.max(solution.multipliers)),
+        "relative_gap": solution.relative_gap,
+        "leakage_over_budget": own,
+    }
     return {"estimator": solution.estimator, "tilt": solution.tilt, **numbers}
 
 

@@ -104,7 +104,7 @@ def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None
     [
         ("problem", 16, ["probability", "x=0", "x=1", "loss of guess 0", "loss of guess 1"]),
         ("solution", 16, ["probability", "guess 0", "guess 1"]),
-        ("certificate", 1, ["lower", "upper", "leakage"]),
+        ("certificate", 1, ["lower", "upper", "phi_residual"]),
         ("frontier", 4, ["budget_nats", "lower", "upper"]),
         ("comparison", 2, ["case", "contestant", "status"]),
         ("evaluation", None, ["what", "group", "guess", "estimate", "low", "high"]),

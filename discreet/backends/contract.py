@@ -285,10 +285,10 @@ class Raw(Generic[_Found]):
 class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
-    estimator   a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a `CausalRule` for guesses over time
-    tilt        [m, n]
-    multipliers ≥ 0, one for each constraint [C]; without duals a rule's own tilt counts
-    anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
+    estimator    a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a `CausalRule` for guesses over time
+    tilt         of the duals [m, n]
+    multipliers  ≥ 0, one for each constraint [C]; without duals a rule's own tilt counts
+    anchors      estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
     estimator: Array | OutcomeRule | IntervalRule | CausalRule
