@@ -34,7 +34,6 @@ from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.samples import each_secret
-from discreet.reports.card import evaluation_tables
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Table
@@ -306,6 +305,8 @@ class Evaluation:
 
     def tables(self) -> list[Table]:
         """Errors, leakage by every measure and the change of odds; rates and sizes of the groups."""
+        from discreet.reports.card import evaluation_tables
+
         return evaluation_tables(self.to_dict())
 
     def _repr_html_(self) -> str:
