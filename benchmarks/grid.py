@@ -192,9 +192,8 @@ def _found(backend: str, instance: Any) -> dict[str, Any]:
         return {"failure": f"{backend}: {solution.status.value}: {solution.message}"}
     shares = [term.own_leakage / term.budget for term in judged.terms if term.budget > 0.0]
     own = max(shares, default=judged.own_phi_residual / PHI_TOLERANCE)
-    own = judged.own_leakage_ratio if getattr(judged, "terms", ()) else own
     numbers = {
-        "multiplier": float(np.max(solution.multipliers)),
+        "multiplier": solution.multipliers,
         "relative_gap": solution.relative_gap,
         "leakage_over_budget": own,
     }
