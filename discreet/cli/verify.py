@@ -57,7 +57,7 @@ def _record(found: Verification) -> dict[str, Any]:
     """What is proven, as plain values; that of the only constraint by its own names."""
     from discreet.showing.data import plain
 
-    record: dict[str, Any] = plain(found)
+    record: dict[str, Any] = plain(found) | {"deviation": list(found.deviation)}
     if len(found.terms) == 1:
-        record |= record.pop("terms")[0]
+        record |= record["terms"][0] | {"terms": []}
     return record
