@@ -1,8 +1,9 @@
 """Fail when a test of a required backend was skipped, or when nothing was tested at all.
 
-`python check_skips.py JUNIT.xml NAME,NAME,...` reads pytest's JUnit file. A skipped test counts against a backend when its
-id (file, class, parameters) or the reason it gives names the backend, with `-` and `_` alike. A skip that says
-"unsupported" is the backend's own stated refusal of a problem, which is tested elsewhere, and is let through.
+`python check_skips.py JUNIT.xml NAME,NAME,...` reads pytest's JUnit file. A skipped test counts
+against a backend when its id (file, class, parameters) or the reason it gives names the backend,
+with `-` and `_` alike. A skip that says "unsupported" is the backend's own stated refusal of a
+problem, which is tested elsewhere, and is let through.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ __all__ = ["complaints"]
 
 
 def complaints(junit: Path, required: list[str]) -> list[str]:
-    """One sentence for each required backend's skipped test, or for an empty run; empty when all is well."""
+    """One sentence for each required backend's skipped test, or for an empty run; empty when all is
+    well.
+    """
     cases = list(ElementTree.parse(junit).iter("testcase"))
     skipped = [(case, skip) for case in cases for skip in case.iter("skipped")]
     report = []
     if len(cases) == len(skipped):
-        report.append(f"{len(cases)} tests were collected and {len(skipped)} skipped: nothing was tested")
+        report.append(
+            f"{len(cases)} tests were collected and {len(skipped)} skipped: nothing was tested"
+        )
     for case, skip in skipped:
         title = f"{case.get('classname', '')}.{case.get('name', '')}"
         reason = skip.get("message", "")

@@ -1,6 +1,7 @@
 """Benchmarks of discreet for airspeed velocity (asv); see README.md in this folder.
 
-Numerical libraries get one thread, unless the environment says otherwise: they read it once, when they are loaded.
+Numerical libraries get one thread, unless the environment says otherwise: they read it once, when
+they are loaded.
 """
 
 import os

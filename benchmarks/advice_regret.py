@@ -1,12 +1,14 @@
-"""Regret of `discreet advise`: on catalog entries that were held out, and live on fresh instances that are timed here.
+"""Regret of `discreet advise`: on catalog entries that were held out, and live on fresh instances
+that are timed here.
 
     python benchmarks/advice_regret.py            # both; minutes
-    python benchmarks/advice_regret.py --held-out # leave-one-entry-out over the results shipped with the package; seconds
+    python benchmarks/advice_regret.py --held-out # leave-one-entry-out over the results shipped
+    with the package; seconds
     python benchmarks/advice_regret.py --live     # fresh instances, every backend timed in turn
 
-Regret is the time of the advised option divided by that of the fastest certified one. A factor that an A/A comparison of the
-same repeats also shows counts as 1. Required: median ≤ 1.05, 95th percentile ≤ 2, and every advised option certified. Exits
-with 1 otherwise.
+Regret is the time of the advised option divided by that of the fastest certified one. A factor that
+an A/A comparison of the same repeats also shows counts as 1. Required: median ≤ 1.05, 95th
+percentile ≤ 2, and every advised option certified. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ from discreet.backends.registry import availability, backend_names, capabilities
 from discreet.backends.solution import Solution, Status
 from discreet.problems.problem import Problem
 
-MEDIAN, TAIL = 1.05, 2.0
+MEDIAN = 1.05
+TAIL = 2.0
 LIVE_GAP = 1e-9
 LIMIT_SECONDS = 5.0
 ROUNDS = 7
 
 FRESH: tuple[
     tuple[str, dict[str, Any], tuple[float | None, ...]], ...
-] = (  # entries with parameters and a share of the Bayes leakage, chosen away from the defaults that studies use
+    # entries with parameters and a share of the Bayes leakage, chosen away from the defaults that
+    # studies use
+] = (
     ("paper-single", {"bins": 23}, (0.37, 0.0)),
     ("paper-single", {"bins": 777}, (0.37, 3e-3, 0.0)),
     ("paper-single", {"bins": 9001}, (0.2, 0.0)),
@@ -57,7 +62,9 @@ FRESH: tuple[
 
 @dataclass
 class Live:
-    """One fresh instance: what was advised, and the median seconds of every option that is certified."""
+    """One fresh instance: what was advised, and the median seconds of every option that is
+    certified.
+    """
 
     title: str
     advised: str
@@ -72,7 +79,9 @@ class Live:
 
     @property
     def regret(self) -> float:
-        """Seconds of the advised option over those of the best, 1 within noise; inf if the advised one is not certified."""
+        """Seconds of the advised option over those of the best, 1 within noise; inf if the advised
+        one is not certified.
+        """
         if self.advised not in self.seconds:
             return float("inf")
         ratio = self.seconds[self.advised] / self.seconds[self.best]
@@ -82,9 +91,13 @@ class Live:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the tables; returns 1 if a requirement is missed, else 0."""
     parser = argparse.ArgumentParser(description="Regret of discreet advise.")
-    parser.add_argument("--held-out", action="store_true", help="only the cross-validation of the shipped results")
+    parser.add_argument(
+        "--held-out", action="store_true", help=("only the cross-validation of the shipped results")
+    )
     parser.add_argument("--live", action="store_true", help="only the fresh instances")
-    parser.add_argument("--limit", type=int, default=len(FRESH), help="only so many of the fresh entries")
+    parser.add_argument(
+        "--limit", type=int, default=len(FRESH), help=("only so many of the fresh entries")
+    )
     chosen = parser.parse_args(arguments)
     both = not (chosen.held_out or chosen.live)
     kept = True
@@ -102,10 +115,19 @@ def held_out() -> bool:
     from discreet.reports.measurements import reference_measurements
 
     found = cross_validate(reference_measurements())
-    print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} never certified")
+    print(
+        f"Held out, entry by entry: {len(found.trials)} instances and gaps, "
+        f"{len(found.unsolved)} never certified"
+    )
     for trial in sorted(found.trials, key=lambda each: -each.regret)[:10]:
-        print(f"  {trial.regret:6.2f}  {trial.instance} at {trial.gap:g}: advised {trial.advised}, best {trial.best}")
-    print(f"  {found.coverage:.0%} of the times lay in their 90% interval; noise factor {found.trials[0].noise:.3f}")
+        print(
+            f"  {trial.regret:6.2f}  {trial.instance} at {trial.gap:g}: advised "
+            f"{trial.advised}, best {trial.best}"
+        )
+    print(
+        f"  {found.coverage:.0%} of the times lay in their 90% interval; noise factor "
+        f"{found.trials[0].noise:.3f}"
+    )
     return _verdict([trial.regret for trial in found.trials])
 
 
@@ -115,7 +137,11 @@ def live(fresh: Sequence[tuple[str, dict[str, Any], tuple[float | None, ...]]]) 
     for name, parameters, fractions in fresh:
         for fraction in fractions:
             budget: dict[str, Any] = (
-                {} if fraction is None else {"budget": 0.0} if fraction == 0.0 else {"fraction": fraction}
+                {}
+                if fraction is None
+                else {"budget": 0.0}
+                if fraction == 0.0
+                else {"fraction": fraction}
             )
             problem = ds.problems.catalog.build(name, **parameters, **budget)
             words = "default" if fraction is None else f"{fraction:g} of the Bayes leakage"
@@ -123,26 +149,46 @@ def live(fresh: Sequence[tuple[str, dict[str, Any], tuple[float | None, ...]]]) 
             trials.append(trial)
             told = f"advised {trial.advised}, best {trial.best}; A/A factor {trial.noise:.2f}"
             print(f"  {trial.regret:6.2f}  {trial.title}: {told}", flush=True)
-    inside = [low <= trial.seconds.get(trial.advised, -1.0) <= high for trial in trials for low, high in [trial.predicted]]
-    print(f"  {sum(inside)} of {len(inside)} times lay in their 90% interval (another machine's unless results are given)")
+    inside = [
+        low <= trial.seconds.get(trial.advised, -1.0) <= high
+        for trial in trials
+        for low, high in [trial.predicted]
+    ]
+    print(
+        f"  {sum(inside)} of {len(inside)} times lay in their 90% interval (another machine's "
+        "unless results are given)"
+    )
     return _verdict([trial.regret for trial in trials])
 
 
 def _trial(title: str, problem: Problem) -> Live:
     advice = ds.advise(problem, LIVE_GAP)
-    contenders: dict[str, tuple[str, dict[str, Any], float]] = {name: (name, {}, LIVE_GAP) for name in _rivals(problem)}
+    contenders: dict[str, tuple[str, dict[str, Any], float]] = {
+        name: (name, {}, LIVE_GAP) for name in _rivals(problem)
+    }
     advised = "nothing"
     if advice.chosen is not None:
         advised = advice.chosen.option.label
         contenders[advised] = (advice.backend, advice.settings, advice.gap_to_ask)
-    certified = {label: how for label, how in contenders.items() if _solve(problem, how).status is Status.CERTIFIED}
+    certified = {
+        label: how
+        for label, how in contenders.items()
+        if _solve(problem, how).status is Status.CERTIFIED
+    }
     samples: dict[str, list[float]] = {label: [] for label in certified}
     for _ in range(ROUNDS):
         for label, how in certified.items():
             samples[label].append(_seconds(_solve(problem, how)))
     medians = {label: statistics.median(times) for label, times in samples.items()}
-    compared = {min(medians, key=lambda label: medians[label]), advised} & set(samples) if medians else set()
-    halves = [statistics.median(samples[label][::2]) / statistics.median(samples[label][1::2]) for label in compared]
+    compared = (
+        {min(medians, key=lambda label: medians[label]), advised} & set(samples)
+        if medians
+        else set()
+    )
+    halves = [
+        statistics.median(samples[label][::2]) / statistics.median(samples[label][1::2])
+        for label in compared
+    ]
     noise = max([1.0, *(max(ratio, 1.0 / ratio) for ratio in halves)])
     predicted = (advice.chosen.low, advice.chosen.high) if advice.chosen else (0.0, 0.0)
     return Live(title, advised, medians, noise, predicted)
@@ -168,16 +214,31 @@ def _solve(problem: Problem, how: tuple[str, dict[str, Any], float]) -> Solution
 
 
 def _seconds(solution: Solution) -> float:
-    return solution.timings.lower_seconds + solution.timings.solve_seconds + solution.timings.lift_seconds
+    return (
+        solution.timings.lower_seconds
+        + solution.timings.solve_seconds
+        + solution.timings.lift_seconds
+    )
 
 
 def _verdict(regrets: Sequence[float]) -> bool:
     ordered = sorted(regrets)
-    median, tail = statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+    median = statistics.median(ordered)
+    tail = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
     failed = sum(regret == float("inf") for regret in ordered)
     kept = median <= MEDIAN and tail <= TAIL and not failed
-    print(f"regret: median {median:.3f}, 95th percentile {tail:.2f}, largest {ordered[-1]:.2f}; {failed} not certified")
-    print("met" if kept else f"missed: required are a median ≤ {MEDIAN}, a 95th percentile ≤ {TAIL}, and all certified")
+    print(
+        f"regret: median {median:.3f}, 95th percentile {tail:.2f}, largest {ordered[-1]:.2f}; "
+        f"{failed} not certified"
+    )
+    print(
+        "met"
+        if kept
+        else (
+            f"missed: required are a median ≤ {MEDIAN}, a 95th percentile ≤ "
+            f"{TAIL}, and all certified"
+        )
+    )
     return kept
 
 

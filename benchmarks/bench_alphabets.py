@@ -1,4 +1,6 @@
-"""How every backend scales with the alphabets of the private variable and the guess: n = m = 2 to 10."""
+"""How every backend scales with the alphabets of the private variable and the guess: n = m = 2 to
+10.
+"""
 
 from __future__ import annotations
 

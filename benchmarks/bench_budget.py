@@ -1,4 +1,6 @@
-"""How every backend depends on the budget, from perfect privacy and 1e-10 nats to more than the Bayes rule leaks."""
+"""How every backend depends on the budget, from perfect privacy and 1e-10 nats to more than the
+Bayes rule leaks.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Cost and accuracy of the whole privacy–utility curve with every backend.
 
-A curve takes many solves, so a backend states a separate reach for curves. Points of one model share work, and the benchmark
-includes that sharing. So the steps are not timed separately. All `track_` benchmarks read their numbers from one curve.
+A curve takes many solves, so a backend states a separate reach for curves. Points of one model
+share work, and the benchmark includes that sharing. So the steps are not timed separately. All
+`track_` benchmarks read their numbers from one curve.
 """
 
 from __future__ import annotations
@@ -50,10 +51,14 @@ class _Curves:
             gap=grid.TARGET_GAP,
             time_limit=grid.LIMIT_SECONDS,
         )
-        broken = [row for row in found.rows if row.status in (ds.Status.FAILED, ds.Status.TIMED_OUT)]
+        broken = [
+            row for row in found.rows if row.status in (ds.Status.FAILED, ds.Status.TIMED_OUT)
+        ]
         if broken:
             print(f"{len(broken)} of {len(found.rows)} points have no answer", file=sys.stderr)
-            raise RuntimeError(f"{backend}: {broken[0].status.value} at budget {broken[0].budget:g} nats")
+            raise RuntimeError(
+                f"{backend}: {broken[0].status.value} at budget {broken[0].budget:g} nats"
+            )
         return found
 
 
@@ -77,7 +82,9 @@ class FrontierAnswers(_Curves):
     """Width, gaps, leakage and number of points of the curve."""
 
     def setup_cache(self) -> str:
-        """A folder that asv provides, through which the benchmarks of this class share one curve."""
+        """A folder that asv provides, through which the benchmarks of this class
+        share one curve.
+        """
         return str(Path.cwd())
 
     def setup(self, folder: str, backend: str, bins: int) -> None:

@@ -1,4 +1,6 @@
-"""How long every backend takes under each measure of leakage on one random joint, and with several secrets on a census."""
+"""How long every backend takes under each measure of leakage on one random joint, and with several
+secrets on a census.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +11,37 @@ import discreet as ds
 from . import grid
 
 MEASURES = (
-    "mutual-information", "chi-square", "total-variation", "sibson:alpha=2", "maximal-leakage", "min-entropy-leakage",
-    "g-leakage:gain=[[1,0,0],[0,1,1]]", "parity-difference", "max-lift", "local-differential-privacy",
-    "pointwise-information", "conditional-mutual-information",
-)  # fmt: skip
+    "mutual-information",
+    "chi-square",
+    "total-variation",
+    "sibson:alpha=2",
+    "maximal-leakage",
+    "min-entropy-leakage",
+    "g-leakage:gain=[[1,0,0],[0,1,1]]",
+    "parity-difference",
+    "max-lift",
+    "local-differential-privacy",
+    "pointwise-information",
+    "conditional-mutual-information",
+)
 SECRETS = (1, 2, 3)
 
 
 class _Measures(grid.Grid):
-    """A random joint without zeros, 200 outcomes, or a census; half of what the Bayes rule leaks by the measure."""
+    """A random joint without zeros, 200 outcomes, or a census; half of what the Bayes rule leaks by
+    the measure.
+    """
 
-    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [*MEASURES, *(f"secrets={count}" for count in SECRETS)]]
+    params: ClassVar[list[list[Any]]] = [
+        grid.BACKENDS,
+        [*MEASURES, *(f"secrets={count}" for count in SECRETS)],
+    ]
     param_names: ClassVar[list[str]] = ["backend", "constraint"]
 
     def problem(self, size: str) -> Any:
-        """dirichlet with n = m = 3, or census; skipped by versions of discreet that know mutual information only."""
+        """dirichlet with n = m = 3, or census; skipped by versions of discreet that know mutual
+        information only.
+        """
         word, _, count = size.partition("=")
         given = {} if size == "mutual-information" else {"measure": size}
         try:
@@ -31,7 +49,9 @@ class _Measures(grid.Grid):
                 return ds.problems.census(secrets=int(count), fraction=0.5)
             return ds.problems.dirichlet(n=3, m=3, N=200, sparsity=0.0, fraction=0.5, **given)
         except (TypeError, AttributeError):
-            raise grid.skipped("this version of discreet knows mutual information of one secret only") from None
+            raise grid.skipped(
+                "this version of discreet knows mutual information of one secret only"
+            ) from None
 
 
 class MeasuresSteps(_Measures, grid.Steps):

@@ -18,11 +18,22 @@ def _instance(word: str) -> Any:
 
 
 class _Perfect(grid.Grid):
-    """The paper's models at budget 0; an instance is named by the quantity that grows and its size."""
+    """The paper's models at budget 0; an instance is named by the quantity that grows
+    and its size.
+    """
 
     params: ClassVar[list[list[Any]]] = [
         grid.BACKENDS,
-        ["bins=4", "bins=64", "bins=1000", "bins=10000", "bins=100000", "sensors=5", "sensors=20", "sensors=40"],
+        [
+            "bins=4",
+            "bins=64",
+            "bins=1000",
+            "bins=10000",
+            "bins=100000",
+            "sensors=5",
+            "sensors=20",
+            "sensors=40",
+        ],
     ]
     param_names: ClassVar[list[str]] = ["backend", "instance"]
 

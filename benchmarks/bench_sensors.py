@@ -1,6 +1,8 @@
-"""How every backend scales with the number of sensors, with which error probability and budget shrink towards 0.
+"""How every backend scales with the number of sensors, with which error probability and budget
+shrink towards 0.
 
-Outcomes are count vectors. At 100 sensors there are 176,851 of them, and the budget is about 6e-32 nats.
+Outcomes are count vectors. At 100 sensors there are 176,851 of them, and the budget is about 6e-32
+nats.
 """
 
 from __future__ import annotations

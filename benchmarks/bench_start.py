@@ -49,11 +49,18 @@ class StartMemory:
 
 
 def _peak(code: str) -> int:
-    """Largest resident memory of an interpreter that runs the code, in bytes, as the kernel counts it for that program."""
+    """Largest resident memory of an interpreter that runs the code, in bytes, as the kernel counts
+    it for that program.
+    """
     if sys.platform != "linux":
         from asv_runner.benchmarks.mark import SkipNotImplemented
 
         raise SkipNotImplemented("the peak memory of a fresh interpreter is read on Linux only")
-    ask = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
-    done = subprocess.run([sys.executable, "-c", f"{code}\n{ask}"], check=True, capture_output=True, text=True)
+    ask = (
+        "print(next(line.split()[1] for line in open('/proc/self/status') if "
+        "line.startswith('VmHWM')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{ask}"], check=True, capture_output=True, text=True
+    )
     return int(done.stdout) * 1024

@@ -1,20 +1,29 @@
-"""Who solves which measure of leakage, to what gap and how fast: everything on the page `reports/by-measure.md`, in one run.
+"""Who solves which measure of leakage, to what gap and how fast: everything on the page
+`reports/by-measure.md`, in one run.
 
-    .venv/bin/python benchmarks/by_measure.py --against OTHER_TREE --reference discreet/reports/reference/measures.csv.gz
+    .venv/bin/python benchmarks/by_measure.py --against OTHER_TREE --reference
+    discreet/reports/reference/measures.csv.gz
 
-It takes 7 to 8 minutes on two cores: leave the machine alone meanwhile. OTHER_TREE is a checkout of a commit from before
-measures; without it that part is left out. `--quick` tries everything in small, `--only PART` measures some parts, and
-`--out STEM` writes elsewhere. The parts have processes of their own:
+It takes 7 to 8 minutes on two cores: leave the machine alone meanwhile. OTHER_TREE is a checkout of
+a commit from before measures; without it that part is left out. `--quick` tries everything in
+small, `--only PART` measures some parts, and `--out STEM` writes elsewhere. The parts have
+processes of their own:
 
-    study     the cells of the study `measures`: small problems, every backend; also the rows behind advice about measures
-    sizes     `tilt` on 200,000 outcomes under every measure, in turn with mutual information, n = m = 2 … 6
-    parity, streamed       parity of 100,000 people against HiGHS through cvxpy, and of ten million in files
-    conditional, secrets   information given the label, which equalized odds make 0; two and three secrets of a census
+    study     the cells of the study `measures`: small problems, every backend; also the rows behind
+              advice about measures
+    sizes     `tilt` on 200,000 outcomes under every measure, in turn with mutual information, n = m
+              = 2 … 6
+    parity, streamed       parity of 100,000 people against HiGHS through cvxpy, and of ten million
+                           in files
+    conditional, secrets   information given the label, which equalized odds make 0; two and three
+                           secrets of a census
     curves    fifty budgets along a curve against the same budgets one by one
-    against   `tilt` under mutual information against another checkout, as `benchmarks/against.py` does it
+    against   `tilt` under mutual information against another checkout, as `benchmarks/against.py`
+              does it
 
-The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). What a backend does not serve is a row that
-says so. The rows of the study go to `--reference FILE.csv.gz` too, from which `discreet advise` reads them.
+The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). What a backend
+does not serve is a row that says so. The rows of the study go to `--reference FILE.csv.gz` too,
+from which `discreet advise` reads them.
 
 It is no suite of asv: its rows compare times within one run.
 """

@@ -1,12 +1,16 @@
-"""Look for a false certificate: seeded problems of sixteen kinds, every backend, every certificate checked exactly.
+"""Look for a false certificate: seeded problems of sixteen kinds, every backend, every certificate
+checked exactly.
 
-    python benchmarks/campaign.py [--tilt 100000] [--others 10000] [--backends A,B] [--kinds A,B] [--seed 1] [--jobs 2]
-        [--time-limit 5] [--others-time-limit 0.25] [--minutes M] [--scratch FOLDER] [--out reports/campaign]
+    python benchmarks/campaign.py [--tilt 100000] [--others 10000] [--backends A,B] [--kinds A,B]
+    [--seed 1] [--jobs 2]
+        [--time-limit 5] [--others-time-limit 0.25] [--minutes M] [--scratch FOLDER] [--out
+        reports/campaign]
 
-Rows are written batch by batch into the scratch folder. Ctrl-C, a SIGTERM and `--minutes` stop after the batches that have
-begun; the same command goes on from there. A batch during which this process was stopped (SIGSTOP, a machine that sleeps) is
-done again, since its time limits mean nothing. `--report` writes the report of what there is. Exits with 1 if a certificate
-is false. The folder `campaigns` holds:
+Rows are written batch by batch into the scratch folder. Ctrl-C, a SIGTERM and `--minutes` stop
+after the batches that have begun; the same command goes on from there. A batch during which this
+process was stopped (SIGSTOP, a machine that sleeps) is done again, since its time limits mean
+nothing. `--report` writes the report of what there is. Exits with 1 if a certificate is false. The
+folder `campaigns` holds:
 
     instances   the kinds of problem, each from (seed, index)
     underflow   those whose products underflow, and answers to them

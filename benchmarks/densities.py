@@ -1,13 +1,16 @@
-"""Random densities, with every certificate checked by ball arithmetic: `python benchmarks/densities.py --count 1000`.
+"""Random densities, with every certificate checked by ball arithmetic: `python
+benchmarks/densities.py --count 1000`.
 
-Densities are of one or of several families of scipy.stats, with random shapes, locations and scales. Budgets are none, 0, or
-a share of what the Bayes rule leaks, and some values of X are rare. `--ends` draws steep families whose mass lies next to an
-end of the support, where SciPy's functions lose their digits.
+Densities are of one or of several families of scipy.stats, with random shapes, locations and
+scales. Budgets are none, 0, or a share of what the Bayes rule leaks, and some values of X are rare.
+`--ends` draws steep families whose mass lies next to an end of the support, where SciPy's functions
+lose their digits.
 
-Arb computes the masses of the intervals of the certified rule from the definitions of the families: its error probability is
-compared with the certified `upper`, its leakage with the budget, and `lower` with what the certified duals prove at most. A
-certificate that fails is printed as FALSE, and the exit status is 1. An inaccurate one is listed. If the same rule and duals
-are certified once the distribution functions are assumed to be accurate to 1e-17, it says so.
+Arb computes the masses of the intervals of the certified rule from the definitions of the families:
+its error probability is compared with the certified `upper`, its leakage with the budget, and
+`lower` with what the certified duals prove at most. A certificate that fails is printed as FALSE,
+and the exit status is 1. An inaccurate one is listed. If the same rule and duals are certified once
+the distribution functions are assumed to be accurate to 1e-17, it says so.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from discreet.problems.continuous.model import ACCURACY
 Values = tuple[Any, Any, Any]
 """Density, cdf and survival function at a point, as balls."""
 
-_ONE, _ZERO, _HALF = arb(1), arb(0), arb(1) / 2
+_ONE = arb(1)
+_ZERO = arb(0)
+_HALF = arb(1) / 2
 
 
 def _reflected(values: Values) -> Values:
@@ -82,7 +87,11 @@ def _gumbel_l(x: Any) -> Values:
 
 
 def _hypsecant(x: Any) -> Values:
-    return 1 / (arb.pi() * x.cosh()), 2 * x.exp().atan() / arb.pi(), 2 * (-x).exp().atan() / arb.pi()
+    return (
+        1 / (arb.pi() * x.cosh()),
+        2 * x.exp().atan() / arb.pi(),
+        2 * (-x).exp().atan() / arb.pi(),
+    )
 
 
 def _power_of_exponential(x: Any, c: Any) -> Values:
@@ -136,7 +145,9 @@ def _t(x: Any, df: Any) -> Values:
     if x > 0:
         return _reflected(_t(-x, df))
     scaled = x * x / df
-    density = (((df + 1) / 2).lgamma() - (df / 2).lgamma() - (df + 1) / 2 * (1 + scaled).log()).exp()
+    density = (
+        ((df + 1) / 2).lgamma() - (df / 2).lgamma() - (df + 1) / 2 * (1 + scaled).log()
+    ).exp()
     tail = (1 / (1 + scaled)).beta_lower(df / 2, _HALF, 1) / 2
     return density / (df * arb.pi()).sqrt(), tail, 1 - tail
 
@@ -152,36 +163,69 @@ def _truncnorm(x: Any, a: Any, b: Any) -> Values:
     if a < 0 and b < -a:
         return _reflected(_truncnorm(-x, -b, -a))
     whole = _upper_normal(a) - _upper_normal(b)
-    below, above = _upper_normal(a) - _upper_normal(x), _upper_normal(x) - _upper_normal(b)
+    below = _upper_normal(a) - _upper_normal(x)
+    above = _upper_normal(x) - _upper_normal(b)
     return _normal_density(x) / whole, below / whole, above / whole
 
 
 def _beta(x: Any, a: Any, b: Any) -> Values:
-    logarithm = (a - 1) * x.log() + (b - 1) * (1 - x).log() - a.lgamma() - b.lgamma() + (a + b).lgamma()
+    logarithm = (
+        (a - 1) * x.log() + (b - 1) * (1 - x).log() - a.lgamma() - b.lgamma() + (a + b).lgamma()
+    )
     return logarithm.exp(), x.beta_lower(a, b, 1), (1 - x).beta_lower(b, a, 1)
 
 
 LAWS: dict[str, tuple[Any, float, float]] = {
-    **{name: (law, -math.inf, math.inf) for name, law in {
-        "cauchy": _cauchy, "gumbel_l": _gumbel_l, "gumbel_r": _gumbel_r, "hypsecant": _hypsecant, "laplace": _laplace,
-        "logistic": _logistic, "norm": _norm, "t": _t,
-    }.items()},
-    **{name: (law, 0.0, math.inf) for name, law in {
-        "chi": _chi, "chi2": _chi2, "expon": lambda x: _power_of_exponential(x, _ONE), "gamma": _gamma,
-        "halfcauchy": _halfcauchy, "halfnorm": _halfnorm, "invgamma": _invgamma, "lognorm": _lognorm, "lomax": _lomax,
-        "maxwell": lambda x: _chi(x, arb(3)), "rayleigh": _rayleigh, "weibull_min": _power_of_exponential,
-    }.items()},
-    **{name: (law, 0.0, 1.0) for name, law in {
-        "beta": _beta, "triang": _triang, "uniform": lambda x: (_ONE, x, 1 - x),
-    }.items()},
+    **{
+        name: (law, -math.inf, math.inf)
+        for name, law in {
+            "cauchy": _cauchy,
+            "gumbel_l": _gumbel_l,
+            "gumbel_r": _gumbel_r,
+            "hypsecant": _hypsecant,
+            "laplace": _laplace,
+            "logistic": _logistic,
+            "norm": _norm,
+            "t": _t,
+        }.items()
+    },
+    **{
+        name: (law, 0.0, math.inf)
+        for name, law in {
+            "chi": _chi,
+            "chi2": _chi2,
+            "expon": lambda x: _power_of_exponential(x, _ONE),
+            "gamma": _gamma,
+            "halfcauchy": _halfcauchy,
+            "halfnorm": _halfnorm,
+            "invgamma": _invgamma,
+            "lognorm": _lognorm,
+            "lomax": _lomax,
+            "maxwell": lambda x: _chi(x, arb(3)),
+            "rayleigh": _rayleigh,
+            "weibull_min": _power_of_exponential,
+        }.items()
+    },
+    **{
+        name: (law, 0.0, 1.0)
+        for name, law in {
+            "beta": _beta,
+            "triang": _triang,
+            "uniform": lambda x: (_ONE, x, 1 - x),
+        }.items()
+    },
     "pareto": (lambda x, b: _lomax(x - 1, b), 1.0, math.inf),
     "truncnorm": (_truncnorm, -math.inf, math.inf),
-}  # fmt: skip
-"""Family name → its standard law inside the support, and the ends of that; those of `truncnorm` are its shapes."""
+}
+"""Family name → its standard law inside the support, and the ends of that; those of `truncnorm` are
+its shapes.
+"""
 
 
 def exact_values(law: Any, z: float) -> Values:
-    """Density, cdf and survival function of a frozen distribution at a double, in the precision of `flint.ctx`."""
+    """Density, cdf and survival function of a frozen distribution at a double, in the precision of
+    `flint.ctx`.
+    """
     shapes, location, scale = law.dist._parse_args(*law.args, **law.kwds)
     function, *ends = LAWS[law.dist.name]
     low, high = shapes if law.dist.name == "truncnorm" else ends
@@ -196,7 +240,8 @@ def exact_values(law: Any, z: float) -> Values:
     return density / arb(float(scale)), below, above
 
 
-# -- the certificate -----------------------------------------------------------------------------------------------------
+# -- the certificate
+# --------------------------------------------------------------------------------------------------
 
 
 def _masses(laws: list[Any], edges: list[float]) -> list[list[Any]]:
@@ -204,7 +249,12 @@ def _masses(laws: list[Any], edges: list[float]) -> list[list[Any]]:
     rows = []
     for law in laws:
         tails = [exact_values(law, edge)[1:] for edge in edges]
-        rows.append([high[0] - low[0] if low[0] < _HALF else low[1] - high[1] for low, high in pairwise(tails)])
+        rows.append(
+            [
+                high[0] - low[0] if low[0] < _HALF else low[1] - high[1]
+                for low, high in pairwise(tails)
+            ]
+        )
     return rows
 
 
@@ -213,19 +263,35 @@ def _sum(numbers: Any) -> Any:
 
 
 def _combined(coefficients: Any, masses: list[list[Any]], interval: int) -> Any:
-    return _sum(arb(c) * row[interval] for c, row in zip(coefficients.tolist(), masses, strict=True) if c != 0.0)
+    return _sum(
+        arb(c) * row[interval]
+        for c, row in zip(coefficients.tolist(), masses, strict=True)
+        if c != 0.0
+    )
 
 
 def _broken(solution: Any, laws: list[Any]) -> list[str] | None:
-    """What is false about a certificate, in words; None if the precision does not suffice to tell."""
-    problem, certificate, rule = solution.problem, solution.certificate, solution.rule
-    masses, total = _masses(laws, rule.edges.tolist()), _sum(map(arb, problem.private.ravel().tolist()))
+    """What is false about a certificate, in words; None if the precision does not
+    suffice to tell.
+    """
+    problem = solution.problem
+    certificate = solution.certificate
+    rule = solution.rule
+    masses = _masses(laws, rule.edges.tolist())
+    total = _sum(map(arb, problem.private.ravel().tolist()))
     columns = [[arb(p) for p in column] for column in rule.estimator.T.tolist()]
     columns = [[p / _sum(column) for p in column] for column in columns]
     intervals = range(len(columns))
 
     def given_guess(coefficients: Any, i: int) -> Any:
-        return _sum(_combined(coefficients, masses, k) * columns[k][i] for k in intervals if columns[k][i] != 0) / total
+        return (
+            _sum(
+                _combined(coefficients, masses, k) * columns[k][i]
+                for k in intervals
+                if columns[k][i] != 0
+            )
+            / total
+        )
 
     error = _sum(given_guess(row, i) for i, row in enumerate(problem.losses))
     joint = [[given_guess(row, i) for row in problem.private] for i in range(problem.m)]
@@ -234,32 +300,55 @@ def _broken(solution: Any, laws: list[Any]) -> list[str] | None:
     for i, row in enumerate(joint):
         if problem.budget == 0.0 and any(columns[k][i] != 0 for k in intervals):
             within = arb(certificate.private_within or 1e-11)
-            claims += [("privacy", abs(u - p * _sum(row)), within * p * _sum(row)) for u, p in zip(row, prior, strict=True)]
+            claims += [
+                ("privacy", abs(u - p * _sum(row)), within * p * _sum(row))
+                for u, p in zip(row, prior, strict=True)
+            ]
     if 0.0 < problem.budget < math.inf:
         parts = ((u, p * _sum(row)) for row in joint for u, p in zip(row, prior, strict=True))
-        claims.append(("leakage", _sum(u * (u / free).log() for u, free in parts if u > 0), arb(problem.budget)))
+        claims.append(
+            (
+                "leakage",
+                _sum(u * (u / free).log() for u, free in parts if u > 0),
+                arb(problem.budget),
+            )
+        )
     claims.append(("lower", arb(certificate.lower), _dual_bound(solution, laws, prior, total)))
     if not all(small <= large or small > large for _, small, large in claims):
         return None
-    return [f"{what}: {small.str(20)} > {large.str(20)}" for what, small, large in claims if small > large]
+    return [
+        (f"{what}: {small.str(20)} > {large.str(20)}")
+        for what, small, large in claims
+        if small > large
+    ]
 
 
 def _dual_bound(solution: Any, laws: list[Any], prior: list[Any], total: Any) -> Any:
-    """The most that the certified duals can prove: the tilted losses of some labels, less Σ_i of what is infeasible."""
-    problem, tilt, multiplier = solution.problem, solution.tilt, float(solution.multiplier)
+    """The most that the certified duals can prove: the tilted losses of some labels, less Σ_i of
+    what is infeasible.
+    """
+    problem = solution.problem
+    tilt = solution.tilt
+    multiplier = float(solution.multiplier)
     found = sweep(problem, tilt, 1e-13 * solution.certificate.upper)
     masses = _masses(laws, found.edges.tolist())
     value = _ZERO
     for k, i in enumerate(found.labels.tolist()):
         value += _combined(problem.losses[i], masses, k)
-        value += _sum(arb(t) * _combined(row, masses, k) for t, row in zip(tilt[i].tolist(), problem.private, strict=True))
+        value += _sum(
+            arb(t) * _combined(row, masses, k)
+            for t, row in zip(tilt[i].tolist(), problem.private, strict=True)
+        )
     excess = _ZERO
     for row in tilt.tolist():
         if math.isinf(multiplier):
             over = _sum(arb(t) * p for t, p in zip(row, prior, strict=True))
         elif multiplier > 0.0:
             price = arb(multiplier)
-            over = price * _sum((arb(t) / price).exp() * p for t, p in zip(row, prior, strict=True)).log()
+            over = (
+                price
+                * _sum((arb(t) / price).exp() * p for t, p in zip(row, prior, strict=True)).log()
+            )
         else:
             over = _ZERO
         excess = over if over > excess else excess
@@ -278,7 +367,8 @@ def broken_claims(solution: Any, laws: list[Any]) -> list[str]:
     return ["4000 bits do not decide"]
 
 
-# -- random problems -----------------------------------------------------------------------------------------------------
+# -- random problems
+# --------------------------------------------------------------------------------------------------
 
 _ENDS = ("beta", "lomax", "pareto", "triang", "truncnorm", "uniform")
 
@@ -287,7 +377,8 @@ class Draw:
     """Random problems: a seed each, so that one can be repeated."""
 
     def __init__(self, seed: int, number: int, ends: bool) -> None:
-        self.rng, self.ends = np.random.default_rng([seed, number, int(ends)]), ends
+        self.rng = np.random.default_rng([seed, number, int(ends)])
+        self.ends = ends
 
     def power(self, low: float, high: float) -> float:
         """10 to a uniform exponent."""
@@ -320,19 +411,31 @@ class Draw:
         return getattr(stats, name)(*shapes, loc=location, scale=scale)
 
     def problem(self, accuracy: float = ACCURACY) -> tuple[ds.ContinuousProblem, list[Any], float]:
-        """Densities without a budget, their distinct laws in order, and the share of the Bayes leakage to be the budget."""
-        n, m = int(self.rng.integers(1, 4)), int(self.rng.integers(2, 4))
+        """Densities without a budget, their distinct laws in order, and the share of the Bayes
+        leakage to be the budget.
+        """
+        n = int(self.rng.integers(1, 4))
+        m = int(self.rng.integers(2, 4))
         names = sorted(LAWS if not self.ends else _ENDS)
         chosen = self.rng.choice(names, 1 if self.rng.random() < 0.5 else 3)
         laws = [[self.law(str(self.rng.choice(chosen))) for _ in range(m)] for _ in range(n)]
-        prior = self.rng.dirichlet(np.full(n * m, 10.0 ** self.rng.uniform(-0.5, 1.0))).reshape(n, m) + 1e-6
+        prior = (
+            self.rng.dirichlet(np.full(n * m, 10.0 ** self.rng.uniform(-0.5, 1.0))).reshape(n, m)
+            + 1e-6
+        )
         if self.rng.random() < 0.2:
             prior[0] *= self.power(-12.0, -3.0)
         if self.rng.random() < 0.2:
             prior[:, 0] *= self.power(-6.0, -1.0)
         share = float(self.rng.choice([math.inf, 0.0, self.power(-4.0, 0.0)]))
-        distinct = {(law.dist.name, law.args, *law.kwds.values()): law for row in laws for law in row}
-        return ds.ContinuousProblem(laws, prior / prior.sum(), math.inf, accuracy=accuracy), list(distinct.values()), share
+        distinct = {
+            (law.dist.name, law.args, *law.kwds.values()): law for row in laws for law in row
+        }
+        return (
+            ds.ContinuousProblem(laws, prior / prior.sum(), math.inf, accuracy=accuracy),
+            list(distinct.values()),
+            share,
+        )
 
 
 def main() -> int:
@@ -341,7 +444,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="number of the first problem")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ends", action="store_true", help="steep families with an end of the support")
+    parser.add_argument(
+        "--ends", action="store_true", help=("steep families with an end of the support")
+    )
     asked = parser.parse_args()
     counts = Counter[str]()
     started = time.process_time()
@@ -361,7 +466,9 @@ def main() -> int:
         if solution.status is ds.Status.INACCURATE:
             sharper, *_ = Draw(asked.seed, number, asked.ends).problem(accuracy=1e-17)
             sharper = sharper.with_budget(solution.problem.budget)
-            gap = ds.certify(sharper, solution.rule, solution.tilt, solution.multipliers).relative_gap
+            gap = ds.certify(
+                sharper, solution.rule, solution.tilt, solution.multipliers
+            ).relative_gap
             status += " by the accuracy of the distribution functions" if gap <= 1e-9 else ""
         counts[status] += 1
         wrong = broken_claims(solution, laws) if solution.certificate is not None else []

@@ -1,6 +1,8 @@
-"""Garbage at every door of discreet: whatever is given, it is taken or refused, in words, within limits.
+"""Garbage at every door of discreet: whatever is given, it is taken or refused, in words, within
+limits.
 
-    python benchmarks/fuzz.py [--inputs 100000] [--seed 1] [--doors npz,study] [--jobs 2] [--scratch FOLDER]
+    python benchmarks/fuzz.py [--inputs 100000] [--seed 1] [--doors npz,study] [--jobs 2] [--scratch
+    FOLDER]
         [--out reports/fuzz.md]
     python benchmarks/fuzz.py --show npz:17
 
@@ -10,15 +12,17 @@ npz       files of problems and solutions, bytes and members changed: loaded, ma
 study     study files (TOML), as `bench --dry-run` reads them
 results   results (CSV, also compressed), as `report` and `advise` read them
 json      the manifest of a folder of outputs, results of asv, and the texts in a solution file
-options   whole command lines; solving stays in this process, so compare, crosscheck and reproduce are left out
+options   whole command lines; solving stays in this process, so compare, crosscheck and reproduce
+          are left out
 
-An input is a valid one of which one to three things are spoiled. It depends on the door, the seed and its number alone:
-`--show npz:17` runs one again and prints what happens.
+An input is a valid one of which one to three things are spoiled. It depends on the door, the seed
+and its number alone: `--show npz:17` runs one again and prints what happens.
 
-A finding is: an exception that the reference does not name (a traceback, on the command line), a message of several lines or
-over 1000 characters, a warning, more than 10 s of processor time, a minute of waiting, more than 4 GiB, or the end of the
-process. A process that was stopped (SIGSTOP) does not wait. What became of parts of 2,000 inputs is kept in the scratch
-folder, by code: a run that was interrupted goes on. Exits with 1 if there are findings. The folder `fuzzing` holds:
+A finding is: an exception that the reference does not name (a traceback, on the command line), a
+message of several lines or over 1000 characters, a warning, more than 10 s of processor time, a
+minute of waiting, more than 4 GiB, or the end of the process. A process that was stopped (SIGSTOP)
+does not wait. What became of parts of 2,000 inputs is kept in the scratch folder, by code: a run
+that was interrupted goes on. Exits with 1 if there are findings. The folder `fuzzing` holds:
 
     garbage    what is wrong with a value
     examples   what is right: a problem, its solution, files

@@ -1,19 +1,24 @@
-"""The base of every suite over backends: prepare an instance or skip it, time the steps, measure the answer.
+"""The base of every suite over backends: prepare an instance or skip it, time the steps, measure
+the answer.
 
-A suite states sizes, and the instance of a size (`problem`). Its benchmarks are in three classes, because asv prepares all
-benchmarks of a class in the same way, and preparation is not timed:
+A suite states sizes, and the instance of a size (`problem`). Its benchmarks are in three classes,
+because asv prepares all benchmarks of a class in the same way, and preparation is not timed:
 
-    Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a problem lowered afresh
-              for every sample, in seconds of the clock and of the processor
-    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, which the first of the three
-              computes during preparation and keeps in a folder that asv provides for the class
-    Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and solving
+    Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a
+              problem lowered afresh for every sample, in seconds of the clock and of the processor
+    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, which
+              the first of the three computes during preparation and keeps in a folder that asv
+              provides for the class
+    Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and
+              solving
 
-A backend that is absent, does not serve the instance or is beyond its reach is skipped with the reason, by a
-NotImplementedError in `setup` as asv requires. A backend that stops without an answer is a failure. Accuracy is tracked as a
-ratio to the target, at least 1, because a raw relative gap of 1e-13 is noise: 1 means that the target was met.
+A backend that is absent, does not serve the instance or is beyond its reach is skipped with the
+reason, by a NotImplementedError in `setup` as asv requires. A backend that stops without an answer
+is a failure. Accuracy is tracked as a ratio to the target, at least 1, because a raw relative gap
+of 1e-13 is noise: 1 means that the target was met.
 
-The classes here are abstract, so asv lists them in the suites only. Only public names of discreet are used.
+The classes here are abstract, so asv lists them in the suites only. Only public names of discreet
+are used.
 """
 
 from __future__ import annotations
@@ -54,7 +59,9 @@ class Grid(ABC):
 
     params: ClassVar[list[list[Any]]]
     param_names: ClassVar[list[str]]
-    version = "1"  # raised when what is measured changes: asv takes results of another version for another benchmark's
+    # raised when what is measured changes: asv takes results of another version for another
+    # benchmark's
+    version = "1"
     timeout = 4 * LIMIT_SECONDS
     number = 1
     repeat = (2, 10, 5.0)
@@ -65,13 +72,19 @@ class Grid(ABC):
         """The instance of that size."""
 
     def prepare(self, backend: str, size: Any) -> None:
-        """Build the instance; skip it if the backend cannot solve it; load the backend's libraries."""
+        """Build the instance; skip it if the backend cannot solve it; load the
+        backend's libraries.
+        """
         skip_if(reach.unknown(backend))
         self.instance = self.problem(size)
         skip_if(reach.refusal(backend, self.instance) or reach.absence(backend))
         self.options = ds.Options(gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
         self.solver = ds.backends.load_backend(backend)
-        skip_if("" if hasattr(self.solver, "lower") else f"{backend} asks others, which are measured themselves")
+        skip_if(
+            ""
+            if hasattr(self.solver, "lower")
+            else (f"{backend} asks others, which are measured themselves")
+        )
         several = len(getattr(self.instance, "terms", ())) > 1
         warm_up(backend, 0.01 if several else self.instance.budget)
 
@@ -80,7 +93,8 @@ class Grid(ABC):
         try:
             return self.solver.lower(ds.problems.reduce(self.instance).problem, self.options)
         except ds.problems.errors.Unsupported as refusal:
-            from asv_runner.benchmarks.mark import SkipNotImplemented  # while asv measures, only this one is a skip
+            # while asv measures, only this one is a skip
+            from asv_runner.benchmarks.mark import SkipNotImplemented
 
             raise SkipNotImplemented(skipped(str(refusal))) from refusal
 
@@ -89,7 +103,9 @@ class Steps(Grid):
     """Seconds of lowering and of solving, timed separately."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower as well, so that `time_solve` starts from a lowered problem that is not yet solved."""
+        """Lower as well, so that `time_solve` starts from a lowered problem that is
+        not yet solved.
+        """
         self.prepare(backend, size)
         self.lowered = self.lower()
 
@@ -137,7 +153,9 @@ class Answers(Grid):
 
 
 class Memory(Grid):
-    """Largest resident memory of the whole process; solving takes the difference of the two numbers."""
+    """Largest resident memory of the whole process; solving takes the difference of the two
+    numbers.
+    """
 
     def setup(self, backend: str, size: Any) -> None:
         """Prepare the instance and load the libraries only."""
@@ -151,14 +169,17 @@ class Memory(Grid):
         self.solver.solve(self.lower(), self.options)
 
 
-# -- shared by every suite -----------------------------------------------------------------------------------------------
+# -- shared by every suite
+# -----------------------------------------------------------------------------------------------
 
 _WARM: set[tuple[str, bool]] = set()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A judged answer. `leakage_over_budget` is that of the backend's own answer, before any repair."""
+    """A judged answer. `leakage_over_budget` is that of the backend's own answer, before any
+    repair.
+    """
 
     estimator: Any
     tilt: Any
@@ -168,7 +189,9 @@ class Answer:
 
 
 def answered(kept: Path, backend: str, instance: Any) -> Answer:
-    """The answer in the file `kept`, computed and stored there the first time; without an answer an error, or a skip."""
+    """The answer in the file `kept`, computed and stored there the first time; without an answer an
+    error, or a skip.
+    """
     if not kept.exists():
         found = _found(backend, instance)
         with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as part:
@@ -179,8 +202,15 @@ def answered(kept: Path, backend: str, instance: Any) -> Answer:
             raise RuntimeError(str(found["failure"]))
         if "refusal" in found:
             raise skipped(str(found["refusal"]))
-        price, *numbers = (found[name] for name in ("multiplier", "relative_gap", "leakage_over_budget"))
-        return Answer(found["estimator"], found["tilt"], price if price.ndim else float(price), *map(float, numbers))
+        price, *numbers = (
+            found[name] for name in ("multiplier", "relative_gap", "leakage_over_budget")
+        )
+        return Answer(
+            found["estimator"],
+            found["tilt"],
+            price if price.ndim else float(price),
+            *map(float, numbers),
+        )
 
 
 def _found(backend: str, instance: Any) -> dict[str, Any]:
@@ -201,7 +231,9 @@ def _found(backend: str, instance: Any) -> dict[str, Any]:
 
 
 def warm_up(backend: str, budget: float) -> None:
-    """Solve the smallest instance of that kind once in this process: libraries load many modules only then."""
+    """Solve the smallest instance of that kind once in this process: libraries load many modules
+    only then.
+    """
     kind = (backend, budget == 0.0)
     if kind not in _WARM:
         _WARM.add(kind)

@@ -1,10 +1,13 @@
-"""Measure the cost of large problems: every row of `reports/large-scale.md` in one run on one machine.
+"""Measure the cost of large problems: every row of `reports/large-scale.md` in one run on one
+machine.
 
-    python benchmarks/large_scale.py [--quick] [--no-peers] [--only NAME ...] [--add] [--out reports/large-scale]
+    python benchmarks/large_scale.py [--quick] [--no-peers] [--only NAME ...] [--add] [--out
+    reports/large-scale]
         [--scratch FOLDER]
 
-Only public names of discreet are used (except in one ablation, which says so). Every row is measured in a process of its
-own, so its peak memory is its own. `--list` prints the names of the rows. The folder `large` holds:
+Only public names of discreet are used (except in one ablation, which says so). Every row is
+measured in a process of its own, so its peak memory is its own. `--list` prints the names of the
+rows. The folder `large` holds:
 
     cases     the work of each row, and its targets
     measure   medians, plain reads, peak memory

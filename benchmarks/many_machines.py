@@ -1,23 +1,27 @@
-"""Measure problems in Dask, and write `reports/many-machines.md`: the same solve on arrays here and on two worker processes.
+"""Measure problems in Dask, and write `reports/many-machines.md`: the same solve on arrays here and
+on two worker processes.
 
-    python benchmarks/many_machines.py [--outcomes 200000000] [--parts 1,2,4,8] [--out reports/many-machines]
+    python benchmarks/many_machines.py [--outcomes 200000000] [--parts 1,2,4,8] [--out
+    reports/many-machines]
 
-The paper's single sensor with N bins, ε = 0.01, is made twice: in arrays of this process, and by a function of the first
-and the last bin on the workers of a `LocalCluster` of two processes with a thread each. Solves alternate. The answers must
-agree bit for bit.
+The paper's single sensor with N bins, ε = 0.01, is made twice: in arrays of this process, and by a
+function of the first and the last bin on the workers of a `LocalCluster` of two processes with a
+thread each. Solves alternate. The answers must agree bit for bit.
 
-Wall times of a machine that others use say little, so processor seconds are shown beside them: all of them, and those on the
-*critical path*, which are those of this process (solver, client and scheduler) and of the busier worker.
+Wall times of a machine that others use say little, so processor seconds are shown beside them: all
+of them, and those on the *critical path*, which are those of this process (solver, client and
+scheduler) and of the busier worker.
 
-**The model.** A solve has as many passes as it takes on arrays, and one by the judge. A pass of P parts of N outcomes on W
-workers, of one thread each, takes
+**The model.** A solve has as many passes as it takes on arrays, and one by the judge. A pass of P
+parts of N outcomes on W workers, of one thread each, takes
 
     l + P h + ⌈P / W⌉ (w + c N / P)      seconds
 
-with c the time of one outcome on one thread, from the solve with one part; and l and h, what this process does for a pass
-and for a part, and w, what a worker does for a part beside the work, from passes that do nothing on 1 … 64 parts. Each part
-brings back the sums of a pass; of more than 16 parts, 16 neighbours are joined on a worker first. What the model says of 1,
-2, 4 and 8 parts is set beside the critical path measured, and drawn for 10 … 1,000 workers.
+with c the time of one outcome on one thread, from the solve with one part; and l and h, what this
+process does for a pass and for a part, and w, what a worker does for a part beside the work, from
+passes that do nothing on 1 … 64 parts. Each part brings back the sums of a pass; of more than 16
+parts, 16 neighbours are joined on a worker first. What the model says of 1, 2, 4 and 8 parts is set
+beside the critical path measured, and drawn for 10 … 1,000 workers.
 """
 
 from __future__ import annotations
@@ -54,20 +58,24 @@ _LARGE = (10**10, 10**11, 10**12)
 _AT_ONCE = 1 << 20
 
 
-# -- the problem -----------------------------------------------------------------------------------------------------------
+# -- the problem
+# --------------------------------------------------------------------------------------------------
 
 
 def sensor(start: int, stop: int, outcomes: int) -> tuple[Any, Any]:
     """p_xz [2, ·] and loss [2, ·] of bins start … stop − 1 of −∞, linspace(−.5, 1.5, N − 1), ∞.
 
-    Bin masses are density × width with the second-order term, relative error under 1e-12 for such narrow bins.
+    Bin masses are density × width with the second-order term, relative error under 1e-12 for such
+    narrow bins.
     """
-    p_xz, loss = np.empty((2, stop - start)), np.empty((2, stop - start))
+    p_xz = np.empty((2, stop - start))
+    loss = np.empty((2, stop - start))
     for first in range(start, stop, _AT_ONCE):
         last = min(first + _AT_ONCE, stop)
         joint = paper_p_xy()[:, :, None] * _masses(first, last, outcomes)
         p_xz[:, first - start : last - start] = joint.sum(axis=1)
-        loss[:, first - start : last - start] = joint.sum(axis=0)[::-1]  # 0/1 loss of two guesses: the other's mass
+        # 0/1 loss of two guesses: the other's mass
+        loss[:, first - start : last - start] = joint.sum(axis=0)[::-1]
     return p_xz, loss
 
 
@@ -75,8 +83,11 @@ def _masses(start: int, stop: int, outcomes: int) -> Any:
     width = 2.0 / (outcomes - 2)
     centres = -0.5 + width * (np.arange(start, stop) - 0.5)
     means = 0.4 * np.arange(2)[:, None, None] + 0.6 * np.arange(2)[None, :, None]
-    x, h = (centres - means) / PAPER_SIGMA, width / PAPER_SIGMA
-    masses = np.exp(-0.5 * x**2) * (h / math.sqrt(2.0 * math.pi)) * (1.0 + (x**2 - 1.0) * (h**2 / 24.0))
+    x = (centres - means) / PAPER_SIGMA
+    h = width / PAPER_SIGMA
+    masses = (
+        np.exp(-0.5 * x**2) * (h / math.sqrt(2.0 * math.pi)) * (1.0 + (x**2 - 1.0) * (h**2 / 24.0))
+    )
     for place, edge, side in ((0, -0.5, 1.0), (outcomes - 1, 1.5, -1.0)):
         if start <= place < stop:
             outer = side * (edge - means[:, :, 0]) / (PAPER_SIGMA * math.sqrt(2.0))
@@ -98,14 +109,18 @@ def in_dask(outcomes: int, parts: int) -> ds.problems.BlockProblem:
     return ds.problems.from_dask(blocks, budget=0.01)
 
 
-# -- measuring -------------------------------------------------------------------------------------------------------------
+# -- measuring
+# --------------------------------------------------------------------------------------------------
 
 
 class Timed:
     """Blocks elsewhere that note what every pass takes of this process."""
 
     def __init__(self, blocks: Any) -> None:
-        self.blocks, self.n, self.m, self.N = blocks, blocks.n, blocks.m, blocks.N
+        self.blocks = blocks
+        self.n = blocks.n
+        self.m = blocks.m
+        self.N = blocks.N
         self.spent: list[float] = []
 
     def chunks(self) -> Iterator[Any]:
@@ -122,7 +137,9 @@ class Timed:
 
 @dataclass
 class Run:
-    """Solves of one problem: wall seconds, processor seconds of this process and of each worker, bytes sent in each pass."""
+    """Solves of one problem: wall seconds, processor seconds of this process and of each worker,
+    bytes sent in each pass.
+    """
 
     outcomes: int
     parts: int = 0
@@ -161,7 +178,8 @@ def _nothing(chunk: Any) -> int:
 
 def answer_of(solution: ds.Solution) -> tuple[str, ...]:
     """Every number of a rule and its bracket, to the last bit."""
-    rule, found = solution.rule, solution.certificate
+    rule = solution.rule
+    found = solution.certificate
     numbers = [*rule.tilt.ravel(), *rule.columns.ravel(), found.lower, found.upper, found.leakage]
     return (*(float(number).hex() for number in numbers), *map(str, rule.ties.tolist()))
 
@@ -173,10 +191,16 @@ class Cluster:
         from dask import config
         from distributed import Client, LocalCluster
 
-        for name in ("TRIM", "MMAP"):  # Dask's own setting has workers give memory back at every step, and take it again
+        # Dask's own setting has workers give memory back at every step, and take it again
+        for name in ("TRIM", "MMAP"):
             config.set({f"distributed.nanny.pre-spawn-environ.MALLOC_{name}_THRESHOLD_": 1 << 28})
         self._cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit=0,
+            silence_logs=50,
         )
         self.client = Client(self._cluster)
 
@@ -187,11 +211,20 @@ class Cluster:
 
     def processor(self) -> tuple[float, ...]:
         """Processor seconds of this process and of each worker so far."""
-        return (time.process_time(), *(seconds for _, seconds in sorted(self.client.run(time.process_time).items())))
+        return (
+            time.process_time(),
+            *(seconds for _, seconds in sorted(self.client.run(time.process_time).items())),
+        )
 
     def sent(self) -> int:
         """Bytes that workers have sent so far."""
-        return int(sum(self.client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values()))
+        return int(
+            sum(
+                self.client.run(
+                    lambda dask_worker: dask_worker.transfer_outgoing_bytes_total
+                ).values()
+            )
+        )
 
 
 def own_processor() -> tuple[float, ...]:
@@ -199,25 +232,40 @@ def own_processor() -> tuple[float, ...]:
     return (time.process_time(),)
 
 
-def solve(problem: ds.problems.BlockProblem, run: Run, processor: Callable[[], tuple[float, ...]]) -> None:
+def solve(
+    problem: ds.problems.BlockProblem, run: Run, processor: Callable[[], tuple[float, ...]]
+) -> None:
     """One solve, added to the run."""
-    began, started = processor(), time.perf_counter()
+    began = processor()
+    started = time.perf_counter()
     solution = ds.solve(problem, "tilt")
     run.walls.append(time.perf_counter() - started)
-    run.spent.append(tuple(after - before for after, before in zip(processor(), began, strict=True)))
-    run.passes, run.answer, run.gap = solution.passes + 1, answer_of(solution), solution.certificate.relative_gap
+    run.spent.append(
+        tuple(after - before for after, before in zip(processor(), began, strict=True))
+    )
+    run.passes = solution.passes + 1
+    run.answer = answer_of(solution)
+    run.gap = solution.certificate.relative_gap
 
 
-def measured(cluster: Cluster, local: ds.problems.BlockProblem | None, outcomes: int, parts: int, repeats: int) -> Any:
+def measured(
+    cluster: Cluster,
+    local: ds.problems.BlockProblem | None,
+    outcomes: int,
+    parts: int,
+    repeats: int,
+) -> Any:
     """Runs of the problem in Dask and, alternating, in arrays, if given."""
     problem = in_dask(outcomes, parts)
     timed = Timed(problem.blocks)
     problem = replace(problem, blocks=timed)
-    here, there = Run(outcomes), Run(outcomes, parts)
+    here = Run(outcomes)
+    there = Run(outcomes, parts)
     solve(problem, Run(outcomes), cluster.processor)  # loads kernels
     if local is not None:
         solve(local, Run(outcomes), own_processor)
-    before, timed.spent = cluster.sent(), []
+    before = cluster.sent()
+    timed.spent = []
     for _ in range(repeats):
         if local is not None:
             solve(local, here, own_processor)
@@ -230,7 +278,9 @@ def measured(cluster: Cluster, local: ds.problems.BlockProblem | None, outcomes:
 
 @dataclass(frozen=True)
 class Empty:
-    """A pass that does nothing: its least wall seconds; processor seconds of this process, and of all workers together."""
+    """A pass that does nothing: its least wall seconds; processor seconds of this process, and of
+    all workers together.
+    """
 
     wall: float
     own: float
@@ -243,24 +293,32 @@ def empty_passes(cluster: Cluster) -> dict[int, Empty]:
     for parts in _EMPTY_PARTS:
         blocks: Any = _cut(in_dask(parts << 16, parts).blocks, parts)
         blocks.fold(_nothing, sum, None)
-        before, spent = cluster.processor(), []
+        before = cluster.processor()
+        spent = []
         for _ in range(_EMPTY):
             started = time.perf_counter()
             blocks.fold(_nothing, sum, None)
             spent.append(time.perf_counter() - started)
-        own, *workers = ((now - then) / _EMPTY for now, then in zip(cluster.processor(), before, strict=True))
+        own, *workers = (
+            (now - then) / _EMPTY for now, then in zip(cluster.processor(), before, strict=True)
+        )
         found[parts] = Empty(min(spent), own, sum(workers))
     return found
 
 
 def _cut(blocks: Any, parts: int) -> Any:
-    """The same blocks in so many parts of a chunk each: `from_dask` would put such small ones together."""
+    """The same blocks in so many parts of a chunk each: `from_dask` would put such small ones
+    together.
+    """
     from dask import persist
     from dask.delayed import delayed
 
     starts = tuple(blocks.size * k for k in range(parts))
     owner = [max(k for k, first in enumerate(blocks.starts) if first <= start) for start in starts]
-    pieces = [delayed(_one, pure=False)(blocks.parts[k], start) for k, start in zip(owner, starts, strict=True)]
+    pieces = [
+        delayed(_one, pure=False)(blocks.parts[k], start)
+        for k, start in zip(owner, starts, strict=True)
+    ]
     return replace(blocks, starts=starts, parts=persist(*pieces, optimize_graph=False))
 
 
@@ -271,12 +329,15 @@ def _one(part: Any, start: int) -> Any:
     return type(part)(start, part.size, ((p_xz, loss),))
 
 
-# -- the model -------------------------------------------------------------------------------------------------------------
+# -- the model
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds of a pass: latency + parts · each + ⌈parts / workers⌉ (task + outcome · outcomes / parts)."""
+    """Seconds of a pass: latency + parts · each + ⌈parts / workers⌉ (task + outcome · outcomes /
+    parts).
+    """
 
     latency: float
     each: float
@@ -289,18 +350,24 @@ class Model:
         parts = np.array(list(empty), dtype=float)
         each, latency = np.polyfit(parts, [found.own for found in empty.values()], 1).tolist()
         task = float(np.polyfit(parts, [found.workers for found in empty.values()], 1)[0])
-        return cls(max(latency, 0.0), each, task, (single.busier / single.passes - task) / single.outcomes)
+        return cls(
+            max(latency, 0.0), each, task, (single.busier / single.passes - task) / single.outcomes
+        )
 
     def seconds(self, outcomes: float, parts: int, workers: int) -> float:
         """Of one pass."""
-        return self.overhead(parts, workers) + math.ceil(parts / workers) * self.outcome * outcomes / parts
+        return (
+            self.overhead(parts, workers)
+            + math.ceil(parts / workers) * self.outcome * outcomes / parts
+        )
 
     def overhead(self, parts: int, workers: int) -> float:
         """Of one pass, what is no work on outcomes."""
         return self.latency + parts * self.each + math.ceil(parts / workers) * self.task
 
 
-# -- the page --------------------------------------------------------------------------------------------------------------
+# -- the page
+# --------------------------------------------------------------------------------------------------
 
 
 def _superscript(number: int) -> str:
@@ -324,13 +391,16 @@ def figure(model: Model, passes: int) -> Figure:
         "workers",
         "seconds",
         tuple(lines),
-        "Seconds of a solve against the number of workers, for three numbers of outcomes, on logarithmic axes.",
+        "Seconds of a solve against the number of workers, for three numbers of outcomes, on "
+        "logarithmic axes.",
         log_x=True,
         log_y=True,
     )
 
 
-def page(local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model) -> Section:
+def page(
+    local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model
+) -> Section:
     """The report."""
     from discreet.showing.values import Section, Table
 
@@ -345,17 +415,48 @@ def page(local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[i
 Two worker processes with a thread each on this machine; the paper's single sensor, ε = 0.01. Medians of solves
 with the judge's pass; arrays and Dask in turn, {len(runs[0].walls)} of each number of parts. *Critical path*:
 processor seconds of this process and of the busier worker, which the model below is about."""
-    heads = ("outcomes", "where", "parts", "seconds", "÷ arrays", "processor", "÷ arrays", "critical path", "model",
-             "path ÷ model")  # fmt: skip
-    arrays = ("arrays, two threads", "–", f"{local.wall:.3g}", "1", f"{local.processor:.3g}", "1", "–", "–", "–")
+    heads = (
+        "outcomes",
+        "where",
+        "parts",
+        "seconds",
+        "÷ arrays",
+        "processor",
+        "÷ arrays",
+        "critical path",
+        "model",
+        "path ÷ model",
+    )
+    arrays = (
+        "arrays, two threads",
+        "–",
+        f"{local.wall:.3g}",
+        "1",
+        f"{local.processor:.3g}",
+        "1",
+        "–",
+        "–",
+        "–",
+    )
     lines = [(f"{local.outcomes:,}", *arrays)]
     for run in runs:
-        told = run.passes * model.seconds(run.outcomes, run.parts, 2) + statistics.median(run.outside)
+        told = run.passes * model.seconds(run.outcomes, run.parts, 2) + statistics.median(
+            run.outside
+        )
         lines.append(
-            (f"{run.outcomes:,}", "Dask, two processes", f"{run.parts}", f"{run.wall:.3g}", f"{run.wall / local.wall:.2f}",
-             f"{run.processor:.3g}", f"{run.processor / local.processor:.2f}", f"{run.critical:.3g}", f"{told:.3g}",
-             f"{run.critical / told:.2f}")
-        )  # fmt: skip
+            (
+                f"{run.outcomes:,}",
+                "Dask, two processes",
+                f"{run.parts}",
+                f"{run.wall:.3g}",
+                f"{run.wall / local.wall:.2f}",
+                f"{run.processor:.3g}",
+                f"{run.processor / local.processor:.2f}",
+                f"{run.critical:.3g}",
+                f"{told:.3g}",
+                f"{run.critical / told:.2f}",
+            )
+        )
     found = f"""At best {walls:.2f} × the wall time of arrays, and {processors:.2f} × their processor time (must: at
 most 1.5).
 {local.passes} passes each, certified gap {local.gap:.1e}. All answers {"are" if same else "are NOT"} equal,
@@ -374,14 +475,26 @@ bit for bit: tilts, columns of ties, and both ends of the bracket."""
             Section(
                 "Bytes",
                 [
-                    "A mean over passes. The first one also brings the weights of strips, of which there are at most 2¹⁷: "
+                    "A mean over passes. The first one also brings the weights of strips, of "
+                    "which there are at most 2¹⁷: "
                     "some 2 MB.",
                     Table("", ("outcomes", "parts", "bytes that workers sent, a pass"), sent),
                 ],
             ),
             Section(
                 "A pass that does nothing",
-                [Table("", ("parts", "least milliseconds", "processor: this process", "processor: both workers"), idle)],
+                [
+                    Table(
+                        "",
+                        (
+                            "parts",
+                            "least milliseconds",
+                            "processor: this process",
+                            "processor: both workers",
+                        ),
+                        idle,
+                    )
+                ],
             ),
             Section("The model", _modelled(local, runs, model)),
         ],
@@ -392,11 +505,18 @@ def _modelled(local: Run, runs: Sequence[Run], model: Model) -> list[Part]:
     """The model in a sentence, its table, and its figure."""
     from discreet.showing.values import Table
 
-    text = f"""A pass of P parts of N outcomes on W workers takes {1e3 * model.latency:.2g} ms + P · {
-        1e3 * model.each:.2g} ms +
+    text = f"""A pass of P parts of N outcomes on W workers takes {
+        1e3 * model.latency:.2g} ms + P · {1e3 * model.each:.2g} ms +
 ⌈P / W⌉ ({1e3 * model.task:.2g} ms + (N / P) · {1e9 * model.outcome:.3g} ns).
 With one part for each worker, a solve of the same number of passes:"""
-    heads = ("outcomes", "workers", "memory a worker", "seconds", "of which Dask", "bytes that workers send, a pass")
+    heads = (
+        "outcomes",
+        "workers",
+        "memory a worker",
+        "seconds",
+        "of which Dask",
+        "bytes that workers send, a pass",
+    )
     most = max(run.sent / run.parts for run in runs)
     lines = []
     for outcomes in _LARGE:
@@ -406,7 +526,16 @@ With one part for each worker, a solve of the same number of passes:"""
             memory = f"{32e-9 * outcomes / workers:,.3g} GB"
             sent = f"≤ {workers * most / 1e6:.2g} MB"
             size = f"10{_superscript(outcomes)}"
-            lines.append((size, f"{workers:,}", memory, f"{local.passes * seconds:,.3g}", f"{share:.0%}", sent))
+            lines.append(
+                (
+                    size,
+                    f"{workers:,}",
+                    memory,
+                    f"{local.passes * seconds:,.3g}",
+                    f"{share:.0%}",
+                    sent,
+                )
+            )
     return [text, Table("", heads, lines), figure(model, local.passes)]
 
 
@@ -423,15 +552,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cluster = Cluster()
     try:
         empty = empty_passes(cluster)
-        print("passes that do nothing:", {parts: f"{1e3 * found.wall:.2f} ms" for parts, found in empty.items()}, flush=True)
+        print(
+            "passes that do nothing:",
+            {parts: f"{1e3 * found.wall:.2f} ms" for parts, found in empty.items()},
+            flush=True,
+        )
         sizes = [measured(cluster, None, asked.outcomes // by, 2, 1)[0] for by in (100, 10)]
-        local, runs, here = in_arrays(asked.outcomes), [], Run(asked.outcomes)
+        local = in_arrays(asked.outcomes)
+        runs = []
+        here = Run(asked.outcomes)
         for parts in map(int, asked.parts.split(",")):
             there, alternating = measured(cluster, local, asked.outcomes, parts, asked.repeats)
             runs.append(there)
             here.walls += alternating.walls
             here.spent += alternating.spent
-            here.passes, here.answer, here.gap = alternating.passes, alternating.answer, alternating.gap
+            here.passes = alternating.passes
+            here.answer = alternating.answer
+            here.gap = alternating.gap
             print(f"{parts} parts: {there.wall:.3g} s, arrays {alternating.wall:.3g} s", flush=True)
     finally:
         cluster.close()

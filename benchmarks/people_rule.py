@@ -1,10 +1,12 @@
-"""How many guesses a second a deployed rule makes, after the classifiers: the best of five runs on a million people.
+"""How many guesses a second a deployed rule makes, after the classifiers: the best of five runs on
+a million people.
 
     python benchmarks/people_rule.py
 
-Two and three guesses and groups; a rule that draws at rare ties, one that lists every kind of people, one whose second tilt
-decides for a whole group, and one that draws for everybody: by ids, by texts, by the record, by fresh coins. Wall time, and
-processor time beside it, which other work on the machine changes less.
+Two and three guesses and groups; a rule that draws at rare ties, one that lists every kind of
+people, one whose second tilt decides for a whole group, and one that draws for everybody: by ids,
+by texts, by the record, by fresh coins. Wall time, and processor time beside it, which other work
+on the machine changes less.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ def listing(rng: np.random.Generator, m: int) -> tuple[ds.Rule, np.ndarray, np.n
     kinds, by_group = (rng.dirichlet(np.ones(m), 200) for _ in range(2))
     document = ds.design_rule(kinds, by_group, budget=0.0).rule.document
     points = np.hstack([1.0 - kinds, by_group])
-    ties = [{"point": point, "column": column} for point, column in zip(points.tolist(), kinds.tolist(), strict=True)]
+    ties = [
+        {"point": point, "column": column}
+        for point, column in zip(points.tolist(), kinds.tolist(), strict=True)
+    ]
     document = {**document, "ties": {**document["ties"], "points": ties}}
     rule = ds.Rule({**document, "digest": digest_of(document)})
     who = rng.integers(0, len(kinds), PEOPLE)
@@ -38,13 +43,20 @@ def listing(rng: np.random.Generator, m: int) -> tuple[ds.Rule, np.ndarray, np.n
 
 
 def equalizing(rng: np.random.Generator, m: int) -> tuple[ds.Rule, np.ndarray, np.ndarray]:
-    """A rule of equalized odds where two groups are seen: one of them ties as a whole, and a second tilt decides."""
+    """A rule of equalized odds where two groups are seen: one of them ties as a whole, and a second
+    tilt decides.
+    """
     group = (rng.random(PEOPLE) < 0.4).astype(int)
     powers = np.exp(rng.normal(size=(PEOPLE, m)) * np.array([0.7, 2.5])[group][:, None])
     p_y = powers / powers.sum(axis=1, keepdims=True)
     p_x = p_y[:, :, None] * np.eye(2)[group][:, None, :]
-    few, measure = slice(2000), "conditional-mutual-information"
-    return ds.design_rule(p_y[few], p_x[few], 0.0, measure=measure).rule, p_y, p_x.reshape(PEOPLE, -1)
+    few = slice(2000)
+    measure = "conditional-mutual-information"
+    return (
+        ds.design_rule(p_y[few], p_x[few], 0.0, measure=measure).rule,
+        p_y,
+        p_x.reshape(PEOPLE, -1),
+    )
 
 
 def main() -> None:
@@ -54,10 +66,14 @@ def main() -> None:
     texts = np.array([f"person {k}" for k in numbers], dtype=object)
     for m, n in ((2, 2), (3, 3)):
         features = rng.normal(size=(PEOPLE, 4))
-        p_y, p_x = probabilities(rng, features, m), probabilities(rng, features, n)
+        p_y = probabilities(rng, features, m)
+        p_x = probabilities(rng, features, n)
         at_ties = ds.design_rule(p_y[:20_000], p_x[:20_000], fraction=0.3).rule
         everybody = with_ignore(at_ties, m)
-        rows = [("drawn at rare ties", at_ties, p_y, p_x, {}), ("200 listed ties", *listing(rng, m), {})]
+        rows = [
+            ("drawn at rare ties", at_ties, p_y, p_x, {}),
+            ("200 listed ties", *listing(rng, m), {}),
+        ]
         rows.append(("second tilt", *equalizing(rng, m), {}))
         for what, how in (
             ("record", {}),
@@ -67,20 +83,29 @@ def main() -> None:
         ):
             rows.append((f"everybody, {what}", everybody, p_y, p_x, how))
         for what, rule, first, second, how in rows:
-            wall, processor = [], []
+            wall = []
+            processor = []
             for _ in range(5):
                 started = time.perf_counter(), time.process_time()
                 rule.predict(first, second, **how)
                 wall.append(time.perf_counter() - started[0])
                 processor.append(time.process_time() - started[1])
             drawn = (rule.predict_proba(first, second).max(axis=1) < 1.0).mean()
-            speeds = f"{PEOPLE / min(wall):12,.0f} a second {PEOPLE / min(processor):12,.0f} by processor time"
+            speeds = (
+                f"{PEOPLE / min(wall):12,.0f} a second {PEOPLE / min(processor):12,.0f} by "
+                "processor time"
+            )
             print(f"{m} guesses, {n} groups  {what:24}{speeds} ({drawn:.0%} drawn)", flush=True)
 
 
 def with_ignore(rule: ds.Rule, m: int) -> ds.Rule:
-    """The rule that ignores whatever is seen with probability a half, so that it draws for everybody."""
-    document = {**rule.document, "ignore": {"probability": 0.5, "towards": np.full(m, 1.0 / m).tolist()}}
+    """The rule that ignores whatever is seen with probability a half, so that it draws for
+    everybody.
+    """
+    document = {
+        **rule.document,
+        "ignore": {"probability": 0.5, "towards": np.full(m, 1.0 / m).tolist()},
+    }
     return ds.Rule({**document, "digest": digest_of(document)})
 
 

@@ -1,6 +1,8 @@
-"""Which backend is tried on which instance: it follows from the backend's capabilities and its declared `reach`.
+"""Which backend is tried on which instance: it follows from the backend's capabilities and its
+declared `reach`.
 
-An instance beyond reach is skipped and is no failure, so no hours are spent on cells that are known to take them.
+An instance beyond reach is skipped and is no failure, so no hours are spent on cells that are known
+to take them.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ _DECLARED = Path(__file__).resolve().parents[1] / "discreet" / "backends" / "dec
 def own_backends() -> list[str]:
     """The project's backends, read from the files of the checkout that holds these benchmarks.
 
-    `discreet` itself is not asked: asv tells a measuring process only the position of a cell in the grid. So the grid has to
-    be the same for every commit that is measured, whichever backends that commit has.
+    `discreet` itself is not asked: asv tells a measuring process only the position of a cell in the
+    grid. So the grid has to be the same for every commit that is measured, whichever backends that
+    commit has.
     """
     return list(runpy.run_path(str(_DECLARED))["declared"]())
 
@@ -31,7 +34,11 @@ def backends() -> list[str]:
 
 def unknown(backend: str) -> str:
     """The message that this version of discreet lacks the backend; empty if it has it."""
-    return "" if backend in ds.backends.backend_names() else f"this version of discreet has no backend {backend}"
+    return (
+        ""
+        if backend in ds.backends.backend_names()
+        else (f"this version of discreet has no backend {backend}")
+    )
 
 
 def absence(backend: str) -> str:
@@ -41,6 +48,8 @@ def absence(backend: str) -> str:
 
 
 def refusal(backend: str, problem: Any, *, curve: bool = False) -> str:
-    """Why a backend is not tried on this instance, or on its whole curve, even if it is available; empty if it is tried."""
+    """Why a backend is not tried on this instance, or on its whole curve, even if it is available;
+    empty if it is tried.
+    """
     reason = ds.backends.load_backend(backend).capabilities.skipped(problem, {}, curve=curve)
     return reason and f"{backend} {reason}"

@@ -6,8 +6,9 @@
     s = ds.solve(p, backend="tilt")
     s.status, s.error_probability, s.leakage, s.certificate.lower, s.certificate.upper
 
-The best randomised guess Ŷ of a public variable Y from a measurement Z, when the guess may reveal at most a stated amount
-about a private variable X. The public names are listed in `__init__.pyi`; each loads when it is first used.
+The best randomised guess Ŷ of a public variable Y from a measurement Z, when the guess may reveal
+at most a stated amount about a private variable X. The public names are listed in `__init__.pyi`;
+each loads when it is first used.
 """
 
 import lazy_loader

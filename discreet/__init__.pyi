@@ -2,7 +2,9 @@ from . import backends as backends
 from . import problems as problems
 from . import reports as reports
 from .backends.continuous.quantiser import design_quantiser as design_quantiser
-from .backends.continuous.sampled import estimate_continuous_by_samples as estimate_continuous_by_samples
+from .backends.continuous.sampled import (
+    estimate_continuous_by_samples as estimate_continuous_by_samples,
+)
 from .backends.contract import Options as Options
 from .backends.exchange.files import export as export
 from .backends.exchange.files import lift as lift

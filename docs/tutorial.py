@@ -1,7 +1,9 @@
-"""Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras people, onnx.
+"""Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras
+people, onnx.
 
-The cells share one namespace and an empty folder. What a cell prints is stored as text; the value of its last line as text
-and, if it has a card, a table or a figure, as HTML. A test runs the cells and compares the texts.
+The cells share one namespace and an empty folder. What a cell prints is stored as text; the value
+of its last line as text and, if it has a card, a table or a figure, as HTML. A test runs the cells
+and compares the texts.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ Outputs = list[dict[str, Any]]
 
 def run(source: str, names: dict[str, Any], number: int) -> Outputs:
     """What a cell of code shows, after running it among these names."""
-    tree, said, outputs = ast.parse(source), io.StringIO(), Outputs()
+    tree = ast.parse(source)
+    said = io.StringIO()
+    outputs = Outputs()
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(said):
         exec(compile(tree, f"cell {number}", "exec"), names)
@@ -33,7 +37,14 @@ def run(source: str, names: dict[str, Any], number: int) -> Outputs:
         data = {"text/plain": lines(repr(value))}
         if hasattr(value, "_repr_html_"):
             data["text/html"] = lines(value._repr_html_())
-        outputs.append({"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}})
+        outputs.append(
+            {
+                "output_type": "execute_result",
+                "execution_count": number,
+                "data": data,
+                "metadata": {},
+            }
+        )
     return outputs
 
 
@@ -45,7 +56,9 @@ def lines(text: str) -> list[str]:
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with what its cells show now."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    cells, number, before = [], 0, Path.cwd()
+    cells = []
+    number = 0
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:

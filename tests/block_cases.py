@@ -1,4 +1,6 @@
-"""Problems in blocks that several tests share: random ones, degenerate ones, and sources that count their passes."""
+"""Problems in blocks that several tests share: random ones, degenerate ones, and sources that count
+their passes.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,16 @@ def in_blocks(problem: Problem, size: int = 97) -> BlockProblem:
     return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))
 
 
-def random_problem(family: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+def random_problem(
+    family: str, n: int, m: int, outcomes: int, seed: int, fraction: float
+) -> Problem:
     if family == "mixture":
         return catalog.build("mixture", n=n, m=m, N=outcomes, seed=seed, fraction=fraction)
     sparsity, concentration = (0.0, 1.0) if family == "dirichlet" else (0.5, 0.3)
     shape = {"n": n, "m": m, "N": outcomes, "seed": seed}
-    return catalog.build("dirichlet", sparsity=sparsity, concentration=concentration, fraction=fraction, **shape)
+    return catalog.build(
+        "dirichlet", sparsity=sparsity, concentration=concentration, fraction=fraction, **shape
+    )
 
 
 def joint_of(seed: int, n: int, m: int, outcomes: int) -> Array:
@@ -42,12 +48,15 @@ def adversarial() -> dict[str, Array]:
     cases["all outcomes identical"] = np.repeat(joint_of(2, 3, 3, 1), 300, axis=2)
     cases["two kinds of outcomes"] = np.repeat(joint_of(3, 2, 2, 2), 150, axis=2)
     ulps = rng.integers(-3, 4, size=(2, 2, 300))
-    cases["margins at rounding level"] = np.repeat(joint_of(4, 2, 2, 1), 300, axis=2) * (1.0 + 1e-15 * ulps)
+    cases["margins at rounding level"] = np.repeat(joint_of(4, 2, 2, 1), 300, axis=2) * (
+        1.0 + 1e-15 * ulps
+    )
     most = 1e-15 * joint_of(5, 2, 2, 200)
     most[:, :, 7] = joint_of(6, 2, 2, 1)[:, :, 0]
     cases["one outcome of nearly all mass"] = most
     empty = joint_of(7, 3, 2, 400)
-    empty[:, :, 97:291], empty[:, :, ::7] = 0.0, 0.0  # whole chunks without mass, and single outcomes
+    empty[:, :, 97:291] = 0.0
+    empty[:, :, ::7] = 0.0  # whole chunks without mass, and single outcomes
     cases["outcomes of no mass"] = empty
     cases["duplicates"] = np.repeat(joint_of(8, 3, 3, 40), 20, axis=2) * rng.random(800)
     same = np.zeros((3, 3, 300))
@@ -56,11 +65,17 @@ def adversarial() -> dict[str, Array]:
     counts = rng.multinomial(1 << 20, rng.dirichlet(np.ones(900))).reshape(1, 3, 300) / 2**20
     cases["z independent of x"] = np.array([0.25, 0.25, 0.5])[:, None, None] * counts
     cases["a guess never used"] = joint_of(10, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 1e-6])[:, None]
-    cases["a public value of no probability"] = joint_of(11, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 0.0])[:, None]
-    cases["one private value"], cases["one guess"] = joint_of(12, 1, 3, 300), joint_of(13, 3, 1, 300)
-    cases["one outcome"], cases["two outcomes"] = joint_of(14, 3, 3, 1), joint_of(15, 2, 2, 2)
+    cases[("a public value of no probability")] = (
+        joint_of(11, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 0.0])[:, None]
+    )
+    cases["one private value"] = joint_of(12, 1, 3, 300)
+    cases["one guess"] = joint_of(13, 3, 1, 300)
+    cases["one outcome"] = joint_of(14, 3, 3, 1)
+    cases["two outcomes"] = joint_of(15, 2, 2, 2)
     cases["nothing at all"] = np.ones((1, 1, 1))
-    cases["deterministic channel"] = np.eye(6).reshape(2, 3, 6)[:, :, np.arange(300) % 6] * rng.random(300)
+    cases["deterministic channel"] = np.eye(6).reshape(2, 3, 6)[
+        :, :, np.arange(300) % 6
+    ] * rng.random(300)
     cases["hardly an error"] = joint_of(16, 2, 2, 300) * np.array([1.0, 1e-12])[:, None]
     cases["masses over 260 decades"] = np.exp(-np.arange(600.0)) * rng.random((2, 2, 600))
     subnormal = joint_of(17, 2, 2, 300)
@@ -71,16 +86,24 @@ def adversarial() -> dict[str, Array]:
 
 ADVERSARIAL = adversarial()
 HARD = {("x equals y", 1e-9), ("one outcome of nearly all mass", 1e-9)}
-"""Not always certified: guesses whose probability vanishes with the budget stall the interior point even when it has all
-outcomes; and rounding changes a leakage by more than a budget under 1e-26 nats, so the judge has to repair the answer."""
+"""Not always certified: guesses whose probability vanishes with the budget stall the interior point
+even when it has all outcomes; and rounding changes a leakage by more than a budget under 1e-26
+nats, so the judge has to repair the answer."""
 
 
 class Watched:
-    """A source that counts its passes, sleeps in each if asked to, and raises KeyboardInterrupt in one if asked to."""
+    """A source that counts its passes, sleeps in each if asked to, and raises KeyboardInterrupt in
+    one if asked to.
+    """
 
     def __init__(self, source: Blocks, *, seconds: float = 0.0, interrupted: int = 0) -> None:
-        self.source, self.seconds, self.interrupted, self.passes = source, seconds, interrupted, 0
-        self.n, self.m, self.N = source.n, source.m, source.N
+        self.source = source
+        self.seconds = seconds
+        self.interrupted = interrupted
+        self.passes = 0
+        self.n = source.n
+        self.m = source.m
+        self.N = source.N
 
     def chunks(self) -> Iterator[Chunk]:
         self.passes += 1
@@ -91,7 +114,9 @@ class Watched:
             yield chunk
 
 
-def watched(problem: Problem, *, size: int = 97, seconds: float = 0.0, interrupted: int = 0) -> tuple[BlockProblem, Watched]:
+def watched(
+    problem: Problem, *, size: int = 97, seconds: float = 0.0, interrupted: int = 0
+) -> tuple[BlockProblem, Watched]:
     blocks = in_blocks(problem, size)
     source = Watched(blocks.blocks, seconds=seconds, interrupted=interrupted)
     return replace(blocks, blocks=source), source

@@ -1,11 +1,15 @@
-"""A real browser for tests: where it is, and tabs that keep its complaints. The fixture `browser` starts it."""
+"""A real browser for tests: where it is, and tabs that keep its complaints. The fixture `browser`
+starts it.
+"""
 
 from __future__ import annotations
 
 import shutil
 from typing import Any
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 
 
 class Tab:
@@ -16,8 +20,14 @@ class Tab:
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+            "console",
+            lambda said: (
+                self.complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
         )
         self.page.on(
-            "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
+            "request",
+            lambda asked: (
+                self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
+            ),
         )

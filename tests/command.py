@@ -1,4 +1,6 @@
-"""The command line for tests: in this process, or in a process of its own for tests of the process itself."""
+"""The command line for tests: in this process, or in a process of its own for tests of the process
+itself.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ from discreet.problems.problem import Problem
 from discreet.reports.crosscheck import gate
 from discreet.reports.study import runner
 
-__all__ = ["COMMAND", "Said", "environment", "files_limited_to", "process", "refused", "run", "solving_here"]
+__all__ = [
+    "COMMAND",
+    "Said",
+    "environment",
+    "files_limited_to",
+    "process",
+    "refused",
+    "run",
+    "solving_here",
+]
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
 
@@ -48,7 +59,9 @@ class Said:
 def run(*arguments: str) -> Said:
     """Output and exit code of `discreet ARGUMENTS`. It may raise nothing but an exit."""
     wrong = ("strict", "backslashreplace")  # as Python's own streams take what cannot be encoded
-    out, complaints = (io.TextIOWrapper(io.BytesIO(), "utf-8", how, write_through=True) for how in wrong)
+    out, complaints = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", how, write_through=True) for how in wrong
+    )
     with redirect_stdout(out), redirect_stderr(complaints), pytest.raises(SystemExit) as end:
         COMMAND.main(list(arguments), "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))  # type: ignore[attr-defined]
@@ -57,7 +70,9 @@ def run(*arguments: str) -> Said:
 
 @contextmanager
 def files_limited_to(size: int) -> Iterator[None]:
-    """This process cannot write more than so many bytes to a file, as on a full disk. For POSIX systems."""
+    """This process cannot write more than so many bytes to a file, as on a full disk. For POSIX
+    systems.
+    """
     import resource
 
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -69,15 +84,21 @@ def files_limited_to(size: int) -> Iterator[None]:
 
 
 def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
-    """Commands solve in this process, but for backends that would end it: starting one takes longer than most solutions."""
+    """Commands solve in this process, but for backends that would end it: starting one takes longer
+    than most solutions.
+    """
     in_a_process = isolated.attempt_isolated
 
-    def attempted(problem: Problem, backend: str, options: Options, *limits: Any, **more: Any) -> Attempt:
+    def attempted(
+        problem: Problem, backend: str, options: Options, *limits: Any, **more: Any
+    ) -> Attempt:
         if backend in apart:
             return in_a_process(problem, backend, options, *limits, **more)
         return attempt(problem, backend, options)
 
-    def all_attempted(backend: str, problems: Any, gap: float, time_limit: float, seconds: float) -> list[Attempt]:
+    def all_attempted(
+        backend: str, problems: Any, gap: float, time_limit: float, seconds: float
+    ) -> list[Attempt]:
         return [attempt(each, backend, Options(gap, time_limit)) for each in problems]
 
     patch.setattr(isolated, "solve_isolated", solve)
@@ -86,7 +107,9 @@ def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
 
 
 def refused(*arguments: str) -> str:
-    """The message of a command line that must be refused: one line, and nothing on standard output."""
+    """The message of a command line that must be refused: one line, and nothing on
+    standard output.
+    """
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr.startswith("discreet: ")
@@ -103,4 +126,12 @@ def environment(**variables: str) -> dict[str, str]:
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """`discreet ARGUMENTS` in a process of its own."""
     command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment(), **options)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment(),
+        **options,
+    )

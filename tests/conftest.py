@@ -1,19 +1,23 @@
-"""Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, examples of Hypothesis, and tests of one backend alone.
+"""Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, examples of Hypothesis, and tests
+of one backend alone.
 
-Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
+Numerical libraries get one thread, unless the environment says otherwise: the workers of
+pytest-xdist share the cores.
 
-The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would compile every module that it
-imports; the cache of pytest keeps their bytecode instead, and the checkout and the environment stay as they are.
+The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would
+compile every module that it imports; the cache of pytest keeps their bytecode instead, and the
+checkout and the environment stay as they are.
 
-No test cuts the power, so none has to wait for the disk, which takes seconds for each file just after an installation:
-`os.fsync` returns at once, and temporary folders are in memory where Linux offers that, unless TMPDIR names another place.
+No test cuts the power, so none has to wait for the disk, which takes seconds for each file just
+after an installation: `os.fsync` returns at once, and temporary folders are in memory where Linux
+offers that, unless TMPDIR names another place.
 
-A process started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts. So the
-usual handler is installed again.
+A process started in the background ignores Ctrl-C, and so would every process that a test starts
+and interrupts. So the usual handler is installed again.
 
-Hypothesis has no deadline, since machines differ, and takes the same thirty examples of a law on every run;
-HYPOTHESIS_PROFILE=search looks for new ones, 2,000 of each. A law says how many only where its examples cost much, or
-nothing: a byte of a file.
+Hypothesis has no deadline, since machines differ, and takes the same thirty examples of a law on
+every run; HYPOTHESIS_PROFILE=search looks for new ones, 2,000 of each. A law says how many only
+where its examples cost much, or nothing: a byte of a file.
 """
 
 from __future__ import annotations
@@ -51,10 +55,20 @@ if "TMPDIR" not in os.environ and os.path.isdir(_IN_MEMORY) and os.access(_IN_ME
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SHARING = ("test_docs.py", "test_first_page.py", "test_html_report.py", "test_site.py", "test_vendored_site.py")
-"""Their tests share a process that is slow to start. An idle worker takes over another's last tests, so these come first."""
+SHARING = (
+    "test_docs.py",
+    "test_first_page.py",
+    "test_html_report.py",
+    "test_site.py",
+    "test_vendored_site.py",
+)
+"""Their tests share a process that is slow to start. An idle worker takes over another's last
+tests, so these come first.
+"""
 
-settings.register_profile("repeatable", deadline=None, max_examples=30, derandomize=True, database=None)
+settings.register_profile(
+    "repeatable", deadline=None, max_examples=30, derandomize=True, database=None
+)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
@@ -69,13 +83,17 @@ def never_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that advances one second with every reading: times are then counts, which a test can assert."""
+    """A clock that advances one second with every reading: times are then counts, which a test can
+    assert.
+    """
     readings = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
 
 
 _OPEN: list[tuple[Any, Any]] = []
-"""Playwright and its browser while tests share them; it keeps an event loop running, which other tests would trip over."""
+"""Playwright and its browser while tests share them; it keeps an event loop running, which other
+tests would trip over.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +104,14 @@ def browser() -> Any:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not _OPEN:
         engine = playwright.sync_playwright().start()
-        _OPEN.append((engine, engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])))
+        _OPEN.append(
+            (
+                engine,
+                engine.chromium.launch(
+                    executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+                ),
+            )
+        )
     return _OPEN[0][1]
 
 
@@ -100,11 +125,17 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--backend", metavar="NAME", help="run the tests of one backend alone: conformance, and its own file")
+    parser.addoption(
+        "--backend",
+        metavar="NAME",
+        help=("run the tests of one backend alone: conformance, and its own file"),
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put tests that share a process first; `--backend NAME` keeps tests with `name=NAME`, and those of its own file."""
+    """Put tests that share a process first; `--backend NAME` keeps tests with `name=NAME`, and
+    those of its own file.
+    """
     items.sort(key=lambda each: each.path.name not in SHARING)
     name = config.getoption("--backend")
     if name is None:
@@ -112,7 +143,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     file = f"test_{name.replace('-', '_')}"
     kept = [each for each in items if each.path.stem == file or _parameter(each) == name]
     if not kept:
-        raise pytest.UsageError(f"no test here is one of a backend {name}; DISCREET_BACKENDS names those of other packages")
+        raise pytest.UsageError(
+            f"no test here is one of a backend {name}; DISCREET_BACKENDS "
+            "names those of other packages"
+        )
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 

@@ -1,7 +1,8 @@
-"""References without rounding: the numbers of a problem recomputed with fractions, logarithms with 120 digits.
+"""References without rounding: the numbers of a problem recomputed with fractions, logarithms with
+120 digits.
 
-Stored doubles are taken as exact. With `normalised`, the law of a problem is divided by its total, and the columns of an
-estimator by their sums.
+Stored doubles are taken as exact. With `normalised`, the law of a problem is divided by its total,
+and the columns of an estimator by their sums.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ Rows = list[list[Fraction]]
 
 
 def rational(value: float) -> fmpq:
-    """A double as a rational of FLINT's, with which arithmetic takes a tenth of the time of fractions."""
+    """A double as a rational of FLINT's, with which arithmetic takes a tenth of the time of
+    fractions.
+    """
     return fmpq(*float(value).as_integer_ratio())
 
 
@@ -47,14 +50,21 @@ def rationals(array: Array) -> Array:
 
 def dot(*factors: Array) -> Fraction:
     """The sum of the products of arrays of one size, in integers over a common power of two."""
-    ratios = [[value.as_integer_ratio() for value in np.ravel(factor).tolist()] for factor in factors]
-    products = [tuple(map(math.prod, zip(*each, strict=True))) for each in zip(*ratios, strict=True)]
+    ratios = [
+        [value.as_integer_ratio() for value in np.ravel(factor).tolist()] for factor in factors
+    ]
+    products = [
+        tuple(map(math.prod, zip(*each, strict=True))) for each in zip(*ratios, strict=True)
+    ]
     whole = max((below for _, below in products), default=1)
     return Fraction(sum(above * (whole // below) for above, below in products), whole)
 
 
 def _rows(array: Any) -> Rows:
-    return [[value if isinstance(value, Fraction) else Fraction(float(value)) for value in row] for row in np.asarray(array)]
+    return [
+        [value if isinstance(value, Fraction) else Fraction(float(value)) for value in row]
+        for row in np.asarray(array)
+    ]
 
 
 def _real(value: Fraction) -> Any:
@@ -84,13 +94,18 @@ def _phi(x: Fraction) -> Any:
 
 def leakage(problem: Problem, estimator: Array, normalised: bool = False) -> Any:
     """I(X; Ŷ) in nats, as an mpf."""
-    a, guess, whole = _rows(problem.p_xz), _rows(estimator), total(problem)
+    a = _rows(problem.p_xz)
+    guess = _rows(estimator)
+    whole = total(problem)
     if normalised:
         guess = _columns_to_one(guess)
     prior = [sum(row, Fraction(0)) / whole for row in a]
     result = mpmath.mpf(0)
     for row in guess:
-        joint = [sum((p * v for p, v in zip(row, masses, strict=True)), Fraction(0)) / whole for masses in a]
+        joint = [
+            sum((p * v for p, v in zip(row, masses, strict=True)), Fraction(0)) / whole
+            for masses in a
+        ]
         mass = sum(joint, Fraction(0))
         for u, pi in zip(joint, prior, strict=True):
             if mass and pi:
@@ -102,27 +117,40 @@ def error_probability(problem: Problem, estimator: Array, normalised: bool = Fal
     """⟨L, P⟩."""
     guess = _columns_to_one(_rows(estimator)) if normalised else _rows(estimator)
     return sum(
-        (p * v for row, losses in zip(guess, _rows(problem.loss), strict=True) for p, v in zip(row, losses, strict=True)),
+        (
+            p * v
+            for row, losses in zip(guess, _rows(problem.loss), strict=True)
+            for p, v in zip(row, losses, strict=True)
+        ),
         Fraction(0),
     )
 
 
 def bound(problem: Problem, tilt: Array, multiplier: float) -> Fraction:
     """Σ_l min_i (L_il + a_l·t_i) − μ ε Σ π of feasible duals."""
-    a, losses, t = _rows(problem.p_xz), _rows(problem.loss), _rows(tilt)
+    a = _rows(problem.p_xz)
+    losses = _rows(problem.loss)
+    t = _rows(tilt)
     value = sum(
         (
-            min(losses[i][k] + sum((t[i][j] * a[j][k] for j in range(problem.n)), Fraction(0)) for i in range(problem.m))
+            min(
+                losses[i][k] + sum((t[i][j] * a[j][k] for j in range(problem.n)), Fraction(0))
+                for i in range(problem.m)
+            )
             for k in range(problem.N)
         ),
         Fraction(0),
     )
     free = multiplier == 0.0 or problem.budget == 0.0
-    return value - (Fraction(0) if free else Fraction(multiplier) * Fraction(problem.budget) * total(problem))
+    return value - (
+        Fraction(0) if free else Fraction(multiplier) * Fraction(problem.budget) * total(problem)
+    )
 
 
 def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
-    """max_i h_i(t, μ) ÷ μ, as an mpf (μ = inf: max_i Σ π_j t_ij; μ = 0: max_ij t_ij); feasible duals have it ≤ 0."""
+    """max_i h_i(t, μ) ÷ μ, as an mpf (μ = inf: max_i Σ π_j t_ij; μ = 0: max_ij t_ij); feasible
+    duals have it ≤ 0.
+    """
     whole = total(problem)
     prior = [sum(row, Fraction(0)) / whole for row in _rows(problem.p_xz)]
     worst = mpmath.mpf("-inf")
@@ -144,8 +172,12 @@ def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
 
 
 def distance(problem: Problem, estimator: Array) -> Fraction:
-    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; columns are divided by their sums."""
-    a, guess, whole = _rows(problem.p_xz), _columns_to_one(_rows(estimator)), total(problem)
+    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; columns are divided by their
+    sums.
+    """
+    a = _rows(problem.p_xz)
+    guess = _columns_to_one(_rows(estimator))
+    whole = total(problem)
     found = Fraction(0)
     for row in guess:
         u = [sum((p * q for p, q in zip(row, masses, strict=True)), Fraction(0)) for masses in a]
@@ -156,11 +188,16 @@ def distance(problem: Problem, estimator: Array) -> Fraction:
 
 
 def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
-    """The least error probability of all estimators under which |p(x_j given ŷ_i) / p(x_j) − 1| ≤ `within`, for any n and m.
+    """The least error probability of all estimators under which |p(x_j given ŷ_i) / p(x_j) − 1| ≤
+    `within`, for any n and m.
 
-    The linear program over P_il with Σ_i P_il = 1 and Σ_l P_il (±(a_jl − π_j w_l) − δ π_j w_l) ≤ 0, in fractions.
+    The linear program over P_il with Σ_i P_il = 1 and Σ_l P_il (±(a_jl − π_j w_l) − δ π_j w_l) ≤ 0,
+    in fractions.
     """
-    a, losses, whole, share = _rows(problem.p_xz), _rows(problem.loss), total(problem), Fraction(within)
+    a = _rows(problem.p_xz)
+    losses = _rows(problem.loss)
+    whole = total(problem)
+    share = Fraction(within)
     prior = [sum(row, Fraction(0)) / whole for row in a]
     expected = [[pi * sum(masses) for masses in zip(*a, strict=True)] for pi in prior]
     limits = [
@@ -168,9 +205,12 @@ def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
         for row, means in zip(a, expected, strict=True)
         for sign in ((1, -1) if share else (1,))
     ]
-    m, count, zero = problem.m, problem.N, Fraction(0)
+    m = problem.m
+    count = problem.N
+    zero = Fraction(0)
     slacks = m * len(limits) if share else 0
-    rows, right = [], []
+    rows = []
+    right = []
     for place in range(count):
         rows.append([Fraction(k % count == place) for k in range(m * count)] + [zero] * slacks)
         right.append(Fraction(1))
@@ -182,26 +222,39 @@ def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
                 row[m * count + len(right) - count] = Fraction(1)
             rows.append(row)
             right.append(zero)
-    return _linear_program([value for row in losses for value in row] + [zero] * slacks, rows, right)
+    return _linear_program(
+        [value for row in losses for value in row] + [zero] * slacks, rows, right
+    )
 
 
 def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) -> Fraction:
-    """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by Bland's rule.
+    """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by
+    Bland's rule.
 
     Its rationals are FLINT's, which take a tenth of the time of Python's.
     """
-    count, artificial = len(costs), len(rows)
+    count = len(costs)
+    artificial = len(rows)
     table = [
-        [fmpq(*entry.as_integer_ratio()) for entry in (*row, *(Fraction(k == r) for k in range(artificial)), value)]
+        [
+            fmpq(*entry.as_integer_ratio())
+            for entry in (*row, *(Fraction(k == r) for k in range(artificial)), value)
+        ]
         for r, (row, value) in enumerate(zip(rows, right, strict=True))
     ]
     basis = list(range(count, count + artificial))
     for phase in (1, 2):
-        asked = [Fraction(0)] * count + [Fraction(1)] * artificial if phase == 1 else [*costs, *[Fraction(0)] * artificial]
+        asked = (
+            [Fraction(0)] * count + [Fraction(1)] * artificial
+            if phase == 1
+            else [*costs, *[Fraction(0)] * artificial]
+        )
         price = [fmpq(*cost.as_integer_ratio()) for cost in asked]
         allowed = count + artificial if phase == 1 else count
         while True:
-            entering = next((k for k in range(allowed) if _reduced(price, basis, table, k) < 0), None)
+            entering = next(
+                (k for k in range(allowed) if _reduced(price, basis, table, k) < 0), None
+            )
             if entering is None:
                 break
             leaving = min(
@@ -221,7 +274,9 @@ def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) ->
 
 
 def _reduced(price: list[fmpq], basis: list[int], table: list[list[fmpq]], k: int) -> fmpq:
-    return price[k] - sum((price[b] * row[k] for b, row in zip(basis, table, strict=True) if row[k]), fmpq(0))
+    return price[k] - sum(
+        (price[b] * row[k] for b, row in zip(basis, table, strict=True) if row[k]), fmpq(0)
+    )
 
 
 def _pivot(table: list[list[fmpq]], leaving: int, entering: int) -> None:
@@ -231,4 +286,7 @@ def _pivot(table: list[list[fmpq]], leaving: int, entering: int) -> None:
         if r == leaving:
             table[r] = own
         elif factor:
-            table[r] = [value - factor * mine if mine else value for value, mine in zip(row, own, strict=True)]
+            table[r] = [
+                value - factor * mine if mine else value
+                for value, mine in zip(row, own, strict=True)
+            ]

@@ -1,6 +1,7 @@
 """Backends that misbehave on purpose, one for each kind of failure, and two that behave.
 
-They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..."; `TRIAL` is that value for all of them.
+They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..."; `TRIAL` is that value
+for all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ class _Fake:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            frozenset(Regime), 10**6, gives_duals=False, method="none", citation="none", settings={"knob": "turns nothing"}
+            frozenset(Regime),
+            10**6,
+            gives_duals=False,
+            method="none",
+            citation="none",
+            settings={"knob": "turns nothing"},
         )
 
     def lower(self, problem: Problem, options: Options) -> Any:
@@ -41,7 +47,9 @@ class _Fake:
 
 
 class Bayes(_Fake):
-    """Ignores the budget and claims optimality: right if the budget is slack, otherwise a violation of privacy."""
+    """Ignores the budget and claims optimality: right if the budget is slack, otherwise a violation
+    of privacy.
+    """
 
     name = "fake-bayes"
 
@@ -88,7 +96,9 @@ class Hangs(_Fake):
 
 
 class Noisy(_Fake):
-    """Writes megabytes on both streams, from Python and below it, among them the words of the exchange itself."""
+    """Writes megabytes on both streams, from Python and below it, among them the words of the
+    exchange itself.
+    """
 
     name = "fake-noisy"
 
@@ -128,7 +138,11 @@ class NotANumber(_Fake):
     name = "fake-not-a-number"
 
     def lift(self, raw: Raw) -> Answer:
-        return Answer(np.full((raw.value.m, raw.value.N), np.nan), np.full((raw.value.m, raw.value.n), np.inf), np.nan)
+        return Answer(
+            np.full((raw.value.m, raw.value.N), np.nan),
+            np.full((raw.value.m, raw.value.n), np.inf),
+            np.nan,
+        )
 
 
 class Hungry(_Fake):
@@ -168,7 +182,20 @@ class DiesAtImport:
         os._exit(9)
 
 
-CLASSES = (Bayes, Constant, Crashes, Segfaults, Hangs, Noisy, Raises, Refuses, WrongShape, NotANumber, Hungry, Threads)
+CLASSES = (
+    Bayes,
+    Constant,
+    Crashes,
+    Segfaults,
+    Hangs,
+    Noisy,
+    Raises,
+    Refuses,
+    WrongShape,
+    NotANumber,
+    Hungry,
+    Threads,
+)
 TRIAL = ",".join(f"{cls.name}=fake_backends:{cls.__name__}" for cls in CLASSES)
 KILLS_WORKER = "fake-kills-worker=fake_backends:KillsWorker"
 LETHAL = "fake-lethal=fake_backends:DiesAtImport"

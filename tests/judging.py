@@ -1,4 +1,6 @@
-"""Calls of the judge that tests share: its upper or lower bound alone, and rules judged by the NumPy or compiled pass."""
+"""Calls of the judge that tests share: its upper or lower bound alone, and rules judged by the
+NumPy or compiled pass.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 
 
 class Repaired(NamedTuple):
-    """A feasible estimator, its law and error probability, and the share of another estimator that was blended in."""
+    """A feasible estimator, its law and error probability, and the share of another estimator that
+    was blended in.
+    """
 
     estimator: Array
     law: OutputLaw
@@ -44,7 +48,9 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     mass = np.full(problem.m, 1.0 / problem.m)
     even = Law(((OutputLaw(mass, np.zeros((problem.m, problem.n)), problem.p_x),),))
     parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
-    return _bound(problem.terms, Duals(tilt, np.array([multiplier]), parts), Worth(even, 0.0, 0.0, within=0.0))
+    return _bound(
+        problem.terms, Duals(tilt, np.array([multiplier]), parts), Worth(even, 0.0, 0.0, within=0.0)
+    )
 
 
 def certify_rule(

@@ -1,9 +1,11 @@
-"""Whether a program printed what a page shows, without regard to the last digit of a machine's arithmetic.
+"""Whether a program printed what a page shows, without regard to the last digit of a machine's
+arithmetic.
 
-A value that lies near the middle between two printed numbers may be rounded either way by another processor, BLAS or libm.
-So a number that is shown with a decimal point or an exponent stands for itself and for both neighbours in its last digit.
-Pages show so few digits that this is all that changes. Whole numbers and words must be equal, runs of blanks are equal, and
-`...` stands for anything.
+A value that lies near the middle between two printed numbers may be rounded either way by another
+processor, BLAS or libm. So a number that is shown with a decimal point or an exponent stands for
+itself and for both neighbours in its last digit. Pages show so few digits that this is all that
+changes. Whole numbers and words must be equal, runs of blanks are equal, and `...` stands for
+anything.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_TOKEN = re.compile(r"(?P<anything>\.\.\.)|(?P<number>(?<![\w.])(?:\d+\.\d+|\d+(?=e[-+]\d))(?!\d|\.\d|\.\.\.))")
+_TOKEN = re.compile(
+    r"(?P<anything>\.\.\.)|(?P<number>(?<![\w.])(?:\d+\.\d+|\d+(?=e[-+]\d))(?!\d|\.\d|\.\.\.))"
+)
 
 
 def agrees(shown: str, printed: str) -> bool:
@@ -28,7 +32,13 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 def _neighbours(number: str) -> str:
-    """A regular expression for a number and for those that differ from it by one unit of the last digit."""
+    """A regular expression for a number and for those that differ from it by one unit of the last
+    digit.
+    """
     value = Decimal(number)
     unit = Decimal((0, (1,), int(value.as_tuple().exponent)))
-    return "(?:" + "|".join(re.escape(f"{each:f}") for each in (value, value + unit, value - unit)) + ")"
+    return (
+        "(?:"
+        + "|".join(re.escape(f"{each:f}") for each in (value, value + unit, value - unit))
+        + ")"
+    )

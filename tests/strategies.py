@@ -1,9 +1,11 @@
-"""Hypothesis strategies shared by the tests: problems with difficult masses, estimators, and garbage.
+"""Hypothesis strategies shared by the tests: problems with difficult masses, estimators, and
+garbage.
 
-Masses range over all of double precision: ordinary, equal, zero, nearly one, and tiny down to subnormal. The arrays are
-small, because the laws do not depend on size and the references compute with fractions. An array or a whole model is one
-draw of bytes, which choose from tables: a draw for every entry takes longer than most laws. Strategies are cached, since
-Hypothesis validates each new one.
+Masses range over all of double precision: ordinary, equal, zero, nearly one, and tiny down to
+subnormal. The arrays are small, because the laws do not depend on size and the references compute
+with fractions. An array or a whole model is one draw of bytes, which choose from tables: a draw for
+every entry takes longer than most laws. Strategies are cached, since Hypothesis validates each new
+one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ __all__ = [
 ]
 
 characters = st.characters(exclude_categories=["Cs"])
-"""All that UTF-8 encodes. That is also the default of `st.text`, which takes a second to try every code point first."""
+"""All that UTF-8 encodes. That is also the default of `st.text`, which takes a second to try every
+code point first.
+"""
 
 _CHOICES = 1 << 16
 """Length of a table of values: two drawn bytes choose one."""
@@ -59,7 +63,9 @@ _round = np.array([0.0, 0.25, 0.5, 1.0])
 _tiny = np.array([5e-324, 1e-310, 1e-300, 1e-30, 1e-15, 1.0 - 1e-15])
 _powers = 2.0 ** _random.integers(-1074, 1, _CHOICES)
 
-MASSES = _table(_round, _uniform(0.01, 1.0), _tiny, _uniform(0.5, 1.0) * 2.0**_exponents, _round, _powers, _tiny)
+MASSES = _table(
+    _round, _uniform(0.01, 1.0), _tiny, _uniform(0.5, 1.0) * 2.0**_exponents, _round, _powers, _tiny
+)
 """Non-negative numbers at most one, of every order of magnitude."""
 
 ANYTHING = _table(np.append(_extreme, [np.nan, np.inf, -np.inf]), _uniform(-2.0, 2.0), _bits)
@@ -71,19 +77,26 @@ FINITE = _table(_extreme, _uniform(-2.0, 2.0), _bits[np.isfinite(_bits)])
 LOSSES = _table(MASSES[: _CHOICES // 2], _uniform(0.0, 100.0))
 MODERATE = _table(np.zeros(1), *(_uniform(-0.5, 0.5) for _ in range(7)))
 ORDINARY = _table(
-    np.array([0.0, 1.0, -1.0, 1e30, 1e-99]), *(_uniform(-1.0, 1.0) * scale for scale in (1.0, 1e-8, 1e-90, 1e16, 1e30))
+    np.array([0.0, 1.0, -1.0, 1e30, 1e-99]),
+    *(_uniform(-1.0, 1.0) * scale for scale in (1.0, 1e-8, 1e-90, 1e16, 1e30)),
 )
-MIXED = _table(*(_uniform(-1.0, 1.0) * scale for scale in (1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300)))
+MIXED = _table(
+    *(_uniform(-1.0, 1.0) * scale for scale in (1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300))
+)
 
 anything = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
     st.floats(-2.0, 2.0),
-    st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-310, 5e-324, 1e308]),
+    st.sampled_from(
+        [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-310, 5e-324, 1e308]
+    ),
 )
 """Any double at all."""
 
 budgets = st.one_of(
-    st.sampled_from([0.0, 1e-300, 1e-32, 1e-28, 1e-20, 1e-14, 1e-9, 1e-4, 0.01, 0.1, 0.7, 1e3, 1e300, np.inf]),
+    st.sampled_from(
+        [0.0, 1e-300, 1e-32, 1e-28, 1e-20, 1e-14, 1e-9, 1e-4, 0.01, 0.1, 0.7, 1e3, 1e300, np.inf]
+    ),
     st.floats(1e-12, 1.0),
 )
 """Leakage budgets in nats, from perfect privacy to none."""
@@ -115,7 +128,9 @@ _HEADER = 6
 
 
 def _joint(drawn: bytes, most: int, outcomes: int) -> Array:
-    n, m, count = drawn[0] % most + 1, drawn[1] % most + 1, drawn[2] % outcomes + 1
+    n = drawn[0] % most + 1
+    m = drawn[1] % most + 1
+    count = drawn[2] % outcomes + 1
     raw = _array(drawn[_HEADER:], (n, m, count), MASSES)
     if raw.sum() < 0.01:
         raw[drawn[4] % n, 0, drawn[5] % count] = 1.0
@@ -124,15 +139,24 @@ def _joint(drawn: bytes, most: int, outcomes: int) -> Array:
 
 @cache
 def joints(most: int = 3, outcomes: int = 5) -> st.SearchStrategy[Array]:
-    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up to `outcomes`."""
-    return _drawn(_HEADER + _room(most, most, outcomes), lambda drawn: _joint(drawn, most, outcomes))
+    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up
+    to `outcomes`.
+    """
+    return _drawn(
+        _HEADER + _room(most, most, outcomes), lambda drawn: _joint(drawn, most, outcomes)
+    )
 
 
 @cache
 def problems(
-    budget: st.SearchStrategy[float] | float = budgets, most: int = 3, outcomes: int = 5, general: bool = True
+    budget: st.SearchStrategy[float] | float = budgets,
+    most: int = 3,
+    outcomes: int = 5,
+    general: bool = True,
 ) -> st.SearchStrategy[Problem]:
-    """Problems under a budget, given or drawn; with `general`, half of them have any loss masses instead of 0/1 loss."""
+    """Problems under a budget, given or drawn; with `general`, half of them have any loss masses
+    instead of 0/1 loss.
+    """
     masses = _HEADER + _room(most, most, outcomes)
 
     def problem(drawn: bytes, nats: float) -> Problem:
@@ -143,7 +167,9 @@ def problems(
         loss = _array(drawn[masses:], joint.shape[1:], LOSSES)
         return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), nats)
 
-    model = st.binary(min_size=masses + _room(most, outcomes), max_size=masses + _room(most, outcomes))
+    model = st.binary(
+        min_size=masses + _room(most, outcomes), max_size=masses + _room(most, outcomes)
+    )
     if isinstance(budget, float):
         return model.map(lambda drawn: problem(drawn, budget))
     return st.tuples(model, budget).map(lambda both: problem(*both))
@@ -151,7 +177,9 @@ def problems(
 
 @cache
 def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
-    """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of magnitude."""
+    """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of
+    magnitude.
+    """
     m, count = shape
 
     def estimator(drawn: bytes) -> Array:
@@ -179,13 +207,17 @@ def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
 
 @cache
 def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
-    """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and infinities included."""
+    """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and
+    infinities included.
+    """
     return _from(shape, MODERATE, MIXED, ANYTHING)
 
 
 @cache
 def vectors(rows: int, most: int = 40) -> st.SearchStrategy[Array]:
-    """Some vectors of one length up to `most` [rows, ·], of numbers whose products neither overflow nor underflow."""
+    """Some vectors of one length up to `most` [rows, ·], of numbers whose products neither overflow
+    nor underflow.
+    """
 
     def vector(drawn: bytes) -> Array:
         return _array(drawn[1:], (rows, drawn[0] % most + 1), ORDINARY)
@@ -195,4 +227,6 @@ def vectors(rows: int, most: int = 40) -> st.SearchStrategy[Array]:
 
 def _from(shape: tuple[int, ...], *tables: Array) -> st.SearchStrategy[Array]:
     """Arrays of values of one of the tables."""
-    return _drawn(1 + _room(*shape), lambda drawn: _array(drawn[1:], shape, tables[drawn[0] % len(tables)]))
+    return _drawn(
+        1 + _room(*shape), lambda drawn: _array(drawn[1:], shape, tables[drawn[0] % len(tables)])
+    )

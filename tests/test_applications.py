@@ -1,4 +1,6 @@
-"""The pages of the applications show the catalog's models: every parameter with its default, and a figure of that model."""
+"""The pages of the applications show the catalog's models: every parameter with its default, and a
+figure of that model.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def test_a_page_lists_every_parameter_with_its_default_and_a_source(name: str) -
     assert [(found, value) for found, value, _ in rows] == [
         (p.name, str(p.default)) for p in ds.problems.catalog.entry(name).parameters
     ]
-    assert all("assumed" in words or re.search(r"\(\d{4}\)", words) for _, _, words in rows)  # a source has a year
+    # a source has a year
+    assert all("assumed" in words or re.search(r"\(\d{4}\)", words) for _, _, words in rows)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +52,9 @@ def test_the_figure_of_a_page_is_that_of_the_present_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_perfect_privacy_costs_something_but_not_everything(name: str) -> None:
-    """Perfect privacy costs something, but far from everything, and the whole curve lies in between."""
+    """Perfect privacy costs something, but far from everything, and the whole curve lies in
+    between.
+    """
     problem = ds.problems.catalog.build(name, budget=0.0)
     budgets = np.array([0.0, 0.01, 0.1, 0.5, 1.0]) * problem.bayes_leakage
     errors = [ds.solve(problem.with_budget(budget)).error_probability for budget in budgets]

@@ -1,4 +1,6 @@
-"""Tests of the asv suites themselves: they run, skip with a reason, and report failures; no time is asserted."""
+"""Tests of the asv suites themselves: they run, skip with a reason, and report failures; no time is
+asserted.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,16 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
         (0.3, {}, []),
         (0.0, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
         (0.3, {"lower": 1.0 + 1e-7}, ["the lower bound is"]),
-        (0.0, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
-        (0.3, {"upper": 1.0 - 1e-7}, ["the rule errs with probability", "the lower bound is above"]),
+        (
+            0.0,
+            {"upper": 1.0 - 1e-7},
+            ["the rule errs with probability", "the lower bound is above"],
+        ),
+        (
+            0.3,
+            {"upper": 1.0 - 1e-7},
+            ["the rule errs with probability", "the lower bound is above"],
+        ),
         (0.3, {"leakage_ceiling": 1.0 - 1e-7}, ["the rule leaks"]),
         (0.3, {"lower": 1.0 - 1e-7}, ["it is called certified"]),
     ],
@@ -72,16 +82,29 @@ def test_a_false_certificate_of_guesses_over_time_is_told(
     assert solution.verdict is not None
     judged = solution.verdict.certificate
     alter = restated if "leakage_ceiling" in change else replace
-    changed = alter(judged, **{name: getattr(judged, name) * factor for name, factor in change.items()})
-    told = load("guesses_over_time").falsehoods(replace(solution, verdict=replace(solution.verdict, certificate=changed)))
+    changed = alter(
+        judged, **{name: getattr(judged, name) * factor for name, factor in change.items()}
+    )
+    told = load("guesses_over_time").falsehoods(
+        replace(solution, verdict=replace(solution.verdict, certificate=changed))
+    )
     assert all(any(said.startswith(start) for said in told) for start in words)
     assert bool(told) == bool(words)
 
 
 def classes(module: Any) -> dict[str, Any]:
     """The suites of a module, by the last word of their names."""
-    found = {name: value for name, value in vars(module).items() if isinstance(value, type) and not name.startswith("_")}
-    return {word: value for name, value in found.items() for word in ("Steps", "Answers", "Memory") if name.endswith(word)}
+    found = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and not name.startswith("_")
+    }
+    return {
+        word: value
+        for name, value in found.items()
+        for word in ("Steps", "Answers", "Memory")
+        if name.endswith(word)
+    }
 
 
 def test_every_suite_file_has_a_test_here() -> None:
@@ -89,8 +112,12 @@ def test_every_suite_file_has_a_test_here() -> None:
     assert files == {*QUESTIONS, "start"}
 
 
-def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """asv imports all files before it measures anything, also at early commits, which had only the solvers."""
+def test_every_file_can_be_imported_at_a_commit_without_reports(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asv imports all files before it measures anything, also at early commits, which had only the
+    solvers.
+    """
     for name in [name for name in sys.modules if name.startswith("discreet.reports")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "discreet.reports", None)
@@ -131,14 +158,19 @@ def test_every_measure_is_solved_or_skipped_with_a_sentence(
     answers.setup(str(tmp_path), "conic", "secrets=3")
     answers.time_certify(str(tmp_path), "conic", "secrets=3")
     assert answers.track_leakage_over_budget(str(tmp_path), "conic", "secrets=3") < 1.0 + 1e-6
-    with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget of chi-square"):
+    with pytest.raises(
+        NotImplementedError, match=("highs does not serve a positive finite budget of chi-square")
+    ):
         grid.setup("highs", "chi-square")
-    monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))  # a builder to which the keyword is new
+    # a builder to which the keyword is new
+    monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))
     with pytest.raises(NotImplementedError, match="knows mutual information of one secret only"):
         grid.setup("conic", "max-lift")
 
 
-def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_frontier_is_as_narrow_as_asked(
+    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = load("bench_frontier")
     suite = module.Frontier()
     suite.setup("tilt", 4)
@@ -156,7 +188,9 @@ def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypat
     module.FrontierAnswers().setup(*cell)
 
 
-def test_the_start_is_measured_in_a_fresh_interpreter(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_is_measured_in_a_fresh_interpreter(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = load("bench_start")
     module.Start().time_import()
     asked: list[str] = []
@@ -169,7 +203,9 @@ def test_the_start_is_measured_in_a_fresh_interpreter(load: Any, monkeypatch: py
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
 
 
-def test_an_unsupported_problem_is_skipped_with_the_reason(load: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unsupported_problem_is_skipped_with_the_reason(
+    load: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid = load("bench_bins").BinsSteps()
     with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
         grid.setup("highs", 4)
@@ -178,7 +214,9 @@ def test_an_unsupported_problem_is_skipped_with_the_reason(load: Any, capsys: py
         grid.setup("slsqp", 10_000)
 
 
-def test_the_grid_is_the_same_for_a_version_without_a_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_grid_is_the_same_for_a_version_without_a_backend(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
     assert load("reach").backends() == [*today, "another"]
@@ -186,17 +224,23 @@ def test_the_grid_is_the_same_for_a_version_without_a_backend(load: Any, monkeyp
         load("bench_bins").BinsSteps().setup("conic", 4)
 
 
-def test_a_problem_beyond_reach_is_skipped_with_the_reason(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_beyond_reach_is_skipped_with_the_reason(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tilt = ds.backends.load_backend("tilt")
     able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
     monkeypatch.setattr(type(tilt), "capabilities", able)
     module = load("bench_bins")
-    with pytest.raises(NotImplementedError, match="tilt is not tried above 4 outcomes: it takes an hour"):
+    with pytest.raises(
+        NotImplementedError, match=("tilt is not tried above 4 outcomes: it takes an hour")
+    ):
         module.BinsSteps().setup("tilt", 64)
     module.BinsSteps().setup("tilt", 4)
 
 
-def test_an_absent_backend_is_skipped_with_the_remedy(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_backend_is_skipped_with_the_remedy(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     absent = SimpleNamespace(state="absent", reason="install it", versions={})
     monkeypatch.setattr(ds.backends, "availability", lambda name: absent)
     with pytest.raises(NotImplementedError, match="install it"):
@@ -204,7 +248,8 @@ def test_an_absent_backend_is_skipped_with_the_remedy(load: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)]
+    ("status", "error"),
+    [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)],
 )
 def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
     status: Any, error: Any, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -221,8 +266,12 @@ def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
     assert len(calls) == 1
 
 
-def test_a_refusal_while_memory_is_measured_is_a_skip_too(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    mark = pytest.importorskip("asv_runner.benchmarks.mark", reason="the extra `bench` is not installed")
+def test_a_refusal_while_memory_is_measured_is_a_skip_too(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = pytest.importorskip(
+        "asv_runner.benchmarks.mark", reason=("the extra `bench` is not installed")
+    )
     grid = load("bench_alphabets").AlphabetsMemory()
     with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 variables"):
         grid.setup("slsqp", 4)
@@ -251,28 +300,44 @@ def test_the_three_benchmarks_of_an_answer_share_one_answer(
     assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
-def test_benchmarks_and_studies_skip_in_the_same_words(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    able = replace(ds.backends.load_backend("highs").capabilities, reach=(Reach("it takes an hour", unknowns=100),))
+def test_benchmarks_and_studies_skip_in_the_same_words(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    able = replace(
+        ds.backends.load_backend("highs").capabilities,
+        reach=(Reach("it takes an hour", unknowns=100),),
+    )
     monkeypatch.setattr(type(ds.backends.load_backend("highs")), "capabilities", able)
     text = STUDY.format(backend="highs", settings="", budget="perfect")
-    skipped = {cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells}
-    said = {bins: load("reach").refusal("highs", ds.problems.paper_single(bins=bins, budget=0.0)) for bins in (4, 64)}
+    skipped = {
+        cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells
+    }
+    said = {
+        bins: load("reach").refusal("highs", ds.problems.paper_single(bins=bins, budget=0.0))
+        for bins in (4, 64)
+    }
     assert said == skipped == {4: "", 64: "highs is not tried above 100 unknowns: it takes an hour"}
 
 
-def test_settings_and_curves_have_a_reach_of_their_own(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_and_curves_have_a_reach_of_their_own(
+    load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slow = (Reach("slow", 32, settings={"solver": "scs"}), Reach("long", 8, curves=True))
     able = replace(ds.backends.load_backend("conic").capabilities, reach=slow)
     monkeypatch.setattr(type(ds.backends.load_backend("conic")), "capabilities", able)
     problem = ds.problems.paper_single(bins=64, budget=0.01)
     assert load("reach").refusal("conic", problem) == ""
-    assert load("reach").refusal("conic", problem, curve=True) == "conic is not tried above 8 outcomes: long"
+    assert load("reach").refusal("conic", problem, curve=True) == (
+        "conic is not tried above 8 outcomes: long"
+    )
     for settings, reason in (
         ("", ""),
         ('settings = { solver = "scs" }', "conic:solver=scs is not tried above 32 outcomes: slow"),
     ):
         text = STUDY.format(backend="conic", settings=settings, budget="budget=0.01")
-        assert {cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells} == {
+        assert {
+            cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells
+        } == {
             4: "",
             64: reason,
         }
@@ -294,11 +359,15 @@ def test_the_configuration_of_asv_names_this_project() -> None:
     assert "constraints.txt" in settings["install_command"][0]
 
 
-def test_random_problems_are_counted(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_problems_are_counted(
+    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["random_problems.py", "--count", "2"])
     load("random_problems").main()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-len(KINDS) :]]
-    assert [row[:3] for row in rows] == [[kind, str(2 * (9 if kind == "catalog" else 1)), "0"] for kind in KINDS]
+    assert [row[:3] for row in rows] == [
+        [kind, str(2 * (9 if kind == "catalog" else 1)), "0"] for kind in KINDS
+    ]
 
 
 def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> None:
@@ -314,11 +383,14 @@ def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> N
 
 
 _SMALL = {"n": 2, "m": 3, "sensors": 3}  # at most, in the small version of the ablation
-_FEW, _MANY = 30, 8_500  # outcomes: instead of fewer than 5,000, and of more; the latter are solved in rounds
+_FEW = 30
+_MANY = 8_500  # outcomes: instead of fewer than 5,000, and of more; the latter are solved in rounds
 
 
 def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
-    """A catalog problem of the same name and budget with few values, few guesses and few outcomes."""
+    """A catalog problem of the same name and budget with few values, few guesses and
+    few outcomes.
+    """
     for size, most in _SMALL.items():
         if size in parameters:
             parameters[size] = min(parameters[size], most)
@@ -327,13 +399,19 @@ def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
     return build(name, **parameters)
 
 
-def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_table_of_the_ablation_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
-    tables = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")]
+    tables = [
+        importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")
+    ]
     small, large, _, edge = tables
     monkeypatch.setattr(catalog, "build", smaller)
     monkeypatch.setattr(ds.problems, "dirichlet", partial(smaller, "dirichlet"))
-    monkeypatch.setattr(large, "lattice", lambda *_: BlockProblem.of(smaller("mixture", N=_MANY, fraction=0.5)))
+    monkeypatch.setattr(
+        large, "lattice", lambda *_: BlockProblem.of(smaller("mixture", N=_MANY, fraction=0.5))
+    )
     monkeypatch.setattr(rounds, "_DRAWN_FROM", _MANY)
     monkeypatch.setattr(edge, "_HARD", edge._HARD[:2])
     monkeypatch.setattr(small, "INSTANCES", small.INSTANCES[::8])
@@ -355,7 +433,8 @@ def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsy
     printed = capsys.readouterr().out
     assert [name for name in rows if f"\n{name} " not in printed] == []
     few_iterations, more_iterations = (
-        int(printed.split(f"\n{name} ")[1].split()[1]) for name in ("from the start of all", "not from the start")
+        int(printed.split(f"\n{name} ")[1].split()[1])
+        for name in ("from the start of all", "not from the start")
     )
     assert few_iterations < more_iterations
 
@@ -363,7 +442,9 @@ def test_every_table_of_the_ablation_runs(monkeypatch: pytest.MonkeyPatch, capsy
 def test_two_trees_solve_the_same_tasks(
     load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["against.py", str(FOLDER.parent), "--study", "quick", "--only", "dirichlet"])
+    monkeypatch.setattr(
+        sys, "argv", ["against.py", str(FOLDER.parent), "--study", "quick", "--only", "dirichlet"]
+    )
     against = load("against")
     monkeypatch.setattr(against, "_TURNS", 1)
     against.main()

@@ -1,4 +1,6 @@
-"""The page of measures: what it says follows from its rows, and its script runs from end to end in small."""
+"""The page of measures: what it says follows from its rows, and its script runs from end to end in
+small.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,41 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def _attempt(measure: str, backend: str, seconds: float, gap: float, status: Status = Status.CERTIFIED) -> Measurement:
+def _attempt(
+    measure: str, backend: str, seconds: float, gap: float, status: Status = Status.CERTIFIED
+) -> Measurement:
     problem = ds.problems.census(measure=measure)
     stakes = Stakes.of(problem)
     return Measurement(
-        study="measures", cell="", problem=f"census:measure={measure}", entry="census", family="survey", parameters={},
-        budget_word="fraction=0.5", budget_nats=stakes.budget, private_values=2, guesses=2, outcomes=90, bayes_error=0.3,
-        bayes_leakage_nats=stakes.bayes_leakage, constant_error=0.4, problem_hash="", backend=backend, settings={},
-        settings_hash="", profile="default", gap_target=1e-9, repeat=0, status=status, measure=measure, upper=0.3,
-        relative_gap=gap, own_leakage_nats=stakes.budget, solve_seconds=seconds, wall_seconds=1.0,
-    )  # fmt: skip
+        study="measures",
+        cell="",
+        problem=f"census:measure={measure}",
+        entry="census",
+        family="survey",
+        parameters={},
+        budget_word="fraction=0.5",
+        budget_nats=stakes.budget,
+        private_values=2,
+        guesses=2,
+        outcomes=90,
+        bayes_error=0.3,
+        bayes_leakage_nats=stakes.bayes_leakage,
+        constant_error=0.4,
+        problem_hash="",
+        backend=backend,
+        settings={},
+        settings_hash="",
+        profile="default",
+        gap_target=1e-9,
+        repeat=0,
+        status=status,
+        measure=measure,
+        upper=0.3,
+        relative_gap=gap,
+        own_leakage_nats=stakes.budget,
+        solve_seconds=seconds,
+        wall_seconds=1.0,
+    )
 
 
 def _skipped(measure: str, backend: str) -> Measurement:
@@ -45,7 +72,9 @@ def _skipped(measure: str, backend: str) -> Measurement:
 
 
 def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
-    report, table, main = load("leakages.report"), load("large.table"), load("leakages.main")
+    report = load("leakages.report")
+    table = load("large.table")
+    main = load("leakages.main")
     attempts = (
         _attempt("max-lift", "tilt", 0.002, 1e-13),
         replace(_attempt("max-lift", "tilt", 0.008, 2e-8, Status.INACCURATE), problem="other"),
@@ -53,17 +82,53 @@ def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
         _skipped("chi-square", "highs"),
     )
     rows = [
-        table.Row("sizes-mutual-information", "tilt", 200_000, 2.0, 0.1, status="certified", gap=1e-14, leakage_share=1.0),
-        table.Row("sizes-max-lift", "tilt", 200_000, 2.0, 0.6, status="certified", gap=1e-14, leakage_share=1.0),
-        table.Row("parity", "100,000 people, tilt", 100_000, seconds=0.02, status="certified", gap=1e-12, leakage_share=1.0),
+        table.Row(
+            "sizes-mutual-information",
+            "tilt",
+            200_000,
+            2.0,
+            0.1,
+            status="certified",
+            gap=1e-14,
+            leakage_share=1.0,
+        ),
+        table.Row(
+            "sizes-max-lift",
+            "tilt",
+            200_000,
+            2.0,
+            0.6,
+            status="certified",
+            gap=1e-14,
+            leakage_share=1.0,
+        ),
+        table.Row(
+            "parity",
+            "100,000 people, tilt",
+            100_000,
+            seconds=0.02,
+            status="certified",
+            gap=1e-12,
+            leakage_share=1.0,
+        ),
         table.Row("secrets", "two, tilt", status="unsupported", note="tilt does not serve it"),
     ]
-    rows[1].reference, rows[1].reference_seconds = "mutual information", 0.1
-    rows[2].reference, rows[2].reference_seconds = "HiGHS through cvxpy", 2.0
+    rows[1].reference = "mutual information"
+    rows[1].reference_seconds = 0.1
+    rows[2].reference = "HiGHS through cvxpy"
+    rows[2].reference_seconds = 2.0
     for row in rows:
         main._judge(row, quick=False)
-    assert [row.verdict for row in rows] == ["", "not met: reference × 6, not 5", "met", "not met: tilt does not serve it"]
-    report.write(tmp_path / "page", report.Found(attempts, tuple(rows), (1.01, 1.2, 9, "abc1234"), 0.0, False))
+    assert [row.verdict for row in rows] == [
+        "",
+        ("not met: reference × 6, not 5"),
+        "met",
+        ("not met: tilt does not serve it"),
+    ]
+    report.write(
+        tmp_path / "page",
+        report.Found(attempts, tuple(rows), (1.01, 1.2, 9, "abc1234"), 0.0, False),
+    )
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     for words in (
         "| max-lift | 1 of 2, gap ≤ 2·10⁻⁸, 2 ms | – |",
@@ -81,8 +146,15 @@ def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
         assert f"({name})" in page
     lines = list(csv.DictReader((tmp_path / "page.csv").read_text(encoding="utf-8").splitlines()))
     assert len(lines) == 8
-    assert {line["measure"].partition(":")[0] for line in lines} <= {*MEASURES, *CONDITIONAL, "several"}
-    assert next(line for line in lines if line["backend"] == "highs")["note"] == "highs does not serve it"
+    assert {line["measure"].partition(":")[0] for line in lines} <= {
+        *MEASURES,
+        *CONDITIONAL,
+        "several",
+    }
+    assert (
+        next(line for line in lines if line["backend"] == "highs")["note"]
+        == "highs does not serve it"
+    )
 
 
 def test_the_script_runs_from_end_to_end_in_small(load: Any, tmp_path: Path) -> None:

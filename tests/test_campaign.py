@@ -1,4 +1,6 @@
-"""The campaign against the certificates: problems are pure in (seed, index), false statements are named, runs go on."""
+"""The campaign against the certificates: problems are pure in (seed, index), false statements are
+named, runs go on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,18 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures", "secrets")
+KINDS = (
+    "edge",
+    "small",
+    "sparse",
+    "dirichlet",
+    "catalog",
+    "weighted",
+    "large",
+    "blocks",
+    "measures",
+    "secrets",
+)
 KINDS += ("gains", "underflow", "given", "rare", "rare-secrets", "rare-blocks")
 Run = Callable[..., tuple[int, str, str]]
 
@@ -37,7 +50,9 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     drawn = load("instances").drawn
-    (words, problem), again, other = drawn(kind, 1, 3), drawn(kind, 1, 3), drawn(kind, 1, 4)
+    (words, problem) = drawn(kind, 1, 3)
+    again = drawn(kind, 1, 3)
+    other = drawn(kind, 1, 4)
     assert words == again[0] != other[0]
     if kind not in ("gains", "given"):  # which are in arrays or in blocks
         assert isinstance(problem, BlockProblem) == kind.endswith("blocks")
@@ -65,7 +80,9 @@ def test_small_problems_are_small(load: Any) -> None:
         (0.0, {"private_within": 1e-30}, ["a guess changes a probability by"]),
     ],
 )
-def test_what_is_false_is_said(load: Any, budget: float, change: dict[str, float], said: list[str]) -> None:
+def test_what_is_false_is_said(
+    load: Any, budget: float, change: dict[str, float], said: list[str]
+) -> None:
     """By whatever little; changes of bounds are added to what is proven of them."""
     solution = ds.solve(ds.problems.paper_single(bins=16, budget=budget), "tilt")
     assert solution.verdict is not None
@@ -73,7 +90,10 @@ def test_what_is_false_is_said(load: Any, budget: float, change: dict[str, float
     proven = {"upper": found.lower_bound, "lower": found.error[1], "private_within": 0.0}
     changed = {name: proven[name] + value for name, value in change.items()}
     false = replace(
-        solution, verdict=replace(solution.verdict, certificate=replace(solution.verdict.certificate, **changed))
+        solution,
+        verdict=replace(
+            solution.verdict, certificate=replace(solution.verdict.certificate, **changed)
+        ),
     )
     able, faults, unconfirmed = load("batches").checked(false, 1e-9)
     assert able
@@ -106,25 +126,41 @@ def test_rules_of_blocks_are_checked_too(load: Any) -> None:
 
 
 def test_given_answers_whose_products_underflow_are_checked(load: Any) -> None:
-    """Estimators, rules, causal rules and ceilings; a certificate that calls a leak private is said to be false."""
-    batches, underflow = load("batches"), load("underflow")
+    """Estimators, rules, causal rules and ceilings; a certificate that calls a leak private is said
+    to be false.
+    """
+    batches = load("batches")
+    underflow = load("underflow")
     rows = batches.done(batches.Batch("tilt", "given", 0, 8), batches.Asked())
     assert [row.checked and not row.false for row in rows] == [True] * 8
     problem = ds.Problem([[0.5, 1e-200], [0.5, 0.0]], [[0.1, 0.0], [0.2, 0.0]], 0.0)
-    case = underflow.Given(problem, ds.OutcomeRule([[0.0, 0.0]] * 2, [1], [[1.0], [1e-200]], 0.5, [1.0, 0.0]))
+    case = underflow.Given(
+        problem, ds.OutcomeRule([[0.0, 0.0]] * 2, [1], [[1.0], [1e-200]], 0.5, [1.0, 0.0])
+    )
     solution = ds.certify(case.problem, case.answer)
     assert solution.verdict is not None
     assert underflow.faults(case, solution) == []
     false = replace(solution.verdict.certificate, own_private_within=1e-25)
-    (said,) = underflow.faults(case, replace(solution, verdict=replace(solution.verdict, certificate=false)))
+    (said,) = underflow.faults(
+        case, replace(solution, verdict=replace(solution.verdict, certificate=false))
+    )
     assert "a guess changes a probability by 1.0" in said
 
 
-def test_rows_of_a_backend_outlast_changes_of_others(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """They are kept by the code that they come from; other backends and the command line are no part of it."""
-    main, names = load("main"), ("tilt", "blahut-arimoto", "highs", "ipopt")
+def test_rows_of_a_backend_outlast_changes_of_others(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are kept by the code that they come from; other backends and the command line are no
+    part of it.
+    """
+    main = load("main")
+    names = ("tilt", "blahut-arimoto", "highs", "ipopt")
     for folder in ("discreet", "benchmarks"):
-        shutil.copytree(FOLDER.parent / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        shutil.copytree(
+            FOLDER.parent / folder,
+            tmp_path / folder,
+            ignore=shutil.ignore_patterns("__pycache__", "results"),
+        )
     monkeypatch.setattr(main, "_ROOT", tmp_path)
 
     def changed_by(path: str) -> set[str]:
@@ -136,14 +172,22 @@ def test_rows_of_a_backend_outlast_changes_of_others(load: Any, monkeypatch: pyt
     assert changed_by("discreet/backends/tilt/newton.py") == {"tilt"}
     assert changed_by("discreet/backends/peers/ipopt.py") == {"ipopt"}
     assert changed_by("discreet/cli/app.py") == set()
-    for path in ("discreet/problems/judge/privacy.py", "discreet/backends/run.py", "discreet/verification/measures.py"):
+    for path in (
+        "discreet/problems/judge/privacy.py",
+        "discreet/backends/run.py",
+        "discreet/verification/measures.py",
+    ):
         assert changed_by(path) == set(names)
     assert changed_by("benchmarks/campaigns/instances.py") == set(names)
 
 
 @pytest.fixture
-def run(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """The command line in this process: exit code, output, complaints. Its batches have processes of their own."""
+def run(
+    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Run]:
+    """The command line in this process: exit code, output, complaints. Its batches have processes
+    of their own.
+    """
     for library in ("OPENBLAS", "OMP", "MKL"):
         monkeypatch.setenv(f"{library}_NUM_THREADS", "1")  # the command sets them, too
     before = signal.getsignal(signal.SIGTERM)
@@ -152,7 +196,18 @@ def run(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 
 
 def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
-    command = ["--tilt", "12", "--backends", "tilt", "--kinds", "edge,blocks", "--jobs", "1", "--time-limit", "60"]
+    command = [
+        "--tilt",
+        "12",
+        "--backends",
+        "tilt",
+        "--kinds",
+        "edge,blocks",
+        "--jobs",
+        "1",
+        "--time-limit",
+        "60",
+    ]
     command += ["--scratch", str(tmp_path / "rows"), "--out", str(tmp_path / "found")]
     status, said, complaints = run(*command)
     assert status == 0, complaints
@@ -163,7 +218,10 @@ def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert "| `tilt` | 60 |" in page
     assert str(FOLDER.parent) not in page
     lines = {
-        line["kind"]: line for line in csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines())
+        line["kind"]: line
+        for line in csv.DictReader(
+            (tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()
+        )
     }
     assert lines["edge"]["problems"] == "4"
     (stored,) = (tmp_path / "rows").rglob("tilt-edge-*.json")
@@ -174,24 +232,42 @@ def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
     stored.unlink()
     assert run(*command, "--minutes", "0")[0] == 0
-    assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert ("1 batches that were asked for are not done yet") in (tmp_path / "found.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_nothing_to_do_is_said(tmp_path: Path) -> None:
-    command = [sys.executable, str(FOLDER / "campaign.py"), "--backends", "nobody", "--out", str(tmp_path / "found")]
+    command = [
+        sys.executable,
+        str(FOLDER / "campaign.py"),
+        "--backends",
+        "nobody",
+        "--out",
+        str(tmp_path / "found"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert "choose" in done.stderr
 
 
-def test_the_accuracy_of_measures_is_a_table(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_accuracy_of_measures_is_a_table(
+    load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     accuracy = load("accuracy")
     first, again = (accuracy.drawn("total-variation", 1, 3) for _ in range(2))
     assert first.p_xz.tobytes() == again.p_xz.tobytes()
     assert first.budget == again.budget
     assert 1e-4 * first.bayes_leakage <= first.budget <= 0.5 * first.bayes_leakage
     assert [len(accuracy.drawn(name, 1, 0).terms) for name in accuracy.SECRETS] == [2, 3]
-    asked = ["--count", "4", "--measures", "mutual-information,total-variation", "--out", str(tmp_path / "measures")]
+    asked = [
+        "--count",
+        "4",
+        "--measures",
+        "mutual-information,total-variation",
+        "--out",
+        str(tmp_path / "measures"),
+    ]
     assert accuracy.main(asked) == 0
     lines = list(csv.DictReader((tmp_path / "measures.csv").read_text("utf-8").splitlines()))
     assert [line["measure"] for line in lines] == ["mutual-information", "total-variation"]

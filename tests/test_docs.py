@@ -1,17 +1,22 @@
-"""The documentation does what it says: its examples run and print what the page shows, and its links lead somewhere.
+"""The documentation does what it says: its examples run and print what the page shows, and its
+links lead somewhere.
 
-What runs, page by page, in a forked process and an empty folder of its own, in the order of the page:
+What runs, page by page, in a forked process and an empty folder of its own, in the order of the
+page:
 
-    ```python     executed; all blocks of a page share one namespace. A block that opens with `# file: NAME` is written.
+    ```python     executed; all blocks of a page share one namespace. A block that opens with `#
+                  file: NAME` is written.
     ```toml       with `# file: NAME` in its first line: written.
-    ```console    lines that start with `$ discreet` are run by the command's own entry point; `# exits with K` after a
-                  command states its exit status (0 otherwise). Lines after a command are its output on stdout.
+    ```console    lines that start with `$ discreet` are run by the command's own entry point; `#
+                  exits with K` after a command states its exit status (0 otherwise). Lines after a
+                  command are its output on stdout.
     ```text       directly after a python block: what that block printed.
 
-Expected output is compared by `printed.agrees`: `...` stands for anything, runs of blanks are equal, and a number with a
-decimal point may differ by one unit of its last digit. A `pyproject.toml` that a page writes is installed as metadata only,
-so that its entry points are found as after `pip install`. Every other block says why it is not run, in a comment above it,
-`<!-- not run: REASON -->`, and command lines in it are read without being run.
+Expected output is compared by `printed.agrees`: `...` stands for anything, runs of blanks are
+equal, and a number with a decimal point may differ by one unit of its last digit. A
+`pyproject.toml` that a page writes is installed as metadata only, so that its entry points are
+found as after `pip install`. Every other block says why it is not run, in a comment above it, `<!--
+not run: REASON -->`, and command lines in it are read without being run.
 """
 
 from __future__ import annotations
@@ -32,17 +37,24 @@ from printed import agrees
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-WITH_CODE = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md"))]
+WITH_CODE = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A# file: (\S+)\n")
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# exits with (\d+))?$")
-BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
 NOT_RUN = re.compile(r"<!-- not run: [^>]{8,} -->\n\Z")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LIMIT_SECONDS = 300
 
-# One process reads pages as JSON lines and forks a process for each, so that the libraries are imported once; that process
-# goes through the steps and stops at the first that does not do what the page says.
+# One process reads pages as JSON lines and forks a process for each, so that the libraries are
+# imported once; that process goes through the steps and stops at the first that does not do what
+# the page says.
 DRIVER = r"""
 import contextlib, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
@@ -131,8 +143,17 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 APART = ("how-to/add-a-backend.md",)
-"""Pages whose commands solve in processes of their own, as usual; for the others that would take longer than the rest."""
-IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy", "sklearn.ensemble", "sklearn.linear_model", "distributed")
+"""Pages whose commands solve in processes of their own, as usual; for the others that would take
+longer than the rest.
+"""
+IMPORTED = (
+    "scipy.optimize",
+    "scipy.stats",
+    "cvxpy",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "distributed",
+)
 """Libraries that several pages need."""
 
 
@@ -153,7 +174,8 @@ def steps_of(page: Path) -> list[Step]:
     steps: list[Step] = []
     last_end = 0
     for found in FENCE.finditer(source):
-        language, text = found.group(1), found.group(2)
+        language = found.group(1)
+        text = found.group(2)
         line = source.count("\n", 0, found.start()) + 1
         where = f"{page.relative_to(ROOT)}:{line}"
         named = FILE.match(text)
@@ -163,7 +185,12 @@ def steps_of(page: Path) -> list[Step]:
             steps.append(Step("python", "\n" * line + text, where))
         elif language == "console":
             steps.extend(commands(text, where))
-        elif language == "text" and steps and steps[-1].kind == "python" and not source[last_end : found.start()].strip():
+        elif (
+            language == "text"
+            and steps
+            and steps[-1].kind == "python"
+            and not source[last_end : found.start()].strip()
+        ):
             steps[-1].output = text
         last_end = found.end()
     return steps
@@ -174,7 +201,9 @@ def commands(text: str, where: str) -> list[Step]:
     for line in text.splitlines():
         found = COMMAND.match(line)
         if found:
-            assert found.group(1).startswith("discreet"), f"{where}: only `$ discreet ...` is run, this is {line!r}"
+            assert found.group(1).startswith("discreet"), (
+                f"{where}: only `$ discreet ...` is run, this is {line!r}"
+            )
             steps.append(Step("command", found.group(1), where, status=int(found.group(2) or 0)))
         else:
             assert steps, f"{where}: output before any command: {line!r}"
@@ -187,13 +216,17 @@ def driver() -> Iterator[subprocess.Popen[str]]:
     """The process that runs pages."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
+        ),
         "COLUMNS": "150",
         "PYTHONWARNINGS": "error::RuntimeWarning",
         "NO_COLOR": "1",
     }
     command = [sys.executable, "-c", DRIVER, *IMPORTED]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         yield process
 
 
@@ -205,8 +238,11 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subprocess.Popen[str], tmp_path: Path) -> None:
-    folder, said = tmp_path / "page", tmp_path / "said.txt"
+def test_examples_of_a_page_run_and_print_what_it_shows(
+    page: Path, driver: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "page"
+    said = tmp_path / "said.txt"
     folder.mkdir()
     steps = [asdict(step) for step in steps_of(page)]
     assert driver.stdin is not None
@@ -216,7 +252,9 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subp
     driver.stdin.write("\n")
     driver.stdin.flush()
     status = driver.stdout.readline()
-    assert status == "0\n", f"{page.relative_to(ROOT)}: {status}\n{said.read_text(encoding='utf-8')}"
+    assert status == "0\n", (
+        f"{page.relative_to(ROOT)}: {status}\n{said.read_text(encoding='utf-8')}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,14 +272,20 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subp
         ("b 0.1235 of 7 at 1e-14, 1 s", False),
     ],
 )
-def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(printed: str, same: bool) -> None:
+def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(
+    printed: str, same: bool
+) -> None:
     assert agrees("a 0.1235 of 7 at 1e-14, ... s\n", printed) is same
 
 
 def anchors_of(page: Path) -> set[str]:
     """Heading anchors as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    headings = re.findall(
+        r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    )
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
@@ -252,21 +296,31 @@ def test_links_of_a_page_have_targets(page: Path) -> None:
         target, _, anchor = link.partition("#")
         file = (page.parent / target).resolve() if target else page
         assert file.exists(), f"{page.relative_to(ROOT)} links to {link}, which does not exist"
-        assert not anchor or anchor in anchors_of(file), f"{page.relative_to(ROOT)} links to {link}: no such heading"
+        assert not anchor or anchor in anchors_of(file), (
+            f"{page.relative_to(ROOT)} links to {link}: no such heading"
+        )
 
 
 def left_alone(page: Path) -> list[tuple[str, str]]:
     """The blocks of a page that are not run, each with what stands before it."""
     source = page.read_text(encoding="utf-8")
-    run = {step.text.strip() for step in steps_of(page)} | {step.output.strip() for step in steps_of(page) if step.output}
-    found = [(block["text"], source[: block.start()]) for block in BLOCK.finditer(source) if block["language"] != "console"]
+    run = {step.text.strip() for step in steps_of(page)} | {
+        step.output.strip() for step in steps_of(page) if step.output
+    }
+    found = [
+        (block["text"], source[: block.start()])
+        for block in BLOCK.finditer(source)
+        if block["language"] != "console"
+    ]
     return [(text, before) for text, before in found if text.strip() not in run]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_every_block_of_code_is_run_or_says_why_not(page: Path) -> None:
     silent = [text for text, before in left_alone(page) if not NOT_RUN.search(before)]
-    assert not silent, f"{page.relative_to(ROOT)} has a block that is not run and says no reason:\n{silent[0]}"
+    assert not silent, (
+        f"{page.relative_to(ROOT)} has a block that is not run and says no reason:\n{silent[0]}"
+    )
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)

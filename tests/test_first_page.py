@@ -1,4 +1,6 @@
-"""The figure of the first page: its data are certified optima of today, and a real browser shows them by the slider."""
+"""The figure of the first page: its data are certified optima of today, and a real browser shows
+them by the slider.
+"""
 
 from __future__ import annotations
 
@@ -41,21 +43,28 @@ def states() -> Any:
     return json.loads(text[text.index("{") : text.rindex(";")])["states"]
 
 
-# -- the data ------------------------------------------------------------------------------------------------------------
+# -- the data
+# --------------------------------------------------------------------------------------------------
 
 
-def test_some_budgets_solved_again_give_the_committed_numbers(budget: ModuleType, states: Any) -> None:
+def test_some_budgets_solved_again_give_the_committed_numbers(
+    budget: ModuleType, states: Any
+) -> None:
     assert len(states) == budget.STEPS + 1
     for step in (0, 13, 40, 67, budget.STEPS):
-        solved, committed = budget.state(step), states[step]
+        solved = budget.state(step)
+        committed = states[step]
         for name in ("budget", "error", "lower", "leakage", "posteriors"):
             assert solved[name] == pytest.approx(committed[name], rel=1e-9), (step, name)
         assert solved["guess"] == pytest.approx(committed["guess"], abs=1e-6)
-        solved["words"]["bracket"] = committed["words"]["bracket"]  # its twelfth digit may be that of another processor
+        # its twelfth digit may be that of another processor
+        solved["words"]["bracket"] = committed["words"]["bracket"]
         assert solved["words"] == committed["words"]
 
 
-def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(budget: ModuleType, states: Any) -> None:
+def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(
+    budget: ModuleType, states: Any
+) -> None:
     most = budget.sensor().bayes_leakage
     for step, state in enumerate(states):
         problem = budget.sensor().with_budget(state["budget"])
@@ -78,10 +87,14 @@ def test_the_words_and_drawings_are_those_of_the_numbers(budget: ModuleType, sta
     assert budget.still(states) == (FIGURES / "budget.svg").read_text(encoding="utf-8"), AGAIN
 
 
-def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs: Callable[[str], ModuleType]) -> None:
+def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(
+    programs: Callable[[str], ModuleType],
+) -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in FIGURES.parent.rglob("*.md"))
     for name, text in programs("setups").files():
-        assert text == (FIGURES / name).read_text(encoding="utf-8"), "run `python docs/figures/setups.py`"
+        assert text == (FIGURES / name).read_text(encoding="utf-8"), (
+            "run `python docs/figures/setups.py`"
+        )
         assert f"figures/{name})" in shown
 
 
@@ -90,24 +103,40 @@ def test_a_larger_budget_errs_less_and_moves_beliefs_more(states: Any) -> None:
     apart = [state["posteriors"][1] - state["posteriors"][0] for state in states]
     assert errors == sorted(errors, reverse=True)
     assert apart == sorted(apart)
-    assert max(-np.diff(errors)) < 1.5 * min(-np.diff(errors)), "steps of the slider move the figure unevenly"
+    assert max(-np.diff(errors)) < 1.5 * min(-np.diff(errors)), (
+        "steps of the slider move the figure unevenly"
+    )
 
 
 def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
-    texts = [(FIGURES / name).read_text(encoding="utf-8") for name in ("budgets.js", "slider.js", "budget.svg")]
+    texts = [
+        (FIGURES / name).read_text(encoding="utf-8")
+        for name in ("budgets.js", "slider.js", "budget.svg")
+    ]
     assert sum(len(text.encode()) for text in texts[:2]) < 150_000
-    assert set(re.findall(r"https?://[^\s\"'`<)\\]+", "".join(texts))) == {"http://www.w3.org/2000/svg"}
-    assert not re.findall(r"toFixed|toPrecision|toExponential|toLocaleString|Intl\.|fetch\(|import\(", texts[1])
+    assert set(re.findall(r"https?://[^\s\"'`<)\\]+", "".join(texts))) == {
+        "http://www.w3.org/2000/svg"
+    }
+    assert not re.findall(
+        r"toFixed|toPrecision|toExponential|toLocaleString|Intl\.|fetch\(|import\(", texts[1]
+    )
 
 
-# -- the page ------------------------------------------------------------------------------------------------------------
+# -- the page
+# --------------------------------------------------------------------------------------------------
 
 
 def pages_of(menu: Any) -> set[str]:
-    """The pages of a part of the navigation; single decisions, and what is made with the site, are left out."""
+    """The pages of a part of the navigation; single decisions, and what is made with the site, are
+    left out.
+    """
     if isinstance(menu, str):
         names = menu, menu.replace(".md", ".ipynb")
-        there = any((folder / name).is_file() for name in names for folder in (FIGURES.parent, FIGURES.parents[1]))
+        there = any(
+            (folder / name).is_file()
+            for name in names
+            for folder in (FIGURES.parent, FIGURES.parents[1])
+        )
         return {menu} if there and not re.match(r"decisions/\d", menu) else set()
     entries = menu.values() if isinstance(menu, dict) else menu
     return set().union(*map(pages_of, entries))
@@ -115,7 +144,9 @@ def pages_of(menu: Any) -> set[str]:
 
 def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation() -> None:
     docs = FIGURES.parent
-    sections = re.split(r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    sections = re.split(
+        r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )[1:]
     linked = {
         section.splitlines()[0]: {
             link.partition("#")[0].removeprefix("../").replace(".ipynb", ".md")
@@ -130,7 +161,8 @@ def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation() -> Non
         assert linked[role] - {"theory.md"} == roles[role], role
 
 
-# -- in a browser --------------------------------------------------------------------------------------------------------
+# -- in a browser
+# --------------------------------------------------------------------------------------------------
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>page</title>
 <meta name="viewport" content="width=device-width"></head><body style="margin:0 .8rem"><p>
@@ -157,7 +189,9 @@ def tab(browser: Any) -> Tab:
 
 @pytest.fixture
 def shown(tab: Tab, page: Path) -> Iterator[Any]:
-    """The page, just opened, wide and light; at the end nobody may have complained or asked for anything but files."""
+    """The page, just opened, wide and light; at the end nobody may have complained or asked for
+    anything but files.
+    """
     tab.page.set_viewport_size({"width": 1280, "height": 800})
     tab.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
     tab.page.goto(page.as_uri())
@@ -185,9 +219,16 @@ SHOWN = """() => {
 
 def assert_shows(page: Any, state: Any) -> None:
     """The page shows this state and no other."""
-    shown, words = page.evaluate(SHOWN), state["words"]
-    assert shown["words"] == {name: words[name] for name in ("budget", "error", "bracket", "leakage", "summary")}
-    assert (shown["beliefs"], shown["valuetext"], shown["at"]) == (words["beliefs"], words["budget"], state["step"])
+    shown = page.evaluate(SHOWN)
+    words = state["words"]
+    assert shown["words"] == {
+        name: words[name] for name in ("budget", "error", "bracket", "leakage", "summary")
+    }
+    assert (shown["beliefs"], shown["valuetext"], shown["at"]) == (
+        words["beliefs"],
+        words["budget"],
+        state["step"],
+    )
     inner = state["guess"][1:-1]
     assert shown["guess"] == shown["strip"] == pytest.approx(inner, abs=1e-5)
     assert shown["other"] == pytest.approx([1.0 - each for each in inner], abs=1e-5)
@@ -196,22 +237,34 @@ def assert_shows(page: Any, state: Any) -> None:
 
 
 def test_keys_move_the_slider_to_the_certified_numbers(shown: Any, states: Any) -> None:
-    tab, last = shown, len(states) - 1
+    tab = shown
+    last = len(states) - 1
     assert tab.query_selector("img") is None
     assert_shows(tab, states[40])
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.type") == "range"
-    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", "the focus is not seen"
+    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", (
+        "the focus is not seen"
+    )
     at = 40
-    for key, to in {"Home": 0, "ArrowRight": 1, "PageUp": None, "End": last, "ArrowLeft": last - 1}.items():
+    for key, to in {
+        "Home": 0,
+        "ArrowRight": 1,
+        "PageUp": None,
+        "End": last,
+        "ArrowLeft": last - 1,
+    }.items():
         tab.keyboard.press(key)
         at = int(tab.input_value("input")) if to is None else to
         assert_shows(tab, states[at])
-    assert tab.evaluate("document.querySelector('.budget [aria-live=polite]').textContent") == states[at]["words"]["summary"]
-    assert tab.get_by_role("slider", name="Leakage budget", exact=True).count() == 1
-    assert tab.locator("[aria-live=polite], output:not([aria-live=off]), [role=status]").count() == 1, (
-        "a reader would hear several things at once"
+    assert (
+        tab.evaluate("document.querySelector('.budget [aria-live=polite]').textContent")
+        == states[at]["words"]["summary"]
     )
+    assert tab.get_by_role("slider", name="Leakage budget", exact=True).count() == 1
+    assert (
+        tab.locator("[aria-live=polite], output:not([aria-live=off]), [role=status]").count() == 1
+    ), "a reader would hear several things at once"
 
 
 LUMINANCE = """(selector) => {
@@ -223,7 +276,9 @@ LUMINANCE = """(selector) => {
 
 def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown: Any) -> None:
     def ground_and_ink() -> list[float]:
-        return [shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")]
+        return [
+            shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")
+        ]
 
     ground, ink = ground_and_ink()
     assert ground > 0.9
@@ -242,16 +297,23 @@ def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown: Any) -> N
 def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown: Any) -> None:
     bottom = "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
     moving = "getComputedStyle(document.querySelector('.budget .band')).transitionDuration"
-    assert shown.evaluate(bottom, ".budget") <= 640, "with the heading of the page it has to fit into 800"
+    assert shown.evaluate(bottom, ".budget") <= 640, (
+        "with the heading of the page it has to fit into 800"
+    )
     assert shown.evaluate(moving) != "0s"
     shown.set_viewport_size({"width": 390, "height": 844})
     shown.emulate_media(reduced_motion="reduce")
     assert shown.evaluate("document.documentElement.scrollWidth") == 390
-    assert shown.evaluate(bottom, ".budget .beliefs") <= 540, "with the heading of the page all but the curve has to fit"
-    sizes = shown.evaluate(
-        "[...document.querySelectorAll('.budget text')].map((text) => text.getBoundingClientRect().height)"
+    assert shown.evaluate(bottom, ".budget .beliefs") <= 540, (
+        "with the heading of the page all but the curve has to fit"
     )
-    assert min(size for size in sizes if size) >= 11.0, "words in the drawings are too small to be read"
+    sizes = shown.evaluate(
+        "[...document.querySelectorAll('.budget text')].map((text) => "
+        "text.getBoundingClientRect().height)"
+    )
+    assert min(size for size in sizes if size) >= 11.0, (
+        "words in the drawings are too small to be read"
+    )
     assert shown.evaluate(moving) == "0s"
 
 

@@ -1,4 +1,6 @@
-"""Garbage at every door, a little of what benchmarks/fuzz.py tries: it is taken, or refused in one sentence."""
+"""Garbage at every door, a little of what benchmarks/fuzz.py tries: it is taken, or refused in one
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,13 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture(scope="module")
 def load() -> Iterator[Load]:
-    """Import a module of the fuzzer, in a folder with files that are right; solving stays in this process."""
+    """Import a module of the fuzzer, in a folder with files that are right; solving stays in this
+    process.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FOLDER))
-        patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)  # put back what the fuzzer replaces
+        # put back what the fuzzer replaces
+        patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)
         with importlib.import_module("fuzzing.examples").prepared():
             yield lambda name: importlib.import_module(f"fuzzing.{name}")
 
@@ -50,7 +55,8 @@ def test_garbage_is_taken_or_refused_in_words(load: Load, door: str) -> None:
 
 def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
     """Any other exception, a warning and a long message are findings."""
-    attempt, commands = load("inputs").attempt, load("commands")
+    attempt = load("inputs").attempt
+    commands = load("commands")
 
     def fails(error: BaseException) -> str:
         def action() -> None:
@@ -67,7 +73,9 @@ def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
         commands.run_command(["solve", "nope"])
 
 
-def test_a_process_that_waits_is_told_from_one_that_was_stopped(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_waits_is_told_from_one_that_was_stopped(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looks at a process are counted, not seconds."""
     main = load("main")
     monkeypatch.setattr(main, "_TURN", 0.01)
@@ -89,7 +97,8 @@ def test_a_campaign_counts_every_input_once_and_goes_on(
     command = ["--inputs", "7", "--doors", "json,arrays", "--jobs", "1"]
     command += ["--scratch", str(tmp_path / "counts"), "--out", str(tmp_path / "fuzz.md")]
     main = load("main").main
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # SIGTERM keeps its meaning in this process
+    # SIGTERM keeps its meaning in this process
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert main(command) == 0, capsys.readouterr()
     page = (tmp_path / "fuzz.md").read_text(encoding="utf-8")
     assert "**8 inputs: " in page

@@ -1,4 +1,6 @@
-"""The measurements of large problems: rows are compared with their targets, and the script runs from end to end."""
+"""The measurements of large problems: rows are compared with their targets, and the script runs
+from end to end.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,53 @@ def table(load: Any) -> Any:
 
 
 def test_a_target_names_everything_that_is_missed(table: Any) -> None:
-    target = table.Target("words", seconds=1.0, faster=10.0, gap=1e-9, phi_residual=1e-14, iterations=60, private=100.0)
-    row = table.Row("case", "work", seconds=2.0, reference_seconds=4.0, status="certified", gap=1e-3, private_mib=50.0)
+    target = table.Target(
+        "words",
+        seconds=1.0,
+        faster=10.0,
+        gap=1e-9,
+        phi_residual=1e-14,
+        iterations=60,
+        private=100.0,
+    )
+    row = table.Row(
+        "case",
+        "work",
+        seconds=2.0,
+        reference_seconds=4.0,
+        status="certified",
+        gap=1e-3,
+        private_mib=50.0,
+    )
     row.iterations = 61
     missed = " ".join(target.missed(row))
-    for words in ("seconds 2 s", "gap 1.0e-03", "iterations 61, not 60", "‖ΦP‖∞ was not measured", "2× faster, not 10×"):
+    for words in (
+        "seconds 2 s",
+        "gap 1.0e-03",
+        "iterations 61, not 60",
+        "‖ΦP‖∞ was not measured",
+        "2× faster, not 10×",
+    ):
         assert words in missed
     assert "memory" not in missed
 
 
 def test_a_target_is_met_only_in_full_and_without_excess_leakage(table: Any) -> None:
     target = table.Target("words", seconds=3.0, faster=2.0, gap=1e-9)
-    row = table.Row("case", "work", seconds=1.0, reference_seconds=2.0, status="certified", gap=1e-12, leakage_share=1.0)
+    row = table.Row(
+        "case",
+        "work",
+        seconds=1.0,
+        reference_seconds=2.0,
+        status="certified",
+        gap=1e-12,
+        leakage_share=1.0,
+    )
     assert target.missed(row) == []
     row.leakage_share = 1.001
     assert target.missed(row) == ["1× the budget"]
-    row.leakage_share, row.status = 1.0, "violated-privacy"
+    row.leakage_share = 1.0
+    row.status = "violated-privacy"
     assert target.missed(row) == ["status violated-privacy"]
 
 
@@ -50,7 +83,14 @@ def test_a_row_without_an_answer_misses_its_target(table: Any) -> None:
 
 
 def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path) -> None:
-    command = ["--quick", "--only", "guesses-2x50-20k", "--no-peers", "--out", str(tmp_path / "found")]
+    command = [
+        "--quick",
+        "--only",
+        "guesses-2x50-20k",
+        "--no-peers",
+        "--out",
+        str(tmp_path / "found"),
+    ]
     assert load("main").main(command) == 0
     page = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "no target is judged" in page
@@ -64,24 +104,32 @@ def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path)
     assert own["verdict"] == "not judged"
 
 
-def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load: Any, tmp_path: Path) -> None:
+def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(
+    load: Any, tmp_path: Path
+) -> None:
     published = FOLDER.parent / "reports" / "large-scale"
-    report, out = load("report"), tmp_path / "large-scale"
+    report = load("report")
+    out = tmp_path / "large-scale"
     rows = report.read(published)
     table = published.with_suffix(".md").read_text(encoding="utf-8")
-    head, machine = table.partition("\n\n## ")[0].partition("\n\n")[2], {"cores": "2"}
+    head = table.partition("\n\n## ")[0].partition("\n\n")[2]
+    machine = {"cores": "2"}
     report.write(out, rows, machine, 0.0, quick=False, head=head)
     assert out.with_suffix(".md").read_text(encoding="utf-8") == table
     assert out.with_suffix(".csv").read_bytes() == published.with_suffix(".csv").read_bytes()
     added = report.head_with(out, machine, 0.0, ["groups-50"], quick=False)
     assert added.startswith(head)
-    assert added.endswith("on the same machine by `python benchmarks/large_scale.py --add --only groups-50`.")
+    assert added.endswith(
+        "on the same machine by `python benchmarks/large_scale.py --add --only groups-50`."
+    )
     with pytest.raises(ValueError, match="of another machine or other versions"):
         report.head_with(out, {"cores": "3"}, 0.0, ["groups-50"], quick=False)
     with pytest.raises(ValueError, match="not of small sizes; leave out --quick"):
         report.head_with(out, machine, 0.0, ["groups-50"], quick=True)
 
 
-def test_unknown_rows_are_refused(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_rows_are_refused(
+    load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert load("main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
     assert "--list" in capsys.readouterr().err

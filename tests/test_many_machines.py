@@ -1,4 +1,6 @@
-"""The measurements of problems in Dask: blocks that add up, a model of its own runs, a page that hides no difference."""
+"""The measurements of problems in Dask: blocks that add up, a model of its own runs, a page that
+hides no difference.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def test_blocks_are_slices_of_the_same_sensor(machines: Any) -> None:
 
 
 def test_the_model_states_the_runs_that_it_is_made_of(machines: Any) -> None:
-    empty = {parts: machines.Empty(0.1, 0.003 + 0.001 * parts, 0.004 + 0.002 * parts) for parts in (1, 4, 16)}
+    empty = {
+        parts: machines.Empty(0.1, 0.003 + 0.001 * parts, 0.004 + 0.002 * parts)
+        for parts in (1, 4, 16)
+    }
     single = machines.Run(10**8, 1, [1.0], [(0.02, 0.001, 0.5)], passes=5)
     model = machines.Model.of(empty, single)
     assert model.seconds(10**8, 1, 2) == pytest.approx(0.003 + 0.001 + 0.5 / 5, rel=1e-9)
@@ -46,7 +51,9 @@ def test_the_page_says_where_answers_differ(machines: Any) -> None:
     empty = {parts: machines.Empty(0.1, 0.01 * parts, 0.01 * parts) for parts in (1, 4)}
 
     def run(parts: int, answer: str) -> Any:
-        return machines.Run(1000, parts, [2.0], [(0.1, 0.5, 0.4)], [0.01], 5, 9000.0, (answer,), 1e-13)
+        return machines.Run(
+            1000, parts, [2.0], [(0.1, 0.5, 0.4)], [0.01], 5, 9000.0, (answer,), 1e-13
+        )
 
     local = machines.Run(1000, 0, [1.0], [(1.5,)], [], 5, 0.0, ("0x1p-1",), 1e-13)
     model = machines.Model.of(empty, run(1, "0x1p-1"))

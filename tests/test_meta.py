@@ -1,7 +1,8 @@
-"""Tests of the project itself: its layers, its public names, its docstrings, the modules an import loads, its README.
+"""Tests of the project itself: its layers, its public names, its docstrings, the modules an import
+loads, its README.
 
-They read the source in the checkout, by syntax tree where no import is needed. So a file that breaks a rule is named with
-its line.
+They read the source in the checkout, by syntax tree where no import is needed. So a file that
+breaks a rule is named with its line.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 from left_out import LEFT_OUT
+from weight import tokens_of
 
 from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime
 from discreet.backends.registry import availability, backend_names, load_backend, own_backends
@@ -60,7 +62,8 @@ def ci_script(name: str) -> Any:
     return module
 
 
-# -- layers --------------------------------------------------------------------------------------------------------------
+# -- layers
+# --------------------------------------------------------------------------------------------------
 
 
 def is_package(name: str) -> bool:
@@ -69,9 +72,15 @@ def is_package(name: str) -> bool:
 
 @cache
 def homes(face: str) -> dict[str, str]:
-    """Where the names are defined that a package loads lazily, as its stub lists them; none for other modules."""
+    """Where the names are defined that a package loads lazily, as its stub lists them; none for
+    other modules.
+    """
     stub = MODULES[face].with_suffix(".pyi") if face in MODULES else None
-    tree = ast.parse(stub.read_text(encoding="utf-8")) if stub is not None and stub.exists() else ast.Module([], [])
+    tree = (
+        ast.parse(stub.read_text(encoding="utf-8"))
+        if stub is not None and stub.exists()
+        else ast.Module([], [])
+    )
     nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {
         alias.name: f"{face}.{node.module}" if node.module else f"{face}.{alias.name}"
@@ -82,21 +91,26 @@ def homes(face: str) -> dict[str, str]:
 
 @cache
 def imports_of(name: str, *, run: bool = False) -> frozenset[str]:
-    """Modules of the package that a module imports, anywhere in it, or in statements that run only."""
+    """Modules of the package that a module imports, anywhere in it, or in statements
+    that run only.
+    """
     return imported_by(statements_that_run(name) if run else tree_of(name).body, name)
 
 
 def imported_by(nodes: list[ast.stmt], name: str) -> frozenset[str]:
     """Modules of the package that statements import.
 
-    A name that a package loads lazily counts as its module; who imports such a package whole imports all that it names.
+    A name that a package loads lazily counts as its module; who imports such a package whole
+    imports all that it names.
     """
     found: set[str] = set()
     for node in (inner for outer in nodes for inner in ast.walk(outer)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name}:{node.lineno} has a relative import; write the absolute one"
+            assert node.level == 0, (
+                f"{name}:{node.lineno} has a relative import; write the absolute one"
+            )
             assert node.module is not None
             lazy = homes(node.module)
             for alias in node.names:
@@ -108,8 +122,11 @@ def imported_by(nodes: list[ast.stmt], name: str) -> frozenset[str]:
 
 
 def reached(name: str) -> set[str]:
-    """Modules of the package that a module imports, itself or through others, also inside functions."""
-    found, left = set[str](), {name}
+    """Modules of the package that a module imports, itself or through others, also inside
+    functions.
+    """
+    found = set[str]()
+    left = {name}
     while left:
         module = left.pop()
         found.add(module)
@@ -119,8 +136,12 @@ def reached(name: str) -> set[str]:
 
 def layer_of(name: str) -> int:
     layers = ("discreet.verification", "discreet.problems", "discreet.backends", "discreet.reports")
-    name = name.replace("discreet.showing", "discreet.problems.showing")  # beside the problems, which show themselves
-    return next((k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")), len(layers))
+    # beside the problems, which show themselves
+    name = name.replace("discreet.showing", "discreet.problems.showing")
+    return next(
+        (k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")),
+        len(layers),
+    )
 
 
 def test_imports_point_down_the_layers_only() -> None:
@@ -155,61 +176,109 @@ def test_imports_have_no_cycles_even_inside_functions() -> None:
 def statements_that_run(name: str) -> list[ast.stmt]:
     """All statements except those for type checkers only."""
     return [
-        node for node in tree_of(name).body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        node
+        for node in tree_of(name).body
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
     ]
 
 
 def test_imports_are_seen_through_the_packages_that_load_lazily() -> None:
-    """Otherwise `from discreet.problems import certify` would hide the judge from the tests below."""
+    """Otherwise `from discreet.problems import certify` would hide the judge from the
+    tests below.
+    """
     assert homes("discreet.problems")["certify"] == "discreet.problems.judge"
-    hidden = ["from discreet.problems import certify", "import discreet as ds", "from discreet import problems"]
-    assert all("discreet.problems.judge" in imported_by(ast.parse(line).body, "a test") for line in hidden)
+    hidden = [
+        ("from discreet.problems import certify"),
+        "import discreet as ds",
+        "from discreet import problems",
+    ]
+    assert all(
+        "discreet.problems.judge" in imported_by(ast.parse(line).body, "a test") for line in hidden
+    )
 
 
 def test_no_backend_reaches_the_judge() -> None:
-    """Not through other modules either: only the loop asks the judge, and no backend calls the loop."""
+    """Not through other modules either: only the loop asks the judge, and no backend calls the
+    loop.
+    """
     for name, target in own_backends().items():
         module = target.split(":")[0]
-        for each in {other for other in MODULES if name != "auto" and other.startswith(module.removesuffix(".backend"))}:
+        for each in {
+            other
+            for other in MODULES
+            if name != "auto" and other.startswith(module.removesuffix(".backend"))
+        }:
             seen = {other for other in reached(each) if other.startswith("discreet.problems.judge")}
             assert not seen, f"{each} of the backend {name} reaches {sorted(seen)}"
 
 
 def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
-    """Values of its modules cannot be changed, and it uses neither caches, threads nor what survives a call."""
+    """Values of its modules cannot be changed, and it uses neither caches, threads nor what
+    survives a call.
+    """
     judge = [name for name in MODULES if name.startswith("discreet.problems.judge")]
     assert len(judge) > 1
     for name in judge:
         assert not {other for other in reached(name) if other.startswith("discreet.backends")}, name
         text = MODULES[name].read_text(encoding="utf-8")
-        found = re.search(r"\b(global|threading|cache|lru_cache|contextvars|weakref|__dict__)\b", text)
+        found = re.search(
+            r"\b(global|threading|cache|lru_cache|contextvars|weakref|__dict__)\b", text
+        )
         assert found is None, f"{name} holds state: {found}"
-        values = {key: value for key, value in vars(importlib.import_module(name)).items() if not key.startswith("__")}
-        kept = [key for key, value in values.items() if isinstance(value, list | dict | set | np.ndarray)]
+        values = {
+            key: value
+            for key, value in vars(importlib.import_module(name)).items()
+            if not key.startswith("__")
+        }
+        kept = [
+            key
+            for key, value in values.items()
+            if isinstance(value, list | dict | set | np.ndarray)
+        ]
         assert not kept, f"{name} holds what a call could change: {kept}"
 
 
 def test_the_second_opinion_shares_no_line_with_the_rest() -> None:
-    """It imports the standard library, NumPy and python-flint only, and is short enough to be read in a sitting."""
+    """It imports the standard library, NumPy and python-flint only, and is short enough to be read
+    in a sitting.
+    """
     checker = "discreet.verification"
-    own, heads = [name for name in MODULES if name == checker or name.startswith(f"{checker}.")], set()
+    own = [name for name in MODULES if name == checker or name.startswith(f"{checker}.")]
+    heads = set()
     for node in (node for name in own for node in ast.walk(tree_of(name))):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "discreet"]
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or "discreet"]
+            )
             heads.update(name.split(".")[0] for name in names if not name.startswith(checker))
     assert heads - sys.stdlib_module_names == {"numpy", "flint"}
-    assert sum(len(MODULES[name].read_text(encoding="utf-8").splitlines()) for name in own) <= 1000
-    users = {name.split(".")[1] for name in MODULES if name not in own and imports_of(name) & set(own)}
+    assert sum(tokens_of(MODULES[name]) for name in own) <= 10_000
+    users = {
+        name.split(".")[1] for name in MODULES if name not in own and imports_of(name) & set(own)
+    }
     assert users <= {"cli", "reports"}, "neither solvers nor the judge may use it"
 
 
 def test_the_theory_lists_what_the_judge_shares() -> None:
-    section = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").split("**What is shared")[1].split("\n\n")[1]
+    section = (
+        (ROOT / "docs" / "theory.md")
+        .read_text(encoding="utf-8")
+        .split("**What is shared")[1]
+        .split("\n\n")[1]
+    )
     first_cells = " ".join(line.split("|")[1] for line in section.splitlines())
-    listed = {f"discreet.problems.{name.removeprefix('problems/')}" for name in re.findall(r"`(\S+)`", first_cells)}
+    listed = {
+        f"discreet.problems.{name.removeprefix('problems/')}"
+        for name in re.findall(r"`(\S+)`", first_cells)
+    }
     trusted = tuple(f"discreet.problems.{name}" for name in ("judge", "numerics", "measures"))
     used = {other for name in MODULES if name.startswith(trusted) for other in imports_of(name)}
-    homes = {next((home for home in listed if other == home or other.startswith(f"{home}.")), other) for other in used}
+    homes = {
+        next((home for home in listed if other == home or other.startswith(f"{home}.")), other)
+        for other in used
+    }
     assert homes == listed
 
 
@@ -220,24 +289,37 @@ def test_no_module_writes_into_the_dictionary_of_an_object() -> None:
 
 def test_no_module_imports_through_the_top_level_links() -> None:
     linked = re.compile(r"^\s*(?:import|from) (?:problems|backends|reports)\b", re.MULTILINE)
-    for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
+    for path in [
+        *MODULES.values(),
+        *(ROOT / "tests").rglob("*.py"),
+        *(ROOT / "benchmarks").rglob("*.py"),
+    ]:
         assert not linked.search(path.read_text(encoding="utf-8")), f"{path} imports through a link"
 
 
-# -- public names --------------------------------------------------------------------------------------------------------
+# -- public names
+# --------------------------------------------------------------------------------------------------
 
 
 def defined_names(name: str) -> set[str]:
-    """Public names of a package: the names that its `__init__` imports from its modules, or that its stub lists."""
+    """Public names of a package: the names that its `__init__` imports from its modules, or that
+    its stub lists.
+    """
     stub = MODULES[name].with_suffix(".pyi")
     tree = ast.parse(stub.read_text(encoding="utf-8")) if stub.exists() else tree_of(name)
-    own = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module not in {name, "__future__"}]
+    own = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module not in {name, "__future__"}
+    ]
     return {alias.asname or alias.name for node in own for alias in node.names}
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if is_package(name)])
 def test_all_is_exactly_what_a_package_exports(name: str) -> None:
-    """`__all__` stands in packages only; in other modules every name without an underscore is public."""
+    """`__all__` stands in packages only; in other modules every name without an underscore is
+    public.
+    """
     module = importlib.import_module(name)
     exported = getattr(module, "__all__", [])
     assert sorted(set(exported) - {"__version__"}) == sorted(defined_names(name)), name
@@ -248,7 +330,11 @@ def test_all_is_exactly_what_a_package_exports(name: str) -> None:
 def test_no_lazily_loaded_name_is_that_of_a_module_beside_it() -> None:
     """Importing that module would put it in the place of the name, before lazy-loader 0.6."""
     for name in PUBLIC:
-        found = {each for each, home in homes(name).items() if f"{name}.{each}" in MODULES and home != f"{name}.{each}"}
+        found = {
+            each
+            for each, home in homes(name).items()
+            if f"{name}.{each}" in MODULES and home != f"{name}.{each}"
+        }
         assert not found, f"{name}.{found} are modules too"
 
 
@@ -268,29 +354,42 @@ def test_the_version_is_that_of_pyproject() -> None:
     assert discreet.__version__ == project["version"]
 
 
-# -- docstrings ----------------------------------------------------------------------------------------------------------
+# -- docstrings
+# --------------------------------------------------------------------------------------------------
 
 
 def test_every_file_opens_with_a_docstring() -> None:
-    opening = {name: (ast.get_docstring(tree_of(name)) or "").split("\n\n")[0].rstrip() for name in MODULES}
+    opening = {
+        name: (ast.get_docstring(tree_of(name)) or "").split("\n\n")[0].rstrip() for name in MODULES
+    }
     without = [name for name, sentence in opening.items() if not sentence.endswith((".", ":", "?"))]
     assert not without, f"these do not open with a docstring that begins with a sentence: {without}"
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
     """Whether a class is a Protocol, whose docstring covers its members."""
-    return any(ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases)
+    return any(
+        ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases
+    )
 
 
 def undocumented(name: str) -> list[str]:
-    """Public functions, classes and methods without a docstring; the contract's methods are documented in the contract."""
+    """Public functions, classes and methods without a docstring; the contract's methods are
+    documented in the contract.
+    """
     found = []
     for node in tree_of(name).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             if not ast.get_docstring(node):
                 found.append(f"{name}:{node.lineno} {node.name}")
-            for inner in node.body if isinstance(node, ast.ClassDef) and not is_protocol(node) else ():
-                if not isinstance(inner, ast.FunctionDef) or inner.name.startswith("_") or inner.name in CONTRACT:
+            for inner in (
+                node.body if isinstance(node, ast.ClassDef) and not is_protocol(node) else ()
+            ):
+                if (
+                    not isinstance(inner, ast.FunctionDef)
+                    or inner.name.startswith("_")
+                    or inner.name in CONTRACT
+                ):
                     continue
                 if not ast.get_docstring(inner):
                     found.append(f"{name}:{inner.lineno} {node.name}.{inner.name}")
@@ -302,10 +401,25 @@ def test_every_public_function_has_a_docstring() -> None:
     assert not missing, "\n".join(missing)
 
 
-# -- tests ---------------------------------------------------------------------------------------------------------------
+# -- tests
+# --------------------------------------------------------------------------------------------------
 
-CLOCKS = {"clock_gettime", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns",
-          "thread_time", "thread_time_ns", "time", "time_ns", "now", "utcnow", "today"}  # fmt: skip
+CLOCKS = {
+    "clock_gettime",
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "process_time",
+    "process_time_ns",
+    "thread_time",
+    "thread_time_ns",
+    "time",
+    "time_ns",
+    "now",
+    "utcnow",
+    "today",
+}
 
 
 def clocks_read(path: Path) -> list[str]:
@@ -316,7 +430,8 @@ def clocks_read(path: Path) -> list[str]:
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if node.value.id in {"time", "datetime", "date", "timeit"} and node.attr in CLOCKS | {"timeit", "repeat"}
+        if node.value.id in {"time", "datetime", "date", "timeit"}
+        and node.attr in CLOCKS | {"timeit", "repeat"}
     ]
     imported = [
         f"{path.name}:{node.lineno} from time import {name.name}"
@@ -329,22 +444,52 @@ def clocks_read(path: Path) -> list[str]:
 
 def test_no_test_reads_a_clock() -> None:
     """Only `waiting` reads one, to stop waiting; timed ratios are recorded by benchmarks/ratios."""
-    read = [place for path in (ROOT / "tests").rglob("*.py") if path.stem != "waiting" for place in clocks_read(path)]
+    read = [
+        place
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.stem != "waiting"
+        for place in clocks_read(path)
+    ]
     assert not read, "\n".join(read)
 
 
-# -- the cost of an import -----------------------------------------------------------------------------------------------
+# -- the cost of an import
+# -----------------------------------------------------------------------------------------------
 
 HEAVY = (
-    "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "qif",
-    "rich", "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "sklearn", "statsmodels", "typer",
-)  # fmt: skip
+    "casadi",
+    "clarabel",
+    "cvxpy",
+    "ecos",
+    "highspy",
+    "matplotlib",
+    "numba",
+    "ortools",
+    "pandas",
+    "pyomo",
+    "qics",
+    "qif",
+    "rich",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.stats",
+    "scs",
+    "sklearn",
+    "statsmodels",
+    "typer",
+)
 
 
 def run_python(code: str) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -369,11 +514,15 @@ def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
 
 def test_listing_the_backends_loads_none_of_their_libraries() -> None:
     """Beside what scipy.special itself loads, which is scipy.sparse before SciPy 1.17."""
-    code = "import sys, scipy.special; before = set(sys.modules); import discreet; discreet.backends.capabilities()"
+    code = (
+        "import sys, scipy.special; before = set(sys.modules); import discreet; "
+        "discreet.backends.capabilities()"
+    )
     assert not set(run_python(f"{code}; print(*set(sys.modules) - before)").split()) & set(HEAVY)
 
 
-# -- backends ------------------------------------------------------------------------------------------------------------
+# -- backends
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OWN_BACKENDS)
@@ -392,20 +541,30 @@ def test_the_extra_that_a_backend_names_exists(name: str) -> None:
     able = load_backend(name).capabilities
     if not able.extra:
         heads = {library.split(".")[0] for library in able.libraries}
-        assert heads <= {"numpy", "scipy", "highspy"}, "a library outside the base install needs an extra"
+        assert heads <= {"numpy", "scipy", "highspy"}, (
+            "a library outside the base install needs an extra"
+        )
         return
     wanted = " ".join(project["optional-dependencies"][able.extra])
     for library in able.libraries:
         head = library.split(".")[0]
-        assert head in wanted or head in " ".join(project["dependencies"]), f"[{able.extra}] does not install {head}"
+        assert head in wanted or head in " ".join(project["dependencies"]), (
+            f"[{able.extra}] does not install {head}"
+        )
 
 
 def test_required_backends_are_available() -> None:
     """CI names the backends that must run; elsewhere none is required. See `.ci/run`."""
-    required = [name for name in os.environ.get("DISCREET_REQUIRED_BACKENDS", "").split(",") if name]
+    required = [
+        name for name in os.environ.get("DISCREET_REQUIRED_BACKENDS", "").split(",") if name
+    ]
     assert set(required) <= set(backend_names())
     required = [name for name in required if name not in LEFT_OUT]
-    lost = {name: found.reason for name in required if (found := availability(name)).state != "available"}
+    lost = {
+        name: found.reason
+        for name in required
+        if (found := availability(name)).state != "available"
+    }
     assert not lost
 
 
@@ -448,61 +607,100 @@ def attempt_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
     return attempt(problem, "raiser", Options())
 
 
-def test_every_exception_of_the_project_is_mapped_to_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = {kind for kind in subclasses(errors.DiscreetError) if kind.__module__.startswith("discreet.")}
-    assert {kind.__name__ for kind in own} <= set(vars(errors)) | {kind.__name__ for kind in OUTCOMES}
+def test_every_exception_of_the_project_is_mapped_to_an_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = {
+        kind for kind in subclasses(errors.DiscreetError) if kind.__module__.startswith("discreet.")
+    }
+    assert {kind.__name__ for kind in own} <= set(vars(errors)) | {
+        kind.__name__ for kind in OUTCOMES
+    }
     backend_errors = {kind for kind in own if issubclass(kind, errors.BackendError)}
     assert backend_errors == set(OUTCOMES)
-    assert all(issubclass(kind, errors.InputError) for kind in own - backend_errors - {errors.DiscreetError})
+    assert all(
+        issubclass(kind, errors.InputError)
+        for kind in own - backend_errors - {errors.DiscreetError}
+    )
     for kind, status in OUTCOMES.items():
         tried = attempt_with(kind("the reason"), monkeypatch)
         assert (tried.status, tried.answer) == (status, None)
         assert "the reason" in tried.message
 
 
-@pytest.mark.parametrize("error", [RuntimeError("x"), ZeroDivisionError("x"), MemoryError("x"), SystemError("x")])
-def test_a_foreign_exception_is_a_failure_with_its_message(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("x"), ZeroDivisionError("x"), MemoryError("x"), SystemError("x")]
+)
+def test_a_foreign_exception_is_a_failure_with_its_message(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried = attempt_with(error, monkeypatch)
     assert tried.status is Status.FAILED
     assert tried.message == f"{type(error).__name__}: x"
 
 
 @pytest.mark.parametrize("kind", [errors.InputError, errors.FileError])
-def test_a_mistake_of_the_caller_is_raised(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_the_caller_is_raised(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(kind, match="what, where"):
         attempt_with(kind("what, where"), monkeypatch)
 
 
-# -- the repository ------------------------------------------------------------------------------------------------------
+# -- the repository
+# --------------------------------------------------------------------------------------------------
 
 
 @cache
 def tracked_files() -> tuple[Path, ...]:
     """Files under version control; in a tree without git, the files of the source distribution."""
-    done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False)
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     if done.returncode == 0:
         names = [name for name in done.stdout.split("\0") if name]
-        return tuple(path for path in map(ROOT.joinpath, names) if path.is_file() and not path.is_symlink())
-    return tuple(path for folder in ("discreet", "tests", "docs") for path in (ROOT / folder).rglob("*.*") if path.is_file())
+        return tuple(
+            path for path in map(ROOT.joinpath, names) if path.is_file() and not path.is_symlink()
+        )
+    return tuple(
+        path
+        for folder in ("discreet", "tests", "docs")
+        for path in (ROOT / folder).rglob("*.*")
+        if path.is_file()
+    )
 
 
 def test_no_tracked_file_holds_a_path_of_a_machine() -> None:
     places = {f"{ROOT}/", f"{Path.home()}/", f"{Path(sys.prefix).resolve()}/"} - {"//"}
     pattern = re.compile(
-        "|".join([r"(?<![\w.])/(?:home|Users)/\w", r"[A-Z]:\\Users\\", *map(re.escape, sorted(places))]).encode()
+        "|".join(
+            [r"(?<![\w.])/(?:home|Users)/\w", r"[A-Z]:\\Users\\", *map(re.escape, sorted(places))]
+        ).encode()
     )
     this = Path(__file__).resolve()
     found = [
-        f"{path}: {hit.group()!r}" for path in tracked_files() if path != this and (hit := pattern.search(path.read_bytes()))
+        f"{path}: {hit.group()!r}"
+        for path in tracked_files()
+        if path != this and (hit := pattern.search(path.read_bytes()))
     ]
     assert not found, "\n".join(found)
 
 
 def test_no_lock_file_and_no_address_in_the_constraints() -> None:
-    assert not [path for path in tracked_files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}]
+    assert not [
+        path for path in tracked_files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}
+    ]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     strange = [
-        line for line in lines if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*==[0-9][\w.!+]*( ; [\w '\".<>=!()]+)?", line)
+        line
+        for line in lines
+        if not re.fullmatch(
+            (
+                r"[a-z0-9][a-z0-9._-]*==[0-9][\w.!+]*( ; [\w "
+                r"'\".<>=!()]+)?"
+            ),
+            line,
+        )
     ]
     assert not strange
 
@@ -514,8 +712,12 @@ def test_no_lock_file_and_no_address_in_the_constraints() -> None:
         ("Test it", "python3 -m venv --upgrade-deps .venv && ", "-m pytest -n 2 --dist worksteal"),
     ],
 )
-def test_the_readme_has_one_command_under_each_heading(heading: str, beginning: str, ending: str) -> None:
-    command = ci_script("readme_command").command_under(heading, (ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_readme_has_one_command_under_each_heading(
+    heading: str, beginning: str, ending: str
+) -> None:
+    command = ci_script("readme_command").command_under(
+        heading, (ROOT / "README.md").read_text(encoding="utf-8")
+    )
     assert command.startswith(beginning)
     assert command.endswith(ending)
     assert "-c constraints.txt" in command
@@ -524,7 +726,9 @@ def test_the_readme_has_one_command_under_each_heading(heading: str, beginning: 
     extras = re.search(r'(-e )?"\.\[([a-z,]+)\]"', command)
     assert extras is not None
     assert bool(extras[1]) == (heading == "Test it")  # whoever only runs it may delete the clone
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert set(extras[2].split(",")) <= set(known)
 
 
@@ -546,14 +750,23 @@ def test_a_readme_without_exactly_one_command_is_refused(text: str, complaint: s
 def test_links_between_the_documents_have_targets() -> None:
     broken = []
     for page in [path for path in tracked_files() if path.suffix == ".md"]:
-        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(
+            r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+            if (
+                "://" not in target
+                and not target.startswith("mailto:")
+                and not (page.parent / target).exists()
+            ):
                 broken.append(f"{page.relative_to(ROOT)} links to {target}")
     assert not broken, "\n".join(broken)
 
 
-JUNIT = '<testsuites><testsuite><testcase classname="tests.test_a" name="test_fine"/>{}</testsuite></testsuites>'
+JUNIT = (
+    '<testsuites><testsuite><testcase classname="tests.test_a" '
+    'name="test_fine"/>{}</testsuite></testsuites>'
+)
 SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></testcase>'
 
 
@@ -561,11 +774,45 @@ SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></te
     ("case", "count"),
     [
         ("", 0),
-        (SKIP.format("tests.test_conformance", "test_law[conic-dirichlet]", "pytest.skip", "cvxpy is not installed"), 1),
-        (SKIP.format("tests.backends.test_blahut_arimoto", "test_law", "pytest.skip", "no reason"), 1),
-        (SKIP.format("tests.test_b", "test_c", "pytest.skip", "backend blahut-arimoto is absent"), 1),
-        (SKIP.format("tests.test_conformance", "test_law[other]", "pytest.skip", "backend other is absent"), 0),
-        (SKIP.format("tests.test_conformance", "test_law[conic]", "pytest.skip", "unsupported: N is too large"), 0),
+        (
+            SKIP.format(
+                "tests.test_conformance",
+                "test_law[conic-dirichlet]",
+                "pytest.skip",
+                "cvxpy is not installed",
+            ),
+            1,
+        ),
+        (
+            SKIP.format(
+                "tests.backends.test_blahut_arimoto", "test_law", "pytest.skip", "no reason"
+            ),
+            1,
+        ),
+        (
+            SKIP.format(
+                "tests.test_b", "test_c", "pytest.skip", ("backend blahut-arimoto is absent")
+            ),
+            1,
+        ),
+        (
+            SKIP.format(
+                "tests.test_conformance",
+                "test_law[other]",
+                "pytest.skip",
+                "backend other is absent",
+            ),
+            0,
+        ),
+        (
+            SKIP.format(
+                "tests.test_conformance",
+                "test_law[conic]",
+                "pytest.skip",
+                "unsupported: N is too large",
+            ),
+            0,
+        ),
     ],
 )
 def test_a_skipped_required_backend_is_noticed(case: str, count: int, tmp_path: Path) -> None:
@@ -577,32 +824,56 @@ def test_a_skipped_required_backend_is_noticed(case: str, count: int, tmp_path: 
 def test_a_run_without_tests_is_noticed(tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
     junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
-    assert ci_script("check_skips").complaints(junit, []) == ["0 tests were collected and 0 skipped: nothing was tested"]
+    assert ci_script("check_skips").complaints(junit, []) == [
+        ("0 tests were collected and 0 skipped: nothing was tested")
+    ]
 
 
 def test_the_gate_requires_every_backend_of_the_project() -> None:
     """The gate reads the declarations from the files, before anything is installed."""
     gate = ROOT / ".ci" / "run"
     assert os.access(gate, os.X_OK)
-    asked = re.search(r"^required=\$\(python3 (.+)\)$", gate.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    asked = re.search(
+        (
+            r"^required=\$\(python3 "
+            r"(.+)\)$"
+        ),
+        gate.read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
     assert asked is not None
-    said = subprocess.run([sys.executable, *asked[1].split()], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, *asked[1].split()], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
-def test_a_file_that_declares_a_backend_adds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other file is edited: names, capabilities and the grid of the benchmarks come from the declaration."""
+def test_a_file_that_declares_a_backend_adds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other file is edited: names, capabilities and the grid of the benchmarks come from the
+    declaration.
+    """
     copy = tmp_path / "discreet"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))  # what is being written stays
+    # what is being written stays
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))
     text = (copy / "backends" / "slsqp.py").read_text(encoding="utf-8")
-    (copy / "backends" / "descent.py").write_text(text.replace('name = "slsqp"', 'name = "descent"'), encoding="utf-8")
+    (copy / "backends" / "descent.py").write_text(
+        text.replace('name = "slsqp"', 'name = "descent"'), encoding="utf-8"
+    )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     code = (
-        "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, 'descent').status.value)"
+        "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, "
+        "'descent').status.value)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["certified"]
     listed = subprocess.run(
-        [sys.executable, str(copy / "backends" / "declared.py")], capture_output=True, text=True, check=True
+        [sys.executable, str(copy / "backends" / "declared.py")],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "descent" in listed.stdout.strip().split(",")

@@ -1,4 +1,6 @@
-"""What things show in a notebook: cards of HTML, pictures and tables, all of one kind; and short reprs."""
+"""What things show in a notebook: cards of HTML, pictures and tables, all of one kind; and short
+reprs.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def things() -> dict[str, object]:
     """One of each kind, with markup in every name."""
     problem = ds.problems.paper_single(bins=16, budget=0.003).titled(EVIL)
     rng = np.random.default_rng(0)
-    group, truth = rng.choice([EVIL, "m"], 400), rng.choice(["high", EVIL], 400)
+    group = rng.choice([EVIL, "m"], 400)
+    truth = rng.choice(["high", EVIL], 400)
     with pytest.MonkeyPatch.context() as patch:
         solving_here(patch)
         solution = ds.solve(problem)
@@ -38,7 +41,9 @@ def things() -> dict[str, object]:
             "solution": solution,
             "certificate": solution.certificate,
             "frontier": ds.frontier(problem, points=4),
-            "comparison": run_comparison([Case(EVIL, problem)], [Configuration("tilt"), Configuration("blahut-arimoto")]),
+            "comparison": run_comparison(
+                [Case(EVIL, problem)], [Configuration("tilt"), Configuration("blahut-arimoto")]
+            ),
             "evaluation": ds.evaluate(truth, None, truth, sensitive_features=group),
         }
 
@@ -74,7 +79,9 @@ def test_a_card_loads_nothing_and_escapes_every_name(things: dict[str, object], 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_picture_is_a_figure_of_the_one_writer(things: dict[str, object], kind: str, tmp_path: Path) -> None:
+def test_a_picture_is_a_figure_of_the_one_writer(
+    things: dict[str, object], kind: str, tmp_path: Path
+) -> None:
     figure = things[kind].plot()  # type: ignore[attr-defined]
     assert isinstance(figure, Figure)
     assert figure.title
@@ -92,8 +99,10 @@ def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None
     problem = solution.problem
     assert isinstance(problem, ds.Problem)
     *_, line = solution.plot().series
-    (left, right), (low, high) = line.x, line.y
-    across, up = problem.p_xz[1] / problem.p_z, (problem.loss[0] - problem.loss[1]) / problem.p_z
+    (left, right) = line.x
+    (low, high) = line.y
+    across = problem.p_xz[1] / problem.p_z
+    up = (problem.loss[0] - problem.loss[1]) / problem.p_z
     above = up - (low + (high - low) * (across - left) / (right - left))
     sure = solution.estimator.max(axis=0) > 0.999
     assert ((above > 0.0) == (solution.estimator[1] > 0.5))[sure].all()
@@ -110,7 +119,9 @@ def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None
         ("evaluation", None, ["what", "group", "guess", "estimate", "low", "high"]),
     ],
 )
-def test_a_table_of_pandas(things: dict[str, object], kind: str, rows: int | None, columns: list[str]) -> None:
+def test_a_table_of_pandas(
+    things: dict[str, object], kind: str, rows: int | None, columns: list[str]
+) -> None:
     frame = things[kind].to_frame()  # type: ignore[attr-defined]
     assert len(frame) == rows or (rows is None and len(frame) > 12)
     assert list(frame.columns)[: len(columns)] == columns
@@ -118,7 +129,9 @@ def test_a_table_of_pandas(things: dict[str, object], kind: str, rows: int | Non
 
 
 def test_tables_hold_the_numbers(things: dict[str, object]) -> None:
-    problem, solution, curve = things["problem"], things["solution"], things["frontier"]
+    problem = things["problem"]
+    solution = things["solution"]
+    curve = things["frontier"]
     assert isinstance(problem, ds.Problem)
     assert isinstance(solution, ds.Solution)
     assert isinstance(curve, ds.Frontier)
@@ -135,22 +148,36 @@ def test_reprs_are_short(things: dict[str, object], kind: str) -> None:
     assert "\n" not in repr(things[kind])
 
 
-def test_without_its_extra_it_says_what_to_install(things: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_extra_it_says_what_to_install(
+    things: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in things.values():
-        with pytest.raises(ds.InputError, match=r"^to_frame needs pandas.* pip install 'discreet\[data\]'$"):
+        with pytest.raises(
+            ds.InputError,
+            match=(
+                r"^to_frame needs pandas.* pip install "
+                r"'discreet\[data\]'$"
+            ),
+        ):
             thing.to_frame()  # type: ignore[attr-defined]
 
 
 def test_a_limit_that_is_none_is_shown_as_infinite() -> None:
-    found = ds.evaluate(["a"] * 4 + ["b"] * 4, None, ["a", "b"] * 4, sensitive_features=["f"] * 4 + ["m"] * 4)
+    found = ds.evaluate(
+        ["a"] * 4 + ["b"] * 4, None, ["a", "b"] * 4, sensitive_features=["f"] * 4 + ["m"] * 4
+    )
     assert found.odds.high == float("inf")
     assert "<td>∞</td>" in found._repr_html_()
     assert "<td>inf</td>" not in found._repr_html_()
 
 
 def test_columns_and_pictures_have_the_names_of_a_table() -> None:
-    table = {"sex": ["f", "m"] * 60, "age": [k % 3 for k in range(120)], "paid": ["no", "yes", "yes"] * 40}
+    table = {
+        "sex": ["f", "m"] * 60,
+        "age": [k % 3 for k in range(120)],
+        "paid": ["no", "yes", "yes"] * 40,
+    }
     problem = ds.Problem.from_frame(table, hide="sex", guess="paid", budget=0.01, bins=None)
     columns = ["probability", "sex=f", "sex=m", "loss of paid=no", "loss of paid=yes"]
     assert list(problem.to_frame().columns) == columns

@@ -1,7 +1,8 @@
-"""Tests of the installed package: the wheel's contents, the two top-level links, the typing marker, conflicting libraries.
+"""Tests of the installed package: the wheel's contents, the two top-level links, the typing marker,
+conflicting libraries.
 
-Law: a tree with the links `problems` and `backends` and a tree without them give the same wheel, which holds every module
-of `discreet` and nothing else.
+Law: a tree with the links `problems` and `backends` and a tree without them give the same wheel,
+which holds every module of `discreet` and nothing else.
 """
 
 from __future__ import annotations
@@ -36,15 +37,19 @@ def check_wheel() -> Any:
 
 
 def build_wheel(tree: Path, *, links: bool, build: str = "build_wheel") -> Path:
-    """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is installed here.
+    """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is
+    installed here.
 
     build: the function of the backend, `build_wheel` or `build_editable`.
     """
     tree.mkdir()
-    shutil.copytree(ROOT / "discreet", tree / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "discreet", tree / "discreet", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in NEEDED:
         shutil.copy(ROOT / name, tree / name)
-    for folder in ("tests", "benchmarks", "reports"):  # as in the repository: present, and not to be packaged
+    # as in the repository: present, and not to be packaged
+    for folder in ("tests", "benchmarks", "reports"):
         (tree / folder).mkdir()
         (tree / folder / "stray.py").write_text("", encoding="utf-8")
     if links:
@@ -64,7 +69,9 @@ def modules_of(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
-def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(tmp_path: Path) -> None:
+def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(
+    tmp_path: Path,
+) -> None:
     linked = build_wheel(tmp_path / "linked", links=True)
     plain = build_wheel(tmp_path / "plain", links=False)
     assert check_wheel().complaints(linked, ROOT / "discreet") == []
@@ -79,7 +86,8 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     lines = (
         "import os, site, sys",
         # Without any installation of this project that there is already.
-        "sys.path = [each for each in sys.path if not os.path.isfile(os.path.join(each, 'discreet', '__init__.py'))]",
+        "sys.path = [each for each in sys.path if not os.path.isfile(os.path.join(each, "
+        "'discreet', '__init__.py'))]",
         f"site.addsitedir({str(tmp_path / 'installed')!r})",
         "import discreet as ds",
         "print(ds.problems.__file__)",
@@ -87,19 +95,33 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     program = "; ".join(lines)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
     )
-    assert done.stdout.strip() == str(tmp_path / "discreet" / "discreet" / "problems" / "__init__.py"), done.stderr
+    assert done.stdout.strip() == str(
+        tmp_path / "discreet" / "discreet" / "problems" / "__init__.py"
+    ), done.stderr
 
 
-def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path: Path) -> None:
+def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(
+    tmp_path: Path,
+) -> None:
     package = tmp_path / "discreet"
     package.mkdir()
     for name in ("__init__.py", "kept.py", "lost.py"):
         (package / name).write_text("", encoding="utf-8")
     wheel = tmp_path / "discreet-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        for name in ("discreet/__init__.py", "discreet/kept.py", "discreet/stale.py", "problems/kept.py"):
+        for name in (
+            "discreet/__init__.py",
+            "discreet/kept.py",
+            "discreet/stale.py",
+            "problems/kept.py",
+        ):
             archive.writestr(name, "")
         archive.writestr("discreet-1.dist-info/METADATA", "Metadata-Version: 2.4\nName: discreet\n")
     report = "\n".join(check_wheel().complaints(wheel, package))
@@ -118,7 +140,8 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
     sources = tmp_path / "discreet-1.tar.gz"
     with tarfile.open(sources, "w:gz") as archive:
         link = tarfile.TarInfo("discreet-1/problems")
-        link.type, link.linkname = tarfile.SYMTYPE, "discreet/problems"
+        link.type = tarfile.SYMTYPE
+        link.linkname = "discreet/problems"
         archive.addfile(link)
         archive.addfile(tarfile.TarInfo("discreet-1/tests/test_one.py"))
     report = check_wheel().source_complaints(sources, package)
@@ -130,11 +153,18 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
 
 def test_every_python_that_is_declared_is_tested_by_the_workflow() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = [each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each]
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    declared = [
+        each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each
+    ]
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))[
+        "jobs"
+    ]
     assert jobs["gate"]["strategy"]["matrix"]["python"] == declared
     assert project["requires-python"] == f">={declared[0]}"
-    assert {each["which"] for each in jobs["versions"]["strategy"]["matrix"]["include"]} == {"oldest", "newest"}
+    assert {each["which"] for each in jobs["versions"]["strategy"]["matrix"]["include"]} == {
+        "oldest",
+        "newest",
+    }
 
 
 def test_the_citation_names_the_version() -> None:
@@ -161,34 +191,48 @@ def test_every_folder_of_the_package_is_a_package() -> None:
 
 
 def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "discreet", tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "discreet", tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__")
+    )
     code = (
         "import discreet, pathlib, sys\n"
-        "assert pathlib.Path(discreet.__file__).is_relative_to(pathlib.Path.cwd()), discreet.__file__\n"
+        "assert pathlib.Path(discreet.__file__).is_relative_to(pathlib.Path.cwd()), "
+        "discreet.__file__\n"
         "for name in ('problems', 'backends', 'reports'):\n"
         "    getattr(discreet, name)\n"
         "    assert name not in sys.modules\n"
         "print(discreet.backends.backend_names())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "tilt" in done.stdout
 
 
 def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     ours = {"all", "dev", "lint", "site"}  # for those who work on the project
     assert {"conic", "pyomo", "data", "fast", "peers", "verify", "bench"} | ours <= set(extras)
     (everything,) = extras["all"]
-    assert set(everything.removeprefix("discreet[").removesuffix("]").split(",")) == set(extras) - ours
+    assert (
+        set(everything.removeprefix("discreet[").removesuffix("]").split(",")) == set(extras) - ours
+    )
     assert "discreet[all]" in extras["dev"]
 
 
 @pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other: str, ours_first: bool) -> None:
+def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(
+    other: str, ours_first: bool
+) -> None:
     """This is why pyproject.toml bounds highspy; see docs/decisions/0002-base-install.md."""
     pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
     order = ["highspy", other] if ours_first else [other, "highspy"]
@@ -198,6 +242,8 @@ def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other:
         "x = h.addVariable(0.25, 1.0)\nh.minimize(x)\n"
         "print(h.getObjectiveValue())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == 0.25

@@ -1,4 +1,6 @@
-"""The page of rules for people: one split of a table end to end, and what the page says of its rows."""
+"""The page of rules for people: one split of a table end to end, and what the page says of its
+rows.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,28 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
     pytest.importorskip("fairlearn")
-    split, report, main = load("fairness.split"), load("fairness.report"), load("fairness.main")
+    split = load("fairness.split")
+    report = load("fairness.report")
+    main = load("fairness.main")
     rows = list(split.rows_of(load("fairness.tables").diabetes(None), 0))
     named = {(row.method, row.setting, row.constraint): row for row in rows}
     for row in rows:
-        if row.fitted_error is not None:  # nobody errs less than the certified least error at the same leakage
+        # nobody errs less than the certified least error at the same leakage
+        if row.fitted_error is not None:
             assert row.fitted_error >= row.least_error - 1e-9
         assert row.error is not None
         assert row.difference_low <= row.difference <= row.difference_high
     for setting in ("blind", "aware"):
         for constraint, tolerance in split.CONSTRAINTS.items():
-            ours, theirs = (named[name, setting, constraint] for name in ("discreet", "program of LinearPost"))
+            ours, theirs = (
+                named[name, setting, constraint] for name in ("discreet", "program of LinearPost")
+            )
             perturbed = named["LinearPost through cvxpy", setting, constraint]
             assert perturbed.fitted_error == pytest.approx(theirs.fitted_error, abs=1e-3)
             assert ours.fitted_leakage <= tolerance + 1e-20
             assert ours.fitted_error == pytest.approx(theirs.fitted_error, abs=1e-6)
-        assert named["discreet, promised", setting, "parity"].note == "constant"  # 88 people can promise nothing else
+        # 88 people can promise nothing else
+        assert named["discreet, promised", setting, "parity"].note == "constant"
     assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
     report.write(tmp_path / "people", rows)
     page = (tmp_path / "people.md").read_text(encoding="utf-8")
@@ -51,11 +59,18 @@ def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
     # what was written is read again, and no split is done twice
     main.replace_file(tmp_path / "people.csv", main.records_csv([asdict(row) for row in rows]))
     assert main.read(tmp_path / "people.csv") == rows
-    assert main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
+    assert (
+        main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
+    )
     assert (tmp_path / "people.md").read_text(encoding="utf-8") == page
     # some rows are made anew, and the others stay
     again = ["--again", "--method", "plain", "--method", "discreet"]
-    assert main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people"), *again]) == 0
+    assert (
+        main.main(
+            ["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people"), *again]
+        )
+        == 0
+    )
     anew = main.read(tmp_path / "people.csv")
     assert [row.place for row in anew] == [row.place for row in rows]
     for new, old in zip(anew, rows, strict=True):
@@ -64,12 +79,30 @@ def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
 
 
 def test_a_broken_promise_and_slow_methods_are_told(load: Any, tmp_path: Path) -> None:
-    split, report = load("fairness.split"), load("fairness.report")
+    split = load("fairness.split")
+    report = load("fairness.report")
     row = split.Row(
-        "fair", 0, "parity", 0.02, "discreet", "aware", 100_000, 5_000, 0.1, 0.2, 0.02, 0.2, 0.2, 0.01, 0.0, 0.03
+        "fair",
+        0,
+        "parity",
+        0.02,
+        "discreet",
+        "aware",
+        100_000,
+        5_000,
+        0.1,
+        0.2,
+        0.02,
+        0.2,
+        0.2,
+        0.01,
+        0.0,
+        0.03,
     )
     slow = replace(row, method="ThresholdOptimizer", seconds=0.5, fitted_error=0.19)
-    broken = replace(row, method="discreet, promised", difference=0.05, difference_low=0.03, difference_high=0.07)
+    broken = replace(
+        row, method="discreet, promised", difference=0.05, difference_low=0.03, difference_high=0.07
+    )
     report.write(tmp_path / "people", [row, slow, broken])
     page = (tmp_path / "people.md").read_text(encoding="utf-8")
     assert "On the fitted law 1 of 3 answers err less" in page
@@ -84,7 +117,10 @@ def test_the_census_is_read_from_its_archive(load: Any, tmp_path: Path) -> None:
     line = ["a"] * 42
     lines = []
     for age, sex, income in (("30", "Female", "- 50000."), ("40", "Male", "50000+.")):
-        line[0], line[12], line[24], line[41] = age, sex, "1700.5", income
+        line[0] = age
+        line[12] = sex
+        line[24] = "1700.5"
+        line[41] = income
         lines.append(", ".join(line))
     archive = tmp_path / "archive.tar.gz"
     with tarfile.open(archive, "w:gz") as packed:

@@ -1,8 +1,9 @@
 """The public names of discreet, with what each takes: no change of them goes unnoticed.
 
-`public_api.txt` holds a line for each public name and each public member of a public class, with its signature. A change
-of a line is a change for users: write the file again with `python tests/test_public_api.py`, say in CHANGELOG.md what users
-have to do, and raise the version as CONTRIBUTING.md says.
+`public_api.txt` holds a line for each public name and each public member of a public class, with
+its signature. A change of a line is a change for users: write the file again with `python
+tests/test_public_api.py`, say in CHANGELOG.md what users have to do, and raise the version as
+CONTRIBUTING.md says.
 """
 
 from __future__ import annotations
@@ -13,12 +14,20 @@ import re
 from enum import EnumType
 from pathlib import Path
 
-PACKAGES = ("discreet", "discreet.problems", "discreet.backends", "discreet.reports", "discreet.problems.measures")
+PACKAGES = (
+    "discreet",
+    "discreet.problems",
+    "discreet.backends",
+    "discreet.reports",
+    "discreet.problems.measures",
+)
 FILE = Path(__file__).with_name("public_api.txt")
 
 
 def signature(value: object) -> str:
-    """What a callable takes and returns, without addresses in memory; empty for what has none, or one of Python's own."""
+    """What a callable takes and returns, without addresses in memory; empty for what has none, or
+    one of Python's own.
+    """
     if isinstance(value, EnumType):
         return ""
     try:
@@ -28,7 +37,9 @@ def signature(value: object) -> str:
 
 
 def members(name: str, kind: type) -> list[str]:
-    """A line for each public method and property that the class or a base of it in discreet defines."""
+    """A line for each public method and property that the class or a base of it in discreet
+    defines.
+    """
     lines = []
     for member, value in sorted(inspect.getmembers_static(kind)):
         owner = next((base for base in kind.__mro__ if member in vars(base)), object)
@@ -44,7 +55,9 @@ def members(name: str, kind: type) -> list[str]:
 
 
 def public_api() -> list[str]:
-    """A line for each public name of each package, and for the members of its classes where it is listed first."""
+    """A line for each public name of each package, and for the members of its classes where it is
+    listed first.
+    """
     lines: list[str] = []
     told: set[object] = set()
     for package in PACKAGES:
@@ -67,7 +80,8 @@ def test_the_public_names_are_those_written_down() -> None:
     gone = [line for line in written if line not in today]
     new = [line for line in today if line not in written]
     assert today == written, (
-        f"gone or changed: {gone}; new: {new}. If that is meant, run `python {Path(__file__).name}` in tests/ "
+        f"gone or changed: {gone}; new: {new}. If that is meant, run `python "
+        f"{Path(__file__).name}` in tests/ "
         "and tell users in CHANGELOG.md"
     )
 

@@ -1,4 +1,6 @@
-"""The reference pages agree with the code: public names, options of the command line, capabilities of the backends."""
+"""The reference pages agree with the code: public names, options of the command line, capabilities
+of the backends.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,25 @@ def page(name: str) -> str:
 
 def section(text: str, heading: str) -> str:
     """The text from `## heading` to the next heading of the same level."""
-    found = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    found = re.search(
+        (
+            rf"^## {re.escape(heading)}$(.*?)(?=^## "
+            rf"|\Z)"
+        ),
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
     assert found is not None, f"there is no section {heading!r}"
     return found.group(1)
 
 
-@pytest.mark.parametrize("package", ["discreet", "discreet.problems", "discreet.backends", "discreet.reports"])
+@pytest.mark.parametrize(
+    "package", ["discreet", "discreet.problems", "discreet.backends", "discreet.reports"]
+)
 def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
-    public = {name for name in importlib.import_module(package).__all__ if not name.startswith("__")}
+    public = {
+        name for name in importlib.import_module(package).__all__ if not name.startswith("__")
+    }
     first_cells = re.findall(r"^\|([^|]*)\|", section(page("api.md"), package), flags=re.MULTILINE)
     listed = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
     assert listed == public
@@ -54,13 +67,19 @@ def test_the_reference_has_a_section_for_every_command() -> None:
     from discreet.cli.app import app
 
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(commands)
+    assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(
+        commands
+    )
 
 
 def test_the_flags_of_a_command_are_exactly_those_described() -> None:
     for command in re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE):
-        first_cells = re.findall(r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE)
-        assert {flag for cell in first_cells for flag in re.findall(r"--[a-z-]+\w", cell)} == options_of(command), command
+        first_cells = re.findall(
+            r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE
+        )
+        assert {
+            flag for cell in first_cells for flag in re.findall(r"--[a-z-]+\w", cell)
+        } == options_of(command), command
 
 
 def test_the_keys_of_the_json_are_exactly_those_described() -> None:
@@ -90,6 +109,10 @@ def exists(name: str) -> bool:
 
 def test_every_dotted_name_in_the_documents_exists() -> None:
     pages = sorted(REFERENCE.parent.rglob("*.md"))
-    named = {(page.name, name) for page in pages for name in re.findall(r"`(discreet(?:\.\w+)+)", page.read_text("utf-8"))}
+    named = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`(discreet(?:\.\w+)+)", page.read_text("utf-8"))
+    }
     assert named
     assert not [pair for pair in sorted(named) if not exists(pair[1])]

@@ -1,4 +1,6 @@
-"""Results of asv without paths and names of the machine: what is kept, what is removed, and what is refused."""
+"""Results of asv without paths and names of the machine: what is kept, what is removed, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,19 @@ def held(**changes: Any) -> dict[str, Any]:
     columns = ["result", "params", "version", "started_at", "duration", "samples", "profile"]
     cells = [[1.0, math.nan], [["'tilt'"], ["4", "16"]], "v", 1, 2.0, [[1.0, 1.1], None], "secret"]
     return {
-        "commit_hash": "c0ffee00c0ffee", "env_name": "existing" + python.replace("/", "_"), "date": 1_700_000_000_000,
-        "params": machine | {"python": python}, "python": python, "requirements": {"numpy": "2.0"},
-        "env_vars": {"TOKEN": "secret"}, "result_columns": columns, "results": {NAME: cells},
-        "durations": {"<build>": 1.0}, "version": 2, **changes,
-    }  # fmt: skip
+        "commit_hash": "c0ffee00c0ffee",
+        "env_name": "existing" + python.replace("/", "_"),
+        "date": 1_700_000_000_000,
+        "params": machine | {"python": python},
+        "python": python,
+        "requirements": {"numpy": "2.0"},
+        "env_vars": {"TOKEN": "secret"},
+        "result_columns": columns,
+        "results": {NAME: cells},
+        "durations": {"<build>": 1.0},
+        "version": 2,
+        **changes,
+    }
 
 
 def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -> Path:
@@ -56,22 +66,35 @@ def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -
     (place / "machine.json").write_text(json.dumps(held()["params"] | {"version": 1}))
     for k, content in enumerate(files):
         (place / f"c0ffee{k}-existing_home_someone.json").write_text(json.dumps(content))
-    about = {NAME: {"param_names": ["backend", "bins"], "unit": "seconds", "code": f"open('{HOME}/a/b')"}, "version": 2}
+    about = {
+        NAME: {
+            "param_names": ["backend", "bins"],
+            "unit": "seconds",
+            "code": f"open('{HOME}/a/b')",
+        },
+        "version": 2,
+    }
     (folder / "results" / "benchmarks.json").write_text(json.dumps(about))
     return folder / "results"
 
 
 def test_numbers_are_kept_and_paths_and_names_removed(command: Any, tmp_path: Path) -> None:
-    source, copy = results(tmp_path, held()), tmp_path / "copy"
+    source = results(tmp_path, held())
+    copy = tmp_path / "copy"
     assert command.main([str(source), str(copy), "--machine", "two-cores"]) == 0
     names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*.json"))
-    assert names == ["benchmarks.json", "two-cores/c0ffee00-existing.json", "two-cores/machine.json"]
+    assert names == [
+        "benchmarks.json",
+        "two-cores/c0ffee00-existing.json",
+        "two-cores/machine.json",
+    ]
     text = "".join((copy / name).read_text() for name in names[1:])
     for word in ("secret", "someone", "6.1.2", "<build>", "profile", "TOKEN"):
         assert word not in text
     assert '"cpu": "fast"' in text
     assert '"numpy": "2.0"' in text
-    before, after = read_asv(source), read_asv(copy)
+    before = read_asv(source)
+    after = read_asv(copy)
     assert [(r.benchmark, r.parameters, r.commit, r.date, r.outcome, r.unit) for r in before] == [
         (r.benchmark, r.parameters, r.commit, r.date, r.outcome, r.unit) for r in after
     ]
@@ -82,10 +105,15 @@ def test_numbers_are_kept_and_paths_and_names_removed(command: Any, tmp_path: Pa
 def test_environments_and_machines_stay_separate(command: Any, tmp_path: Path) -> None:
     other = f"{HOME}/other/python"
     results(
-        tmp_path, held(), held(python=other, env_name="existing_other"), held(python="3.11", env_name="virtualenv-py3.11")
+        tmp_path,
+        held(),
+        held(python=other, env_name="existing_other"),
+        held(python="3.11", env_name="virtualenv-py3.11"),
     )
     source = results(tmp_path / "more", held()).rename(tmp_path / "results" / "another")
-    (source / "secret-box" / "c0ffee0-existing_home_someone.json").rename(source / "c0ffee0-existing_home_someone.json")
+    (source / "secret-box" / "c0ffee0-existing_home_someone.json").rename(
+        source / "c0ffee0-existing_home_someone.json"
+    )
     copy = tmp_path / "copy"
     assert command.share(tmp_path / "results", copy) == 4
     names = sorted(path.relative_to(copy).as_posix() for path in copy.glob("*/c0ffee*"))
@@ -108,7 +136,11 @@ def test_environments_and_machines_stay_separate(command: Any, tmp_path: Path) -
     ],
 )
 def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
-    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
+    command: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, Any],
+    words: str,
 ) -> None:
     assert command.main([str(results(tmp_path, held(**change))), str(tmp_path / "copy")]) == 2
     said = capsys.readouterr().err
@@ -117,7 +149,9 @@ def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
     assert not (tmp_path / "copy").exists()
 
 
-def test_damaged_and_empty_results_are_reported(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_and_empty_results_are_reported(
+    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "results").mkdir()
     assert command.main([str(tmp_path / "results"), str(tmp_path / "copy")]) == 2
     assert "holds no results of asv" in capsys.readouterr().err
@@ -137,7 +171,9 @@ def test_committed_results_reveal_no_machine_and_are_the_published_ones(command:
     commits = {record.commit for record in records}
     assert set((history / "commits.txt").read_text(encoding="utf-8").split()) == commits
     assert len(commits) >= 5
-    published = (root / "reports" / "published" / "commits.csv").read_text(encoding="utf-8").splitlines()
+    published = (
+        (root / "reports" / "published" / "commits.csv").read_text(encoding="utf-8").splitlines()
+    )
     assert len(published) == 1 + sum(record.outcome != "skipped" for record in records)
     assert all(any(commit[:12] in line for line in published) for commit in commits)
     page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")

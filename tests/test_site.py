@@ -1,7 +1,9 @@
-"""The site of the documentation: pages are read as on GitHub, formulas are drawn, links lead somewhere.
+"""The site of the documentation: pages are read as on GitHub, formulas are drawn, links lead
+somewhere.
 
-What reads pages is tested by itself. The whole site is made and looked at in a real browser where Zensical is installed, as
-in `.ci/run`. The README's command leaves it out, since installing it and making the site would take longer than this file.
+What reads pages is tested by itself. The whole site is made and looked at in a real browser where
+Zensical is installed, as in `.ci/run`. The README's command leaves it out, since installing it and
+making the site would take longer than this file.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from test_docs import PAGES, anchors_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "site"
-MODULES = ("check_site", "formulas", "github_markdown", "listings", "make_site", "notebook_page", "reference_pages")
+MODULES = (
+    "check_site",
+    "formulas",
+    "github_markdown",
+    "listings",
+    "make_site",
+    "notebook_page",
+    "reference_pages",
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,87 +43,137 @@ def tools() -> Iterator[dict[str, Any]]:
         yield {name: importlib.import_module(name) for name in MODULES}
 
 
-# -- pages ---------------------------------------------------------------------------------------------------------------
+# -- pages
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
-def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(tools: dict[str, Any], page: Path) -> None:
+def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(
+    tools: dict[str, Any], page: Path
+) -> None:
     found, headings = tools["github_markdown"].rendered(page.read_text(encoding="utf-8"))
     outside = re.sub(r"<pre.*?</pre>|<code.*?</code>|<math.*?</math>", "", found, flags=re.DOTALL)
     assert not re.findall(r"\$\$|\$[^\s$][^$\n]*\$|\\[a-zA-Z]+", outside)
     anchors = set(re.findall(r'<h\d id="([^"]+)"', found))
-    assert anchors >= anchors_of(page) >= {re.sub(r"-\d+$", "", each) for each in anchors - anchors_of(page)}
+    assert (
+        anchors
+        >= anchors_of(page)
+        >= {re.sub(r"-\d+$", "", each) for each in anchors - anchors_of(page)}
+    )
     assert headings
 
 
 def test_dollars_in_code_and_prices_are_no_formulas(tools: dict[str, Any]) -> None:
-    found, _ = tools["github_markdown"].rendered("`$x$` costs $5 or $6.\n\n```console\n$ discreet doctor $HOME$\n```\n")
+    found, _ = tools["github_markdown"].rendered(
+        "`$x$` costs $5 or $6.\n\n```console\n$ discreet doctor $HOME$\n```\n"
+    )
     assert "<math" not in found
     assert "$x$" in found
 
 
 def test_a_cell_may_begin_with_a_formula_and_end_with_a_digit(tools: dict[str, Any]) -> None:
-    found, _ = tools["github_markdown"].rendered("| a | b |\n|---|---|\n| $x$; at most 1e-9 | 2 |\n")
+    found, _ = tools["github_markdown"].rendered(
+        "| a | b |\n|---|---|\n| $x$; at most 1e-9 | 2 |\n"
+    )
     assert "<math" in found
 
 
 def test_formulas_are_drawn_in_a_line_and_displayed(tools: dict[str, Any]) -> None:
-    found, _ = tools["github_markdown"].rendered("The budget $\\varepsilon$.\n\n$$\nE(\\varepsilon) \\le 1\n$$\n")
+    found, _ = tools["github_markdown"].rendered(
+        "The budget $\\varepsilon$.\n\n$$\nE(\\varepsilon) \\le 1\n$$\n"
+    )
     assert len(re.findall(r'<math [^>]*display="inline"', found)) == 1
     assert len(re.findall(r'<div class="formula"[^>]*><math [^>]*display="block"', found)) == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
 def test_formulas_of_a_page_are_drawn_on_github_too(tools: dict[str, Any], page: Path) -> None:
-    """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some commands are refused."""
+    """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some
+    commands are refused.
+    """
     from markdown_it import MarkdownIt
 
     text = page.read_text(encoding="utf-8")
     plain = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    words = ("".join(each.content if each.type == "text" else " " for each in token.children or ()) for token in plain)
+    words = (
+        "".join(each.content if each.type == "text" else " " for each in token.children or ())
+        for token in plain
+    )
     shown = " ".join(" ".join(words).split())
     tokens = tools["github_markdown"].parser().parse(text)
-    for formula in (each.content for token in tokens for each in (token, *(token.children or ())) if "math" in each.type):
+    for formula in (
+        each.content
+        for token in tokens
+        for each in (token, *(token.children or ()))
+        if "math" in each.type
+    ):
         assert " ".join(formula.split()) in shown, f"Markdown changes {formula}"
         assert not re.search(r"\\(operatorname|mbox|phantom|newcommand|def)\b", formula)
-        assert "\n" not in formula or formula.startswith("\n"), f"a formula in a line is broken: {formula}"
+        assert "\n" not in formula or formula.startswith("\n"), (
+            f"a formula in a line is broken: {formula}"
+        )
     code = re.compile(r"^( *)```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
     for found in re.finditer(r"(.?)\$([^$\n]+)\$(.?)", code.sub("", text)):
         assert found[1] in '( "', f"a dollar touches what is before: {found[0]}"
         assert found[3] in ' .,;:)?!"', f"a dollar touches what follows: {found[0]}"
 
 
-def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools: dict[str, Any]) -> None:
+def test_names_of_functions_keep_their_space_and_limits_go_under_them(
+    tools: dict[str, Any],
+) -> None:
     def drawn(tex: str, *, displayed: bool = False) -> str:
-        return re.sub(r"</?(math|mrow)[^>]*>", "", tools["formulas"].formula(tex, displayed=displayed))
+        return re.sub(
+            r"</?(math|mrow)[^>]*>", "", tools["formulas"].formula(tex, displayed=displayed)
+        )
 
     space = '<mspace width="0.167em" />'
     assert drawn(r"s \log x") == f"<mi>s</mi>{space}<mi>log</mi>{space}<mi>x</mi>"
     assert drawn(r"= \log(x)").startswith("<mo>=</mo><mi>log</mi><mo")
     assert drawn(r"\min_i x") == f"<msub><mi>min</mi><mi>i</mi></msub>{space}<mi>x</mi>"
-    assert drawn(r"\min_i x", displayed=True) == f"<munder><mi>min</mi><mi>i</mi></munder>{space}<mi>x</mi>"
+    assert (
+        drawn(r"\min_i x", displayed=True)
+        == f"<munder><mi>min</mi><mi>i</mi></munder>{space}<mi>x</mi>"
+    )
     assert drawn(r"\mathrm{KL}(q)").startswith("<mi>KL</mi><mo")
     assert drawn(r"\to -\infty") == '<mo>→</mo><mo form="prefix">−</mo><mi>∞</mi>'
     assert drawn(r"(t) - 1").count("form") == 0
     assert drawn(r"\mathbf 1") == "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>"
     assert drawn("q : u/s").count('lspace="0.278em"') == drawn("q : u/s").count('lspace="0"') == 1
-    assert [*re.findall(r'form="(\w+)"', drawn(r"\lvert x \rvert + \lVert y \rVert_\infty"))] == ["prefix", "postfix"] * 2
+    assert [
+        *re.findall(
+            r'form="(\w+)"',
+            drawn(
+                r"\lvert x \rvert + \lVert y "
+                r"\rVert_\infty"
+            ),
+        )
+    ] == ["prefix", "postfix"] * 2
 
 
 def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[str, Any]) -> None:
-    short, long = r"a = b + c", r"\lvert e \rvert \le \sum_i f(a, b) + g_1 + h(a + b + c + d + e + f + g)"
+    short = r"a = b + c"
+    long = r"\lvert e \rvert \le \sum_i f(a, b) + g_1 + h(a + b + c + d + e + f + g)"
     assert "<wbr>" not in tools["formulas"].formula(short, displayed=False)
     assert "<wbr>" not in tools["formulas"].formula(long, displayed=True)
     found = tools["formulas"].formula(long, displayed=False)
     pieces = [re.sub(r"<[^>]*>", "", piece) for piece in found.split("<wbr>")]
     assert pieces == ["|e|≤", "∑if(a,b)+", "g1+", "h(a+b+c+", "d+e+f+g)"]
     assert found.count('<mo form="infix">') == 4
-    assert "<mi>base</mi>" in tools["formulas"].formula(r"\text{base} + a + b + c + d", displayed=False)
+    assert "<mi>base</mi>" in tools["formulas"].formula(
+        (
+            r"\text{base} + a + b + "
+            r"c + d"
+        ),
+        displayed=False,
+    )
 
 
 def test_no_line_begins_with_the_comma_after_a_formula(tools: dict[str, Any]) -> None:
     found, _ = tools["github_markdown"].rendered("Of $x$, ($y$) and $z$ the last.\n")
-    words = [re.sub(r"<[^>]*>", "", each) for each in re.findall(r'<span class="unbroken">(.*?)</span>', found)]
+    words = [
+        re.sub(r"<[^>]*>", "", each)
+        for each in re.findall(r'<span class="unbroken">(.*?)</span>', found)
+    ]
     assert words == ["x,", "(y)"]
     assert "".join(re.findall(r">([^<]*)", found)).strip() == "Of x, (y) and z the last."
 
@@ -124,13 +184,17 @@ def test_a_command_that_is_not_known_is_named(tools: dict[str, Any]) -> None:
 
 
 def test_lists_are_nested_as_on_github_and_headings_numbered(tools: dict[str, Any]) -> None:
-    found, headings = tools["github_markdown"].rendered("# A b\n\n- one\n  - two\n\n## It's so!\n\n## It's so!\n")
+    found, headings = tools["github_markdown"].rendered(
+        "# A b\n\n- one\n  - two\n\n## It's so!\n\n## It's so!\n"
+    )
     assert "<li>one\n<ul>\n<li>two</li>" in found
     assert [each["id"] for each in headings[0]["children"]] == ["its-so", "its-so-1"]
 
 
 def test_links_to_pages_are_links_to_what_they_become(tools: dict[str, Any]) -> None:
-    found, _ = tools["github_markdown"].rendered("[a](../x/README.md#b) [c](https://d.org/d.md) [e](f.ipynb) ![g](h.svg)")
+    found, _ = tools["github_markdown"].rendered(
+        "[a](../x/README.md#b) [c](https://d.org/d.md) [e](f.ipynb) ![g](h.svg)"
+    )
     assert re.findall(r'(?:href|src)="([^"]+)"', found) == [
         "../x/index.html#b",
         "https://d.org/d.md",
@@ -140,17 +204,22 @@ def test_links_to_pages_are_links_to_what_they_become(tools: dict[str, Any]) -> 
 
 
 def test_the_navigation_names_every_page_of_docs(tools: dict[str, Any]) -> None:
-    named = set(re.findall(r'"([\w./-]+\.md)"', (FOLDER / "zensical.toml").read_text(encoding="utf-8")))
+    named = set(
+        re.findall(r'"([\w./-]+\.md)"', (FOLDER / "zensical.toml").read_text(encoding="utf-8"))
+    )
     assert {page.relative_to(ROOT / "docs").as_posix() for page in PAGES} <= named
 
 
-# -- the reference -------------------------------------------------------------------------------------------------------
+# -- the reference
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def reference(tools: dict[str, Any]) -> str:
     """All pages of the reference."""
-    return "\n".join(tools["reference_pages"].Reference(ROOT, lambda path: path.name).pages().values())
+    return "\n".join(
+        tools["reference_pages"].Reference(ROOT, lambda path: path.name).pages().values()
+    )
 
 
 def test_the_reference_has_every_public_name(reference: str) -> None:
@@ -179,7 +248,8 @@ def names_of(code: str) -> list[str]:
 
 def test_the_reference_shows_what_functions_take(reference: str) -> None:
     shown = dict(re.findall(r"\{#([\w.]+)\}\n\n```python\n((?!class )[^`]*?)\n```", reference))
-    owner, compared = "", 0
+    owner = ""
+    compared = 0
     for line in (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines():
         found = re.match(r"(?:class )?( *)([\w.]+)(\(.*\).*)?$", line)
         if found is None:
@@ -201,7 +271,8 @@ def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]
     assert "```text\nf(x) <= 1\n```" in found
 
 
-# -- what is looked for --------------------------------------------------------------------------------------------------
+# -- what is looked for
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +286,9 @@ def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]
         ('<a id="here" href="#here">b</a><a href="https://example.org">c</a><code>$$</code>', ""),
     ],
 )
-def test_faults_of_a_site_are_found(tools: dict[str, Any], tmp_path: Path, body: str, said: str) -> None:
+def test_faults_of_a_site_are_found(
+    tools: dict[str, Any], tmp_path: Path, body: str, said: str
+) -> None:
     (tmp_path / "a.html").write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
     found = tools["check_site"].complaints(tmp_path)
     assert len(found) == bool(said)
@@ -231,12 +304,15 @@ def test_a_folder_that_is_no_site_is_left_alone(
     assert (tmp_path / "mine.txt").exists()
 
 
-# -- the whole site, in a browser ----------------------------------------------------------------------------------------
+# -- the whole site, in a browser
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def site(tools: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, made by its command, which refuses dead links, missing anchors and what is loaded from elsewhere."""
+    """The site, made by its command, which refuses dead links, missing anchors and what is loaded
+    from elsewhere.
+    """
     pytest.importorskip("zensical", reason="the extra `site` is not installed")
     out: Path = tmp_path_factory.mktemp("made") / "site"
     assert tools["make_site"].main(["--out", str(out)]) == 0
@@ -245,7 +321,9 @@ def site(tools: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
-    """Opens a page of the site from its folder; nobody may complain or ask for anything but files."""
+    """Opens a page of the site from its folder; nobody may complain or ask for
+    anything but files.
+    """
     tabs: list[Tab] = []
 
     def opening(place: str, width: int = 1280, **settings: Any) -> Any:
@@ -260,20 +338,28 @@ def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
 
 
 WITHOUT_SEARCH = (
-    "Object.defineProperty(window, 'Worker', {get: () => class extends EventTarget {postMessage() {}}, set() {}})"
+    "Object.defineProperty(window, 'Worker', {get: () => class extends EventTarget {postMessage() "
+    "{}}, set() {}})"
 )
 """Every page opened from a folder reads the index of the search, which takes most of its time."""
 
 
-def test_every_page_fits_a_phone_and_shows_its_pictures(opened: Callable[..., Any], site: Path) -> None:
+def test_every_page_fits_a_phone_and_shows_its_pictures(
+    opened: Callable[..., Any], site: Path
+) -> None:
     tab = opened("source/discreet/backends/run.py.html", width=390)
     tab.add_init_script(WITHOUT_SEARCH)
-    wide, missing = [], []
-    for path in sorted(set(site.rglob("*.html")) - set((site / "source").rglob("*.html")) - {site / "404.html"}):
+    wide = []
+    missing = []
+    for path in sorted(
+        set(site.rglob("*.html")) - set((site / "source").rglob("*.html")) - {site / "404.html"}
+    ):
         tab.goto(path.as_uri())
         if tab.evaluate("document.documentElement.scrollWidth") > 390:
             wide.append(path.relative_to(site))
-        missing += tab.evaluate("[...document.images].filter((each) => !each.naturalWidth).map((each) => each.src)")
+        missing += tab.evaluate(
+            "[...document.images].filter((each) => !each.naturalWidth).map((each) => each.src)"
+        )
     assert (wide, missing) == ([], [])
 
 
@@ -281,7 +367,10 @@ def test_wide_tables_and_formulas_scroll_on_a_phone(opened: Callable[..., Any]) 
     scrolled = """(selector) => [...document.querySelectorAll(selector)]
       .filter((each) => each.scrollWidth > each.clientWidth + 9)
       .every((each) => { each.scrollLeft = 9; return each.scrollLeft === 9; })"""
-    widest = "(selector) => Math.max(...[...document.querySelectorAll(selector)].map((e) => e.scrollWidth - e.clientWidth))"
+    widest = (
+        "(selector) => Math.max(...[...document.querySelectorAll(selector)].map((e) => "
+        "e.scrollWidth - e.clientWidth))"
+    )
     tab = opened("theory.html", width=390)
     tab.wait_for_selector(".md-typeset__scrollwrap")
     for selector in (".md-typeset__scrollwrap", ".formula"):
@@ -291,19 +380,27 @@ def test_wide_tables_and_formulas_scroll_on_a_phone(opened: Callable[..., Any]) 
 
 def test_every_formula_is_drawn(opened: Callable[..., Any]) -> None:
     tab = opened("theory.html")
-    sizes = tab.evaluate("[...document.querySelectorAll('math')].map((each) => each.getBoundingClientRect().toJSON())")
+    sizes = tab.evaluate(
+        "[...document.querySelectorAll('math')].map((each) => "
+        "each.getBoundingClientRect().toJSON())"
+    )
     assert len(sizes) > 500
     assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
 
 
 def luminance(tab: Any, selector: str, what: str) -> float:
     """How bright a colour of an element is, from 0 to 1."""
-    found = tab.evaluate("([selector, what]) => getComputedStyle(document.querySelector(selector))[what]", [selector, what])
+    found = tab.evaluate(
+        ("([selector, what]) => getComputedStyle(document.querySelector(selector))[what]"),
+        [selector, what],
+    )
     red, green, blue = (float(each) / 255 for each in re.findall(r"[\d.]+", found)[:3])
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(opened: Callable[..., Any]) -> None:
+def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(
+    opened: Callable[..., Any],
+) -> None:
     for scheme, dark in (("light", False), ("dark", True)):
         tab = opened("theory.html", color_scheme=scheme)
         for selector in ("math", "p", "td", ".formula math"):
@@ -335,11 +432,21 @@ def test_keys_reach_the_words_the_navigation_and_the_modes(opened: Callable[...,
     tab.goto(tab.url.split("#")[0])
     for _ in range(40):
         tab.keyboard.press("Tab")
-        reached.add(tab.evaluate("document.activeElement.textContent.trim() || document.activeElement.type"))
-    assert reached >= {"Researcher", "Privacy engineer", "Author of a solver", "Maintainer", "Choose a budget"}
+        reached.add(
+            tab.evaluate("document.activeElement.textContent.trim() || document.activeElement.type")
+        )
+    assert reached >= {
+        "Researcher",
+        "Privacy engineer",
+        "Author of a solver",
+        "Maintainer",
+        "Choose a budget",
+    }
 
 
-def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened: Callable[..., Any]) -> None:
+def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(
+    opened: Callable[..., Any],
+) -> None:
     tab = opened("index.html")
     tab.focus(".budget input")
     before = tab.inner_text(".budget output")
@@ -359,7 +466,9 @@ def test_the_first_page_shows_its_figure_in_one_screen(opened: Callable[..., Any
 def test_the_reference_leads_to_the_line_of_the_source(opened: Callable[..., Any]) -> None:
     tab = opened("reference/python/discreet.html")
     tab.click("h2[id='discreet.solve'] ~ p a:text('Source') >> nth=0")
-    assert tab.url.endswith(f"source/discreet/backends/run.py.html#L{line_of('discreet/backends/run.py', 'def solve(')}")
+    assert tab.url.endswith(
+        f"source/discreet/backends/run.py.html#L{line_of('discreet/backends/run.py', 'def solve(')}"
+    )
     assert tab.inner_text(":target").lstrip("0123456789").startswith("def solve(")
 
 

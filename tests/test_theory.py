@@ -1,7 +1,7 @@
 """The identities that docs/theory.md states, checked in numbers on small random instances.
 
-Each test names the section whose sentence it checks. The formulas of the page are written out again here, with NumPy only;
-the package is tested against them and is never their source.
+Each test names the section whose sentence it checks. The formulas of the page are written out again
+here, with NumPy only; the package is tested against them and is never their source.
 """
 
 from __future__ import annotations
@@ -69,39 +69,59 @@ def support(tilt: Array, pi: Array, mu: float) -> float:
 
 
 def blahut_arimoto(problem: Problem, mu: float, sweeps: int) -> tuple[Array, list[float], Array]:
-    """The iteration of the page at a fixed multiplier, from the uniform estimator; J after every sweep; the mean tilt."""
+    """The iteration of the page at a fixed multiplier, from the uniform estimator; J after every
+    sweep; the mean tilt.
+    """
     posterior = problem.p_xz / problem.p_z
     estimator = np.full((problem.m, problem.N), 1.0 / problem.m)
     exponent = np.log(estimator)
-    values, mean_tilt = [], np.zeros((problem.m, problem.n))
+    values = []
+    mean_tilt = np.zeros((problem.m, problem.n))
     for _ in range(sweeps):
         joint = estimator @ problem.p_xz.T
         log_ratio = np.log(joint / joint.sum(axis=1, keepdims=True) / problem.p_x)
         mean_tilt += mu * log_ratio / sweeps
         exponent = exponent - problem.loss / (mu * problem.p_z) - log_ratio @ posterior
-        exponent = np.maximum(exponent - logsumexp(exponent, axis=0), -600.0)  # e^-600 stands for what would underflow
+        # e^-600 stands for what would underflow
+        exponent = np.maximum(exponent - logsumexp(exponent, axis=0), -600.0)
         estimator = np.exp(exponent)
         values.append(float((problem.loss * estimator).sum()) + mu * problem.leakage(estimator))
     return estimator, values, mean_tilt
 
 
-# -- the letters of the page --------------------------------------------------------------------------------------
+# -- the letters of the page
+# --------------------------------------------------------------------------------------
 
-WORDS = "(?i:let|put|write|take|with|some|another|off by|numbers?|constant|parameter|vectors?|matrix|tilt|slack|up to)"
+WORDS = (
+    "(?i:let|put|write|take|with|some|another|off "
+    "by|numbers?|constant|parameter|vectors?|matrix|tilt|slack|up to)"
+)
 
 
 def test_a_letter_is_introduced_only_where_the_page_says() -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
     sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
-    letters = re.findall(r"^\| \$(\\?\w+)\$ \| .* \| ([\d, ]+) \|$", sections[1], flags=re.MULTILINE)
+    letters = re.findall(
+        (
+            r"^\| \$(\\?\w+)\$ \| .* \| ([\d, "
+            r"]+) \|$"
+        ),
+        sections[1],
+        flags=re.MULTILINE,
+    )
     assert len(letters) == 10
     for letter, listed in letters:
-        introduced = re.compile(rf"\b{WORDS}\s+\$+\n?{re.escape(letter)}(?:_\\?\w+|_\{{[^}}]*\}}|\([^)]*\))?(?![\w'])")
+        introduced = re.compile(
+            rf"\b{WORDS}\s+\$+\n?{re.escape(letter)}(?:_\\?\w+|_\{{[^}}]*\}}|\([^)]*\))?(?![\w'])"
+        )
         found = {number for number, text in sections.items() if introduced.search(text)}
-        assert found <= {int(number) for number in listed.split(",")}, f"{letter} is introduced again"
+        assert found <= {int(number) for number in listed.split(",")}, (
+            f"{letter} is introduced again"
+        )
 
 
-# -- the problem is convex ----------------------------------------------------------------------------------------
+# -- the problem is convex
+# ----------------------------------------------------------------------------------------
 
 
 @few
@@ -109,7 +129,8 @@ def test_a_letter_is_introduced_only_where_the_page_says() -> None:
 def test_leakage_is_a_sum_of_homogeneous_convex_functions(seed: int) -> None:
     problem, rng = instance(seed)
     pi = problem.p_x
-    u, v = rng.dirichlet(np.ones(problem.n)), rng.dirichlet(np.ones(problem.n))
+    u = rng.dirichlet(np.ones(problem.n))
+    v = rng.dirichlet(np.ones(problem.n))
     assert g(3.0 * u, pi) == pytest.approx(3.0 * g(u, pi), rel=1e-12)
     assert g(u + v, pi) <= g(u, pi) + g(v, pi) + 1e-14
     estimator = random_estimator(problem, rng)
@@ -118,14 +139,16 @@ def test_leakage_is_a_sum_of_homogeneous_convex_functions(seed: int) -> None:
     )
 
 
-# -- the dual -----------------------------------------------------------------------------------------------------
+# -- the dual
+# --------------------------------------------------------------------------------------------------
 
 
 @few
 @given(seeds)
 def test_g_is_a_support_function(seed: int) -> None:
     problem, rng = instance(seed)
-    pi, u = problem.p_x, rng.dirichlet(np.ones(problem.n)) * 0.3
+    pi = problem.p_x
+    u = rng.dirichlet(np.ones(problem.n)) * 0.3
     for _ in range(10):
         v = 3.0 * rng.standard_normal(problem.n)
         v = v - math.log(float((pi * np.exp(v)).sum()))  # on the boundary of the set
@@ -139,7 +162,8 @@ def test_g_is_a_support_function(seed: int) -> None:
 @given(seeds)
 def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed: int) -> None:
     problem, rng = instance(seed)
-    pi, q = problem.p_x, rng.dirichlet(np.ones(problem.n))
+    pi = problem.p_x
+    q = rng.dirichlet(np.ones(problem.n))
     q[int(rng.integers(problem.n))] = 0.0
     q /= q.sum()
     here = q > 0.0
@@ -155,11 +179,14 @@ def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed: int) -
 @given(seeds)
 def test_the_uniform_guess_is_in_the_middle(seed: int) -> None:
     problem, rng = instance(seed)
-    middle, estimator = np.full((problem.m, problem.N), 1.0 / problem.m), random_estimator(problem, rng)
+    middle = np.full((problem.m, problem.N), 1.0 / problem.m)
+    estimator = random_estimator(problem, rng)
     beyond = middle + (middle - estimator) / (problem.m - 1)
     assert beyond.min() >= -1e-15
     assert beyond.sum(axis=0) == pytest.approx(np.ones(problem.N))
-    deviations = [problem.output_law(each).deviation for each in (estimator, np.maximum(beyond, 0.0))]
+    deviations = [
+        problem.output_law(each).deviation for each in (estimator, np.maximum(beyond, 0.0))
+    ]
     assert deviations[1] == pytest.approx(-deviations[0] / (problem.m - 1), abs=1e-15)
 
 
@@ -167,13 +194,19 @@ def test_the_uniform_guess_is_in_the_middle(seed: int) -> None:
 @given(seeds)
 def test_at_budget_zero_finite_tilts_reach_the_optimum(seed: int) -> None:
     problem, _ = instance(seed, budget=0.0)
-    m, n, outcomes = problem.m, problem.n, problem.N
+    m = problem.m
+    n = problem.n
+    outcomes = problem.N
     feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
     equations = np.vstack([np.tile(np.eye(outcomes), (1, m)), np.kron(np.eye(m), feature)])
-    found = linprog(problem.loss.ravel(), A_eq=equations, b_eq=np.repeat([1.0, 0.0], [outcomes, m * n]))
+    found = linprog(
+        problem.loss.ravel(), A_eq=equations, b_eq=np.repeat([1.0, 0.0], [outcomes, m * n])
+    )
     tilt = -found.eqlin.marginals[outcomes:].reshape(m, n)
     tilt -= (tilt @ problem.p_x)[:, None]
-    assert (problem.loss + tilt @ problem.p_xz).min(axis=0).sum() == pytest.approx(found.fun, rel=1e-9, abs=1e-12)
+    assert (problem.loss + tilt @ problem.p_xz).min(axis=0).sum() == pytest.approx(
+        found.fun, rel=1e-9, abs=1e-12
+    )
 
 
 def test_without_a_constraint_no_tilt_proves_the_bayes_error() -> None:
@@ -191,7 +224,9 @@ def test_what_an_excess_of_leakage_buys_is_bounded(seed: int, excess: float) -> 
     estimator = random_estimator(model, rng)
     leakage = model.leakage(estimator)
     problem = model.with_budget(leakage / (1.0 + excess))
-    tilt, mu = tilts_from_ratio(model.output_law(estimator).ratio_minus_one(), model.p_xz, model.loss, problem.budget)
+    tilt, mu = tilts_from_ratio(
+        model.output_law(estimator).ratio_minus_one(), model.p_xz, model.loss, problem.budget
+    )
     verdict = certify(problem, estimator, tilt, mu)
     worth = verdict.multiplier * (leakage - problem.budget)
     assert verdict.certificate.own_error >= verdict.certificate.lower - worth * (1.0 + 1e-9) - 1e-14
@@ -204,7 +239,11 @@ def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int)
     tilt = rng.standard_normal(problem.n)
     values = [support(tilt, problem.p_x, mu) for mu in (0.01, 0.1, 1.0, 10.0, 1e6)]
     assert all(a >= b - 1e-12 for a, b in itertools.pairwise(values))
-    assert tilt.max() + 1e-12 >= values[0] >= tilt.max() + 0.01 * math.log(problem.p_x[tilt.argmax()]) - 1e-12
+    assert (
+        tilt.max() + 1e-12
+        >= values[0]
+        >= tilt.max() + 0.01 * math.log(problem.p_x[tilt.argmax()]) - 1e-12
+    )
     assert values[-1] == pytest.approx(float(problem.p_x @ tilt), abs=1e-5)
 
 
@@ -213,7 +252,8 @@ def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int)
 def test_weak_duality(seed: int, share: float, mu: float) -> None:
     model, rng = instance(seed)
     estimator = random_estimator(model, rng)
-    problem = model.with_budget(model.leakage(estimator) * (1.0 + share))  # the estimator is feasible
+    # the estimator is feasible
+    problem = model.with_budget(model.leakage(estimator) * (1.0 + share))
     tilt = rng.standard_normal((problem.m, problem.n))
     tilt = tilt - np.array([support(row, problem.p_x, mu) for row in tilt])[:, None]
     bound = (problem.loss + tilt @ problem.p_xz).min(axis=0).sum() - mu * problem.budget
@@ -234,24 +274,33 @@ def test_weak_duality_at_perfect_privacy(seed: int) -> None:
         assert problem.error_probability(estimator) >= bound - 1e-12
 
 
-# -- the gap splits -----------------------------------------------------------------------------------------------
+# -- the gap splits
+# -----------------------------------------------------------------------------------------------
 
 
 @few
 @given(seeds, st.floats(1e-4, 0.9), st.booleans())
-def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed: int, fraction: float, perfect: bool) -> None:
+def test_the_gap_is_complementarity_plus_alignment_plus_slackness(
+    seed: int, fraction: float, perfect: bool
+) -> None:
     model, rng = instance(seed)
-    problem = model.with_budget(0.0 if perfect else fraction * model.leakage(random_estimator(model, rng)))
-    estimator, tilt = random_estimator(problem, rng), 0.05 * rng.standard_normal((problem.m, problem.n))
+    problem = model.with_budget(
+        0.0 if perfect else fraction * model.leakage(random_estimator(model, rng))
+    )
+    estimator = random_estimator(problem, rng)
+    tilt = 0.05 * rng.standard_normal((problem.m, problem.n))
     verdict = certify(problem, estimator, tilt, None if perfect else float(rng.uniform(0.1, 5.0)))
-    pi, mu = problem.p_x, 0.0 if perfect else verdict.multiplier
+    pi = problem.p_x
+    mu = 0.0 if perfect else verdict.multiplier
     losses = problem.loss + verdict.tilt @ problem.p_xz
     complementarity = (verdict.estimator * (losses - losses.min(axis=0))).sum()
     law = verdict.estimator @ problem.p_xz.T
     leakage = problem.leakage(verdict.estimator)
     alignment = mu * leakage - (verdict.tilt * law).sum()
     slackness = 0.0 if perfect else mu * (problem.budget - leakage)
-    gap = problem.error_probability(verdict.estimator) - (losses.min(axis=0).sum() - mu * problem.budget)
+    gap = problem.error_probability(verdict.estimator) - (
+        losses.min(axis=0).sum() - mu * problem.budget
+    )
     assert complementarity + alignment + slackness == pytest.approx(gap, abs=1e-13)
     assert min(complementarity, alignment, slackness) >= -1e-13
     kkt = verdict.certificate.kkt
@@ -261,16 +310,20 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed: int, fra
     assert pi.sum() == pytest.approx(1.0, rel=1e-12)
 
 
-# -- the iteration ------------------------------------------------------------------------------------------------
+# -- the iteration
+# ------------------------------------------------------------------------------------------------
 
 
 @few
 @given(seeds)
 def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed: int) -> None:
     problem, rng = instance(seed)
-    new, old = random_estimator(problem, rng), random_estimator(problem, rng)
-    u, v = new @ problem.p_xz.T, old @ problem.p_xz.T
-    s, r = u.sum(axis=1), v.sum(axis=1)
+    new = random_estimator(problem, rng)
+    old = random_estimator(problem, rng)
+    u = new @ problem.p_xz.T
+    v = old @ problem.p_xz.T
+    s = u.sum(axis=1)
+    r = v.sum(axis=1)
     gradient = np.log(v / r[:, None] / problem.p_x) @ problem.p_xz
     bregman = problem.leakage(new) - problem.leakage(old) - float((gradient * (new - old)).sum())
     chain = (u * np.log(u / v)).sum() - (s * np.log(s / r)).sum()
@@ -289,17 +342,23 @@ def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed: int, 
     for k, value in enumerate(values, start=1):
         assert value - values[-1] <= mu * math.log(model.m) / k + 1e-13
     problem = model.with_budget(model.leakage(estimator))
-    assert certify(problem, estimator, tilt, mu).certificate.gap <= mu * math.log(model.m) / sweeps + 1e-12
+    assert (
+        certify(problem, estimator, tilt, mu).certificate.gap
+        <= mu * math.log(model.m) / sweeps + 1e-12
+    )
 
 
-# -- the optimal rule ---------------------------------------------------------------------------------------------
+# -- the optimal rule
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(seed: int) -> None:
     problem, rng = instance(seed)
     estimator, _, _ = blahut_arimoto(problem, float(rng.uniform(0.2, 1.0)), 50)
-    m, n, outcomes = problem.m, problem.n, problem.N
+    m = problem.m
+    n = problem.n
+    outcomes = problem.N
     columns = np.tile(np.eye(outcomes), (1, m))  # variables ordered guess by guess
     joints = np.kron(np.eye(m), problem.p_xz)
     found = linprog(
@@ -314,7 +373,8 @@ def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(
     assert problem.leakage(vertex) == pytest.approx(problem.leakage(estimator), abs=1e-8)
 
 
-# -- repair and precision -----------------------------------------------------------------------------------------
+# -- repair and precision
+# -----------------------------------------------------------------------------------------
 
 
 @few
@@ -332,14 +392,21 @@ def test_the_share_blended_in_need_not_exceed_the_excess(seed: int, fraction: fl
 
 def test_phi_has_the_series_of_the_page() -> None:
     x = 0.01
-    assert phi_divergence(np.array([x]))[0] == pytest.approx(sum((-x) ** k / (k * (k - 1)) for k in range(2, 12)), rel=1e-15)
+    assert phi_divergence(np.array([x]))[0] == pytest.approx(
+        sum((-x) ** k / (k * (k - 1)) for k in range(2, 12)), rel=1e-15
+    )
 
 
 def exact_leakage(problem: Problem, estimator: Array) -> float:
-    """Leakage of the stored numbers taken as exact: rational arithmetic, then sixty decimal digits for the logarithm."""
+    """Leakage of the stored numbers taken as exact: rational arithmetic, then sixty decimal digits
+    for the logarithm.
+    """
     a = [[Fraction(x) for x in row] for row in problem.p_xz.tolist()]
     total = sum(sum(row) for row in a)
-    u = [[sum(Fraction(p) * x for p, x in zip(guess, row, strict=True)) for row in a] for guess in estimator.tolist()]
+    u = [
+        [sum(Fraction(p) * x for p, x in zip(guess, row, strict=True)) for row in a]
+        for guess in estimator.tolist()
+    ]
     with localcontext() as context:
         context.prec = 60
 
@@ -359,25 +426,35 @@ def test_a_tiny_leakage_keeps_its_digits(tiny: float) -> None:
     assert problem.leakage(estimator) == pytest.approx(exact_leakage(problem, estimator), rel=1e-10)
 
 
-# -- perfect privacy ----------------------------------------------------------------------------------------------
+# -- perfect privacy
+# ----------------------------------------------------------------------------------------------
 
 
 def perfect_privacy_error(problem: Problem) -> float:
     feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
     found = linprog(
         problem.loss.ravel(),
-        A_eq=np.vstack([np.tile(np.eye(problem.N), (1, problem.m)), np.kron(np.eye(problem.m), feature)]),
+        A_eq=np.vstack(
+            [np.tile(np.eye(problem.N), (1, problem.m)), np.kron(np.eye(problem.m), feature)]
+        ),
         b_eq=np.concatenate([np.ones(problem.N), np.zeros(problem.m * problem.n)]),
     )
     return float(found.fun or 0.0)
 
 
 def has_a_useful_event(problem: Problem) -> bool:
-    """Whether some d ≥ 0 with Φ d = 0 has less loss under another guess than under the best constant."""
+    """Whether some d ≥ 0 with Φ d = 0 has less loss under another guess than under the best
+    constant.
+    """
     feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
     best = int(np.argmin(problem.loss.sum(axis=1)))
     gains = [
-        linprog(problem.loss[i] - problem.loss[best], A_eq=feature, b_eq=np.zeros(problem.n), bounds=(0.0, 1.0)).fun
+        linprog(
+            problem.loss[i] - problem.loss[best],
+            A_eq=feature,
+            b_eq=np.zeros(problem.n),
+            bounds=(0.0, 1.0),
+        ).fun
         for i in range(problem.m)
     ]
     return min(gains) < -1e-9
@@ -386,30 +463,55 @@ def has_a_useful_event(problem: Problem) -> bool:
 @pytest.mark.parametrize("seed", range(12))
 def test_perfect_privacy_is_useful_exactly_when_an_event_independent_of_x_is(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, m, outcomes = int(rng.integers(2, 5)), 2, int(rng.integers(3, 8))
+    n = int(rng.integers(2, 5))
+    m = 2
+    outcomes = int(rng.integers(3, 8))
     channel = rng.dirichlet(np.full(outcomes, 0.6), size=(n, m)) + 1e-6
-    joint = channel / channel.sum(axis=2, keepdims=True) * rng.dirichlet(np.full(n * m, 3.0)).reshape(n, m, 1)
+    joint = (
+        channel
+        / channel.sum(axis=2, keepdims=True)
+        * rng.dirichlet(np.full(n * m, 3.0)).reshape(n, m, 1)
+    )
     problem = Problem.from_joint(joint, budget=0.0)
-    assert (perfect_privacy_error(problem) < problem.constant_error - 1e-9) == has_a_useful_event(problem)
+    assert (perfect_privacy_error(problem) < problem.constant_error - 1e-9) == has_a_useful_event(
+        problem
+    )
     assert problem.phi_rank.rank <= problem.n - 1
     if problem.phi_rank.nullity == 1:
         assert perfect_privacy_error(problem) == pytest.approx(problem.constant_error, abs=1e-9)
 
 
-# -- the interior point -------------------------------------------------------------------------------------------
+# -- the interior point
+# -------------------------------------------------------------------------------------------
 
 
 def newton_by_the_full_system(
-    problem: Problem, q: Array, slack: Array, lam: Array, tilt: Array, mu: float, c: float, barrier: float
+    problem: Problem,
+    q: Array,
+    slack: Array,
+    lam: Array,
+    tilt: Array,
+    mu: float,
+    c: float,
+    barrier: float,
 ) -> tuple[Array, float]:
-    """dt and dμ of a Newton step on all KKT equations at once, Jacobian by complex differentiation."""
-    beta, cost, m, n = problem.p_xz / problem.p_z, problem.loss / problem.p_z, problem.m, problem.n
+    """dt and dμ of a Newton step on all KKT equations at once, Jacobian by complex
+    differentiation.
+    """
+    beta = problem.p_xz / problem.p_z
+    cost = problem.loss / problem.p_z
+    m = problem.m
+    n = problem.n
     sizes = np.cumsum([q.size, slack.size, lam.size, tilt.size, 1, 1])
 
     def equations(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
         parts = np.split(z, sizes[:-1])
-        qq, ss, ll = parts[0].reshape(q.shape), parts[1].reshape(slack.shape), parts[2]
-        tt, mm, cc = parts[3].reshape(tilt.shape), parts[4][0], parts[5][0]
+        qq = parts[0].reshape(q.shape)
+        ss = parts[1].reshape(slack.shape)
+        ll = parts[2]
+        tt = parts[3].reshape(tilt.shape)
+        mm = parts[4][0]
+        cc = parts[5][0]
         u = qq @ beta.T
         v = np.log(u / problem.p_x / u.sum(axis=1, keepdims=True))
         return np.concatenate(
@@ -432,21 +534,29 @@ def newton_by_the_full_system(
 @pytest.mark.parametrize("seed", range(4))
 def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
     problem, rng = instance(seed)
-    m, n, mu, c, barrier = problem.m, problem.n, 0.7, 0.003, 1e-3
-    beta, cost, pi = problem.p_xz / problem.p_z, problem.loss / problem.p_z, problem.p_x
+    m = problem.m
+    n = problem.n
+    mu = 0.7
+    c = 0.003
+    barrier = 1e-3
+    beta = problem.p_xz / problem.p_z
+    cost = problem.loss / problem.p_z
+    pi = problem.p_x
     q = random_estimator(problem, rng) * problem.p_z
     u = q @ beta.T
     v = np.log(u / pi / u.sum(axis=1, keepdims=True))
     tilt = mu * v  # the tilts follow u and μ
     lam = (cost + tilt @ beta).min(axis=0) - 0.1
-    slack = cost + tilt @ beta - lam  # dual residual zero, so only the products and the budget are off
+    # dual residual zero, so only the products and the budget are off
+    slack = cost + tilt @ beta - lam
     d = q / slack
     weight = np.einsum("il,ik->ikl", d, np.eye(m)) - np.einsum("il,kl->ikl", d, d) / d.sum(axis=0)
     big = np.einsum("ikl,jl,hl->ijkh", weight, beta, beta).reshape(m * n, m * n)
     e = np.zeros((m * n, m))
     for i in range(m):
         e[i * n : (i + 1) * n, i] = u[i]
-    uv, gi = (u * v).ravel(), (u * v).sum(axis=1)
+    uv = (u * v).ravel()
+    gi = (u * v).sum(axis=1)
     system = np.block(
         [
             [big + np.diag(u.ravel()) / mu, e, -uv[:, None] / mu],
@@ -457,14 +567,21 @@ def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
     assert np.allclose(system, system.T)
     free = (barrier - q * slack) / slack  # dQ before the multipliers move
     free = free - d * (free.sum(axis=0) / d.sum(axis=0))
-    right = np.concatenate([(free @ beta.T).ravel(), np.zeros(m), [gi.sum() + c - problem.budget + (barrier - c * mu) / mu]])
+    right = np.concatenate(
+        [
+            (free @ beta.T).ravel(),
+            np.zeros(m),
+            [gi.sum() + c - problem.budget + (barrier - c * mu) / mu],
+        ]
+    )
     step = np.linalg.solve(system, right)
     expected = newton_by_the_full_system(problem, q, slack, lam, tilt, mu, c, barrier)
     assert step[: m * n].reshape(m, n) == pytest.approx(expected[0], rel=1e-7, abs=1e-10)
     assert step[-1] == pytest.approx(expected[1], rel=1e-7)
 
 
-# -- duals for an estimator that came without, and Fano -----------------------------------------------------------
+# -- duals for an estimator that came without, and Fano
+# -----------------------------------------------------------
 
 
 @few
@@ -481,11 +598,16 @@ def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
 
 
 def test_an_unused_guess_has_a_tilt_that_proves_optimality() -> None:
-    """Where a guess is never made there is no posterior; the row exists, and the inequalities are those of section 6."""
+    """Where a guess is never made there is no posterior; the row exists, and the inequalities are
+    those of section 6.
+    """
     found = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        joint = rng.dirichlet(np.full(60, 0.7)).reshape(3, 4, 5) * np.array([1.0, 1.0, 1.0, 0.05])[:, None]
+        joint = (
+            rng.dirichlet(np.full(60, 0.7)).reshape(3, 4, 5)
+            * np.array([1.0, 1.0, 1.0, 0.05])[:, None]
+        )
         model = Problem.from_joint(joint / joint.sum(), budget=math.inf)
         problem = model.with_budget(0.2 * model.bayes_leakage)
         solution = solve(problem, "tilt")
@@ -507,7 +629,8 @@ def test_fano_needs_bits() -> None:
     assert fano_bound(equivocation, 4, sharp=True) == pytest.approx(0.75, abs=1e-9)
 
 
-# -- several sensors, inference, samples ----------------------------------------------------------------------------
+# -- several sensors, inference, samples
+# ----------------------------------------------------------------------------
 
 
 def sensor_laws(rng: np.random.Generator, sensors: int, bins: int) -> Array:
@@ -516,7 +639,9 @@ def sensor_laws(rng: np.random.Generator, sensors: int, bins: int) -> Array:
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, math.inf])
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(seed: int, fraction: float) -> None:
+def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(
+    seed: int, fraction: float
+) -> None:
     rng = np.random.default_rng(seed)
     one, other = sensor_laws(rng, 2, 3)
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
@@ -527,7 +652,9 @@ def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(s
     )
     models = [Problem.from_joint(joint, budget=math.inf) for joint in joints]
     budget = math.inf if fraction == math.inf else fraction * models[0].bayes_leakage
-    every, grouped, pooled = (solve(model.with_budget(budget), "tilt").certificate for model in models)
+    every, grouped, pooled = (
+        solve(model.with_budget(budget), "tilt").certificate for model in models
+    )
     assert every is not None
     assert grouped is not None
     assert pooled is not None
@@ -542,7 +669,9 @@ def test_pooling_unlike_sensors_can_lose_everything() -> None:
     prior = np.array([[0.5, 0.5]])
     laws = [tells, tells[:, :, ::-1]]
     assert Problem.from_joint(index_sensors(laws, prior), budget=0.0).bayes_error == 0.0
-    assert Problem.from_joint(mixed_sensors(np.array(laws), prior), budget=0.0).bayes_error == pytest.approx(0.5)
+    assert Problem.from_joint(
+        mixed_sensors(np.array(laws), prior), budget=0.0
+    ).bayes_error == pytest.approx(0.5)
 
 
 @few
@@ -559,32 +688,45 @@ def test_what_a_leakage_lets_an_adversary_gain(seed: int, share: float) -> None:
 
 
 def test_the_reader_of_all_local_estimates_learns_x_in_the_end() -> None:
-    found = [local_inference(paper_conditional(), paper_p_xy(), sensors) for sensors in (1, 4, 16, 64, 256)]
+    found = [
+        local_inference(paper_conditional(), paper_p_xy(), sensors)
+        for sensors in (1, 4, 16, 64, 256)
+    ]
     assert all(few.x_error >= many.x_error for few, many in itertools.pairwise(found))
     assert found[-1].x_error < 1e-9
     assert found[-1].equivocation_nats < 1e-7
-    laws = [local_law(paper_conditional(), paper_p_xy())] * 4  # the estimates as reports, every one kept apart
+    # the estimates as reports, every one kept apart
+    laws = [local_law(paper_conditional(), paper_p_xy())] * 4
     apart = index_sensors(laws, paper_p_xy())
     assert error_of_best(apart.sum(axis=1)) == pytest.approx(found[1].x_error, rel=1e-12)
-    assert Problem.from_joint(apart, budget=0.0).bayes_error == pytest.approx(found[1].y_error, rel=1e-12)
+    assert Problem.from_joint(apart, budget=0.0).bayes_error == pytest.approx(
+        found[1].y_error, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    records, cells = 60, 6
-    x, y, z = rng.integers(0, 2, records), rng.integers(0, 2, records), rng.integers(0, cells, records)
+    records = 60
+    cells = 6
+    x = rng.integers(0, 2, records)
+    y = rng.integers(0, 2, records)
+    z = rng.integers(0, cells, records)
     table = {"x": x, "y": y, "z": z}
     joints = [
-        count(table, hide="x", guess="y", binning=Binning(None, smoothing=alpha)).joints[0] for alpha in (0.0, 0.5, 3.0)
+        count(table, hide="x", guess="y", binning=Binning(None, smoothing=alpha)).joints[0]
+        for alpha in (0.0, 0.5, 3.0)
     ]
     drawn = joints[0].sum(axis=2, keepdims=True) / cells
     models = [Problem.from_joint(joint, budget=1e-4) for joint in joints]
-    brackets, estimator = [], random_estimator(models[0], rng)
+    brackets = []
+    estimator = random_estimator(models[0], rng)
     for alpha, joint, model in zip((0.0, 0.5, 3.0), joints, models, strict=True):
         uniform = alpha * cells / (records + alpha * cells)
         assert joint == pytest.approx((1.0 - uniform) * joints[0] + uniform * drawn, rel=1e-12)
-        assert model.leakage(estimator) <= (1.0 - uniform) * models[0].leakage(estimator) * (1.0 + 1e-9)
+        assert model.leakage(estimator) <= (1.0 - uniform) * models[0].leakage(estimator) * (
+            1.0 + 1e-9
+        )
         found = solve(model, "tilt").certificate
         assert found is not None
         brackets.append((found.lower, found.upper))
@@ -593,13 +735,20 @@ def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
 
 
 def test_the_bounds_of_several_constraints_add_up() -> None:
-    """Section 22: Σ_l min_i F_il − Σ_k μ_k B_k, with a tilt of its own for every constraint, groups lowered one by one."""
+    """Section 22: Σ_l min_i F_il − Σ_k μ_k B_k, with a tilt of its own for every constraint, groups
+    lowered one by one.
+    """
     rng = np.random.default_rng(5)
     full = rng.dirichlet(np.ones(2 * 3 * 2 * 6)).reshape(2, 3, 2, 6)
     loss = Problem.from_joint(full.sum(axis=0), math.inf).loss
-    beside = Constraint(full.sum(axis=1).transpose(1, 0, 2), 0.002, "conditional-mutual-information")
-    problem = Problem(loss=loss, constraints=[Constraint(full.sum(axis=(0, 2)), 0.01, "chi-square"), beside])
-    tilt, multiplier = 0.05 * rng.normal(size=(2, 7)), np.array([0.2, 0.3])
+    beside = Constraint(
+        full.sum(axis=1).transpose(1, 0, 2), 0.002, "conditional-mutual-information"
+    )
+    problem = Problem(
+        loss=loss, constraints=[Constraint(full.sum(axis=(0, 2)), 0.01, "chi-square"), beside]
+    )
+    tilt = 0.05 * rng.normal(size=(2, 7))
+    multiplier = np.array([0.2, 0.3])
     found = feasible_for(tilt, multiplier, problem.p_x, problem.terms)
     assert found is not None
     lowered = tilt - found[0]

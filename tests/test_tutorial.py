@@ -22,18 +22,31 @@ def said(notebook: dict[str, Any]) -> list[tuple[str, list[float]]]:
         for each in cell.get("outputs", []):
             text = "".join(each.get("text") or each["data"].get("text/plain", []))
             text = " ".join(re.sub(r"gap \S+,", "", text).split())
-            found.append((NUMBER.sub("#", text), [float(word.replace(",", "")) for word in NUMBER.findall(text)]))
+            found.append(
+                (
+                    NUMBER.sub("#", text),
+                    [float(word.replace(",", "")) for word in NUMBER.findall(text)],
+                )
+            )
     return found
 
 
 def test_the_cells_print_what_is_stored() -> None:
     made = runpy.run_path(str(DOCS / "tutorial.py"))["executed"](NOTEBOOK)
-    now, stored = said(made), said(NOTEBOOK)
-    assert [words for words, _ in now] == [words for words, _ in stored], "run `python docs/tutorial.py`"
+    now = said(made)
+    stored = said(NOTEBOOK)
+    assert [words for words, _ in now] == [words for words, _ in stored], (
+        "run `python docs/tutorial.py`"
+    )
     for (_, numbers), (words, expected) in zip(now, stored, strict=True):
         assert numbers == pytest.approx(expected, rel=5e-3, abs=5e-3), words
-    kinds = [[sorted(each.get("data", {})) for each in cell.get("outputs", [])] for cell in made["cells"]]
-    assert kinds == [[sorted(each.get("data", {})) for each in cell.get("outputs", [])] for cell in NOTEBOOK["cells"]]
+    kinds = [
+        [sorted(each.get("data", {})) for each in cell.get("outputs", [])] for cell in made["cells"]
+    ]
+    assert kinds == [
+        [sorted(each.get("data", {})) for each in cell.get("outputs", [])]
+        for cell in NOTEBOOK["cells"]
+    ]
 
 
 def test_it_is_a_notebook_without_traces_of_a_machine() -> None:
@@ -43,6 +56,8 @@ def test_it_is_a_notebook_without_traces_of_a_machine() -> None:
     assert len({cell["id"] for cell in NOTEBOOK["cells"]}) == len(NOTEBOOK["cells"])
     assert all(cell["outputs"] for cell in code)
     assert not re.search(r"/(home|root|tmp|work)/", json.dumps(NOTEBOOK))
-    links = re.findall(r"\]\(([^)\s]+)\)", "".join(line for cell in NOTEBOOK["cells"] for line in cell["source"]))
+    links = re.findall(
+        r"\]\(([^)\s]+)\)", "".join(line for cell in NOTEBOOK["cells"] for line in cell["source"])
+    )
     assert links
     assert all((DOCS / link).is_file() for link in links)

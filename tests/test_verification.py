@@ -1,6 +1,8 @@
-"""`verify` against fractions and logarithms of 120 digits, on files of any maker, on false claims and on what is no file.
+"""`verify` against fractions and logarithms of 120 digits, on files of any maker, on false claims
+and on what is no file.
 
-The reference here is written loop by loop from the definitions at the head of `discreet.verification`.
+The reference here is written loop by loop from the definitions at the head of
+`discreet.verification`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ mpmath.mp.dps = 120
 Column = list[Fraction]
 
 
-# -- the reference -------------------------------------------------------------------------------------------------------
+# -- the reference
+# --------------------------------------------------------------------------------------------------
 
 
 def completed(column: Any) -> Column:
@@ -61,24 +64,39 @@ class Reference:
         a = [[Fraction(float(value)) for value in row] for row in p_xz]
         losses = [[Fraction(float(value)) for value in row] for row in loss]
         total = sum(map(sum, a))  # type: ignore[arg-type]
-        self.n, self.m, self.outcomes = len(a), len(losses), range(len(a[0]))
+        self.n = len(a)
+        self.m = len(losses)
+        self.outcomes = range(len(a[0]))
         self.a = [[value / total for value in row] for row in a]
         self.loss = [[value / total for value in row] for row in losses]
         self.prior = [sum(row, Fraction(0)) for row in self.a]
         guesses = range(self.m)
-        self.law = [[sum((columns[k][i] * row[k] for k in self.outcomes), Fraction(0)) for row in self.a] for i in guesses]
-        self.error = sum((columns[k][i] * self.loss[i][k] for i in guesses for k in self.outcomes), Fraction(0))
+        self.law = [
+            [sum((columns[k][i] * row[k] for k in self.outcomes), Fraction(0)) for row in self.a]
+            for i in guesses
+        ]
+        self.error = sum(
+            (columns[k][i] * self.loss[i][k] for i in guesses for k in self.outcomes), Fraction(0)
+        )
 
     def leakage(self) -> Any:
         value = mpmath.mpf(0)
         for row in self.law:
             for u, p in zip(row, self.prior, strict=True):
                 ratio = u / (p * sum(row)) if u else Fraction(1)
-                value += real(u) * (mpmath.log1p(real(ratio - 1)) if ratio > 0.5 else mpmath.log(real(ratio)))
+                value += real(u) * (
+                    mpmath.log1p(real(ratio - 1)) if ratio > 0.5 else mpmath.log(real(ratio))
+                )
         return value
 
     def deviation(self) -> Fraction:
-        used = [(u / (p * sum(row)), 1) for row in self.law if sum(row) for u, p in zip(row, self.prior, strict=True) if p]
+        used = [
+            (u / (p * sum(row)), 1)
+            for row in self.law
+            if sum(row)
+            for u, p in zip(row, self.prior, strict=True)
+            if p
+        ]
         return max(abs(ratio - one) for ratio, one in used)
 
     def bound(self, tilt: Any, mu: float, budget: float) -> Any:
@@ -87,7 +105,10 @@ class Reference:
         for k in self.outcomes:
             mass = real(sum(row[k] for row in self.a))  # type: ignore[arg-type]
             value += min(
-                real(self.loss[i][k] + sum(Fraction(float(tilt[i][j])) * self.a[j][k] for j in range(self.n)))
+                real(
+                    self.loss[i][k]
+                    + sum(Fraction(float(tilt[i][j])) * self.a[j][k] for j in range(self.n))
+                )
                 - shifts[i] * mass
                 for i in range(self.m)
             )
@@ -127,7 +148,8 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
     return problem, estimator, tilt, multiplier
 
 
-# -- exactness -----------------------------------------------------------------------------------------------------------
+# -- exactness
+# --------------------------------------------------------------------------------------------------
 
 
 @given(cases())
@@ -154,12 +176,18 @@ def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]
 
 
 @given(make.joints(), st.integers(0, 1000), st.sampled_from([1.0, 1.0 + 3e-10, 1.0 - 3e-10]))
-def test_a_joint_tensor_means_the_doubles_that_are_solved(joint: Any, seed: int, total: float) -> None:
-    """The sums over X and Y are added from the left, and a total that is not one is divided out, as `Problem` does."""
+def test_a_joint_tensor_means_the_doubles_that_are_solved(
+    joint: Any, seed: int, total: float
+) -> None:
+    """The sums over X and Y are added from the left, and a total that is not one is divided out, as
+    `Problem` does.
+    """
     joint = joint * total
     n, m, outcomes = joint.shape
     estimator = np.random.default_rng(seed).dirichlet(np.ones(m), size=outcomes).T
-    a, q, loss = np.zeros((n, outcomes)), np.zeros((m, outcomes)), np.zeros((m, outcomes))
+    a = np.zeros((n, outcomes))
+    q = np.zeros((m, outcomes))
+    loss = np.zeros((m, outcomes))
     for j, i, k in product(range(n), range(m), range(outcomes)):
         a[j, k] += joint[j, i, k]
         q[i, k] += joint[j, i, k]
@@ -167,7 +195,8 @@ def test_a_joint_tensor_means_the_doubles_that_are_solved(joint: Any, seed: int,
         loss[i] += q[h] * (h != i)
     nearest = float(sum(map(Fraction, a.ravel().tolist())))
     if abs(nearest - 1.0) > 2.0**-50:
-        a, loss = a / nearest, loss / nearest
+        a = a / nearest
+        loss = loss / nearest
     problem = Problem.from_joint(joint, 1.0)
     np.testing.assert_array_equal(problem.p_xz, a)
     np.testing.assert_array_equal(problem.loss, loss)
@@ -198,8 +227,11 @@ def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
 def test_masses_of_any_size_are_summed_to_the_last_bit(scale: float) -> None:
-    """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit of one mass changes."""
-    n, outcomes = 5, 320
+    """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit
+    of one mass changes.
+    """
+    n = 5
+    outcomes = 320
     sizes = np.random.default_rng(0).integers(-60, 0, outcomes) - 10
     p_xz = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, outcomes)).copy()
     p_xz[:, 9] = scale * 3.0
@@ -214,9 +246,12 @@ def test_masses_of_any_size_are_summed_to_the_last_bit(scale: float) -> None:
 
 
 def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
-    """Mantissas of ones only, whose digits are the largest: nothing of their products may be lost."""
+    """Mantissas of ones only, whose digits are the largest: nothing of their products
+    may be lost.
+    """
     count = 1 << 16
-    mass, share = math.nextafter(0.5 / count, 0.0), math.nextafter(0.25, 0.0)
+    mass = math.nextafter(0.5 / count, 0.0)
+    share = math.nextafter(0.25, 0.0)
     columns = np.tile([[share], [1.0 - share]], count)
     p_xz = np.full((2, count), mass)
     t = math.nextafter(0.125, 0.0)
@@ -225,11 +260,15 @@ def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
     found = verify({"p_xz": p_xz, "loss": p_xz * [[1.0], [2.0]], "budget": 1.0}, members)
     assert close(found.error, Fraction(1, 2) * Fraction(share) + 1 - Fraction(share))
     assert found.leakage == (0.0, 0.0)
-    assert close((found.lower_bound, math.nextafter(found.lower_bound, 1.0)), Fraction(1, 2) - Fraction(t))
+    assert close(
+        (found.lower_bound, math.nextafter(found.lower_bound, 1.0)), Fraction(1, 2) - Fraction(t)
+    )
 
 
 def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact() -> None:
-    """Losses are as large as what the tilts take off, but for a few units in the last place, which rounding would hide."""
+    """Losses are as large as what the tilts take off, but for a few units in the last place, which
+    rounding would hide.
+    """
     rng = np.random.default_rng(0)
     masses = rng.dirichlet(np.ones(3 * 500)).reshape(3, 500)
     p_xz = Problem(masses, np.zeros((2, 500)), math.inf).p_xz
@@ -237,19 +276,25 @@ def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact() -> None:
     loss = -(tilt + 0.3) @ p_xz
     loss += rng.integers(4, 9, loss.shape) * np.spacing(loss)
     guess = np.eye(2)[:, [0] * 500]
-    found = verify({"p_xz": p_xz, "loss": loss, "budget": math.inf}, {"estimator": guess, "tilt": tilt}).lower_bound
+    found = verify(
+        {"p_xz": p_xz, "loss": loss, "budget": math.inf}, {"estimator": guess, "tilt": tilt}
+    ).lower_bound
     true = Reference(p_xz, loss, columns_of(guess)).bound(tilt, 0.0, math.inf)
     assert 0.0 < true * (1 - mpmath.mpf(10) ** -14) <= found <= true < 1e-15
 
 
 def test_the_bound_of_an_enormous_multiplier_loses_nothing() -> None:
-    """A private value of mass 5e-83 under a budget of 5e-91 nats: a shift of size 1 is the logarithm of 1 + 5e-85."""
+    """A private value of mass 5e-83 under a budget of 5e-91 nats: a shift of size 1 is the
+    logarithm of 1 + 5e-85.
+    """
     rare = 5e-83
-    p_xz, loss = np.array([[rare, 0.0], [0.5, 0.5]]), np.array([[0.0, 0.3], [0.2, 0.1]])
+    p_xz = np.array([[rare, 0.0], [0.5, 0.5]])
+    loss = np.array([[0.0, 0.3], [0.2, 0.1]])
     multiplier = 1e2 / rare
     tilt = np.array([[1e-3 * multiplier, -1e-3 * rare * multiplier], [0.0, 0.0]])
     found = verify(
-        {"p_xz": p_xz, "loss": loss, "budget": rare * 1e-8}, {"estimator": np.eye(2), "tilt": tilt, "multiplier": multiplier}
+        {"p_xz": p_xz, "loss": loss, "budget": rare * 1e-8},
+        {"estimator": np.eye(2), "tilt": tilt, "multiplier": multiplier},
     )
     true = Reference(p_xz, loss, columns_of(np.eye(2))).bound(tilt, multiplier, rare * 1e-8)
     assert 0.05 < true
@@ -257,23 +302,36 @@ def test_the_bound_of_an_enormous_multiplier_loses_nothing() -> None:
 
 
 def test_answers_of_the_solver_are_verified_as_certified() -> None:
-    for build, budgets in ((ds.problems.paper_single, (0.01, 1e-7)), (ds.problems.smart_meter, (0.02,))):
+    for build, budgets in (
+        (ds.problems.paper_single, (0.01, 1e-7)),
+        (ds.problems.smart_meter, (0.02,)),
+    ):
         for budget in budgets:
             problem = build(budget=budget)
             solution = ds.solve(problem, "tilt")
             found = verify(problem, solution)
             assert solution.certificate is not None
             assert found.budget_kept
-            assert solution.certificate.lower <= found.lower_bound <= found.error[1] <= solution.certificate.upper
+            assert (
+                solution.certificate.lower
+                <= found.lower_bound
+                <= found.error[1]
+                <= solution.certificate.upper
+            )
 
 
-# -- perfect privacy -----------------------------------------------------------------------------------------------------
+# -- perfect privacy
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1e-14, 3e-14, 1e-30])
 def test_nearly_independent_is_not_private(scale: float) -> None:
-    """X, Z binary with p(z given x) = ½(1 ± scale): the plain rule is no perfectly private one, whatever the scale."""
-    joint = np.array([[[0.25 + scale, 0.0], [0.0, 0.25 - scale]], [[0.25 - scale, 0.0], [0.0, 0.25 + scale]]])
+    """X, Z binary with p(z given x) = ½(1 ± scale): the plain rule is no perfectly private one,
+    whatever the scale.
+    """
+    joint = np.array(
+        [[[0.25 + scale, 0.0], [0.0, 0.25 - scale]], [[0.25 - scale, 0.0], [0.0, 0.25 + scale]]]
+    )
     found = verify({"joint": joint, "budget": 0.0}, np.eye(2))
     assert found.budget_kept is (scale < 1e-17)  # 0.25 ± 1e-30 is 0.25
     assert found.leakage[0] > 0.0 or scale < 1e-17
@@ -293,12 +351,16 @@ def test_a_guess_that_ignores_the_outcome_is_private_exactly() -> None:
     rng = np.random.default_rng(3)
     joint = rng.dirichlet(np.ones(3 * 3 * 40)).reshape(3, 3, 40)
     for column in (rng.dirichlet(np.ones(3)), [1.0, 0.0, 0.0], [0.1, 0.2, 0.7]):
-        found = verify({"joint": joint, "budget": 0.0}, np.repeat(np.reshape(column, (3, 1)), 40, axis=1))
+        found = verify(
+            {"joint": joint, "budget": 0.0}, np.repeat(np.reshape(column, (3, 1)), 40, axis=1)
+        )
         assert (found.budget_kept, found.leakage, found.deviation) == (True, (0.0, 0.0), (0.0, 0.0))
 
 
 def test_integers_make_an_estimator_exactly_private() -> None:
-    """y_0 is guessed with probabilities (p, q, 0): (3p + 5q)/16 = (p + 10q)/16 given either x, so p = 1/3 needs q = 2/15."""
+    """y_0 is guessed with probabilities (p, q, 0): (3p + 5q)/16 = (p + 10q)/16 given either x, so p
+    = 1/3 needs q = 2/15.
+    """
     p_xz = np.array([[3.0, 5.0, 8.0], [1.0, 10.0, 5.0]]) / 32.0
     loss = np.array([[0.0, 0.25, 0.25], [0.125, 0.1875, 0.1875]])
     estimator = np.array([[1 / 3, 2 / 15, 0.0], [2 / 3, 13 / 15, 1.0]])
@@ -306,14 +368,18 @@ def test_integers_make_an_estimator_exactly_private() -> None:
     assert rough.budget_kept is False
     assert 0.0 < rough.leakage[1] < 1e-30
     columns = json.dumps({"0": ["1", "2"], "1": ["0x2", "13"]})
-    exact = verify({"p_xz": p_xz, "loss": loss, "budget": 0.0}, {"estimator": estimator, "exact_columns": columns})
+    exact = verify(
+        {"p_xz": p_xz, "loss": loss, "budget": 0.0},
+        {"estimator": estimator, "exact_columns": columns},
+    )
     assert exact.budget_kept is True
     assert exact.leakage == exact.deviation == (0.0, 0.0)
     error = Fraction(2, 3) / 8 + Fraction(2, 15) / 4 + Fraction(13, 15) * 3 / 16 + Fraction(3, 16)
     assert close(exact.error, error)
 
 
-# -- false claims --------------------------------------------------------------------------------------------------------
+# -- false claims
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +388,9 @@ def solved() -> tuple[Problem, ds.Solution]:
     return problem, ds.solve(problem, "tilt")
 
 
-def test_an_estimator_that_leaks_slightly_more_is_caught(solved: tuple[Problem, ds.Solution]) -> None:
+def test_an_estimator_that_leaks_slightly_more_is_caught(
+    solved: tuple[Problem, ds.Solution],
+) -> None:
     problem, solution = solved
     honest = verify(problem, solution)
     assert honest.budget_kept
@@ -336,12 +404,20 @@ def test_an_estimator_that_leaks_slightly_more_is_caught(solved: tuple[Problem, 
     assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
 
 
-def test_the_error_that_a_file_states_is_not_believed(tmp_path: Path, solved: tuple[Problem, ds.Solution]) -> None:
+def test_the_error_that_a_file_states_is_not_believed(
+    tmp_path: Path, solved: tuple[Problem, ds.Solution]
+) -> None:
     problem, solution = solved
     ds.save_problem(tmp_path / "problem.npz", problem)
     lie = solution.to_dict() | {"error_probability": 0.01, "upper_bound": 0.01, "lower_bound": 0.01}
     assert solution.tilt is not None
-    ds.save_solution(tmp_path / "solution.npz", solution.estimator, solution.tilt, solution.multiplier or 0.0, lie)
+    ds.save_solution(
+        tmp_path / "solution.npz",
+        solution.estimator,
+        solution.tilt,
+        solution.multiplier or 0.0,
+        lie,
+    )
     found = verify(tmp_path / "problem.npz", str(tmp_path / "solution.npz"))
     assert found == verify(problem, solution)
     assert found.error[0] > 0.07
@@ -353,21 +429,31 @@ def test_altered_duals_prove_less_and_never_too_much(solved: tuple[Problem, ds.S
     rng = np.random.default_rng(0)
     for size in (1e-6, 1e-2, 1.0, 1e100):
         tilt = solution.tilt + size * rng.normal(size=(2, 2))
-        found = verify(problem, {"estimator": solution.estimator, "tilt": tilt, "multiplier": solution.multiplier})
+        found = verify(
+            problem,
+            {"estimator": solution.estimator, "tilt": tilt, "multiplier": solution.multiplier},
+        )
         assert found.lower_bound < honest.lower_bound <= honest.error[0]
     for multiplier in (0.0, 1e-300, 1e3, math.inf):
-        found = verify(problem, {"estimator": solution.estimator, "tilt": solution.tilt, "multiplier": multiplier})
+        found = verify(
+            problem,
+            {"estimator": solution.estimator, "tilt": solution.tilt, "multiplier": multiplier},
+        )
         assert found.lower_bound < honest.lower_bound
-    assert verify(problem, np.asarray(solution.estimator)).lower_bound == pytest.approx(problem.bayes_error, rel=1e-12)
+    assert verify(problem, np.asarray(solution.estimator)).lower_bound == pytest.approx(
+        problem.bayes_error, rel=1e-12
+    )
 
 
-# -- rules and blocks ----------------------------------------------------------------------------------------------------
+# -- rules and blocks
+# --------------------------------------------------------------------------------------------------
 
 
 @given(make.problems(), st.integers(0, 10_000))
 def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem: Problem, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    m, n = problem.m, problem.n
+    m = problem.m
+    n = problem.n
     tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-9, 0.1, 1.0])
     ties = rng.choice(problem.N, size=int(rng.integers(0, problem.N + 1)), replace=False)
     columns = rng.multinomial(8, np.ones(m) / m, size=ties.size).T / 8
@@ -398,7 +484,12 @@ def test_blocks_are_verified_like_arrays(tmp_path: Path) -> None:
     problem = ds.problems.paper_single(bins=1000, budget=0.01)
     streamed = ds.problems.block_problem(
         blocks_from(
-            lambda: ((problem.p_xz[:, k : k + 300], problem.loss[:, k : k + 300]) for k in range(0, 1000, 300)), 2, 2
+            lambda: (
+                (problem.p_xz[:, k : k + 300], problem.loss[:, k : k + 300])
+                for k in range(0, 1000, 300)
+            ),
+            2,
+            2,
         ),
         budget=0.01,
     )
@@ -409,10 +500,13 @@ def test_blocks_are_verified_like_arrays(tmp_path: Path) -> None:
     write_blocks(tmp_path / "blocks.npz", streamed.blocks, budget=0.01)
     solution.save(str(tmp_path / "rule.npz"))
     assert verify(tmp_path / "blocks.npz", tmp_path / "rule.npz") == found
-    assert verify(problem, solution.estimator) == verify(tmp_path / "blocks.npz", np.asarray(solution.estimator))
+    assert verify(problem, solution.estimator) == verify(
+        tmp_path / "blocks.npz", np.asarray(solution.estimator)
+    )
 
 
-# -- files ---------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------
 
 
 def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
@@ -467,20 +561,63 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (GOOD, {"estimator": np.full((2, 3), 0.5), "tilt": np.full((2, 2), math.inf)}, "tilt"),
         (GOOD, {"rule_tilt": np.ones((2, 4))}, "tilt"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "share": 2.0}, "share"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)}, "once"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0.5], "columns": np.full((2, 1), 0.5)}, "once"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)}, "ties"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)}, "ties"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/2"], ["1/2"]])}, "columns"),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)},
+            "once",
+        ),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "ties": [0.5], "columns": np.full((2, 1), 0.5)},
+            "once",
+        ),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)},
+            "ties",
+        ),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)},
+            "ties",
+        ),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/2"], ["1/2"]])},
+            "columns",
+        ),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["4", "-1"]}'}, "integers"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["1", "1", "1"]}'}, "integers"),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["1", "1", "1"]}'},
+            "integers",
+        ),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["one", "0"]}'}, "one"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["0", "0"]}'}, "Fraction"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": [[], 0]}'}, "invalid literal"),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": [[], 0]}'},
+            "invalid literal",
+        ),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "[0]"}, "for some outcomes"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"3": ["1", "0"]}'}, "for some outcomes"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"-1": ["1", "0"]}'}, "for some outcomes"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}'}, "for some outcomes"),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"3": ["1", "0"]}'},
+            "for some outcomes",
+        ),
+        (
+            GOOD,
+            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"-1": ["1", "0"]}'},
+            "for some outcomes",
+        ),
+        (
+            GOOD,
+            {
+                "rule_tilt": np.ones((2, 2)),
+                "exact_columns": ('{"1": ["1", "0"], "01": ["0", "1"]}'),
+            },
+            "for some outcomes",
+        ),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
         (None, np.full((2, 3), 0.5), "cannot be read"),
         (
@@ -488,7 +625,11 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
             np.full((2, 3), 0.5),
             "a ContinuousProblem is no problem of outcomes; give",
         ),
-        (ds.problems.person_at_home(2, budget=0.1), np.full((2, 3), 0.5), "a CausalProblem is no problem of outcomes; give"),
+        (
+            ds.problems.person_at_home(2, budget=0.1),
+            np.full((2, 3), 0.5),
+            ("a CausalProblem is no problem of outcomes; give"),
+        ),
         (GOOD, 5, "cannot be read"),
         (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "the budget is one"),
         ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
@@ -528,7 +669,9 @@ def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -
     solution = ds.solve(problem, "tilt")
     for save in (np.savez, np.savez_compressed):
         stream = io.BytesIO()
-        save(stream, estimator=solution.estimator, tilt=solution.tilt, multiplier=solution.multiplier)
+        save(
+            stream, estimator=solution.estimator, tilt=solution.tilt, multiplier=solution.multiplier
+        )
         for seed in range(300):
             (tmp_path / "altered.npz").write_bytes(altered(stream.getvalue(), seed))
             try:
@@ -548,7 +691,9 @@ def test_a_changed_bit_of_an_array_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path: Path) -> None:
-    """A directory that lists fewer bytes than the shape needs, with their checksum. Python 3.12.6 reads what follows."""
+    """A directory that lists fewer bytes than the shape needs, with their checksum. Python 3.12.6
+    reads what follows.
+    """
     np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
     content = bytearray((tmp_path / "estimator.npz").read_bytes())
     with zipfile.ZipFile(tmp_path / "estimator.npz") as archive:
@@ -556,7 +701,13 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path: Path) -> 
     entry = content.index(b"PK\1\2")
     content[entry + 16 : entry + 24] = struct.pack("<II", zlib.crc32(held[:-8]), len(held) - 8)
     (tmp_path / "estimator.npz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"estimator\.npy ends before its shape does; write it again"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"estimator\.npy ends before its shape does; write it "
+            r"again"
+        ),
+    ):
         verify(GOOD, tmp_path / "estimator.npz")
 
 
@@ -591,11 +742,18 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    [b"{'descr': '<f8', (", b"{'descr': 5}", b"x" * 90, b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}"],
+    [
+        b"{'descr': '<f8', (",
+        b"{'descr': 5}",
+        b"x" * 90,
+        (b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}"),
+    ],
 )
 def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: bytes) -> None:
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
-        archive.writestr("estimator.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
+        archive.writestr(
+            "estimator.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+        )
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the words are numpy's)
         verify(GOOD, tmp_path / "bad.npz")
     assert len(str(caught.value)) <= 400
@@ -617,14 +775,18 @@ def test_masked_elements_are_refused() -> None:
 
 
 def test_a_header_that_promises_too_much_costs_nothing(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive, archive.open("estimator.npy", "w") as stream:
+    with (
+        zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive,
+        archive.open("estimator.npy", "w") as stream,
+    ):
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 3)}
         np.lib.format.write_array_header_1_0(stream, header)
     with pytest.raises(ValueError, match="holds no numbers"):
         verify(GOOD, tmp_path / "vast.npz")
 
 
-# -- size ----------------------------------------------------------------------------------------------------------------
+# -- size
+# --------------------------------------------------------------------------------------------------
 
 
 def peak(path: Path) -> int:
@@ -650,10 +812,14 @@ def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
 
 
 def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192 outcomes, two passes."""
+    """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192
+    outcomes, two passes.
+    """
     counted: list[int] = []
     pieces = verification.exact.pieces
-    monkeypatch.setattr(verification.exact, "pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut))
+    monkeypatch.setattr(
+        verification.exact, "pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut)
+    )
     outcomes = 250_000
     p_xz = np.full((2, outcomes), 0.5 / outcomes)
     labels = np.eye(2)[:, np.arange(outcomes) % 2]
@@ -663,10 +829,13 @@ def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> N
     assert sum(counted) <= 12 * outcomes + 20 * 31
 
 
-# -- what it trusts ------------------------------------------------------------------------------------------------------
+# -- what it trusts
+# --------------------------------------------------------------------------------------------------
 
 
-def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_python_flint_a_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(verification.exact, "arb", None)
     with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
         verify(GOOD, np.full((2, 3), 0.5))

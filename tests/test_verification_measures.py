@@ -1,4 +1,6 @@
-"""`verify` by every measure of leakage: it confirms what is certified, refuses what was altered, never proves too much."""
+"""`verify` by every measure of leakage: it confirms what is certified, refuses what was altered,
+never proves too much.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ from discreet.reports.second_opinion import second_opinion
 from discreet.verification import verify
 
 JOINT = np.random.default_rng(0).dirichlet(np.full(90, 0.5)).reshape(3, 3, 10)
-TEXTS = {"sibson": "sibson:alpha=1.7", "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]]))}
+TEXTS = {
+    "sibson": "sibson:alpha=1.7",
+    "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]])),
+}
 NAMES = [TEXTS.get(name, name) for name in MEASURES]
 
 
@@ -46,13 +51,19 @@ def test_what_the_judge_certifies_is_confirmed(text: str, fraction: float) -> No
     assert found is not None
     assert (found.measure, found.budget) == (str(solution.problem.measure), solution.problem.budget)
     assert found.budget_kept or solution.certificate.private_within > 0.0
-    assert solution.certificate.lower <= found.lower_bound <= found.error[1] <= solution.certificate.upper
+    assert (
+        solution.certificate.lower
+        <= found.lower_bound
+        <= found.error[1]
+        <= solution.certificate.upper
+    )
 
 
 @pytest.mark.parametrize("text", NAMES)
 def test_what_was_altered_a_hair_is_refused(text: str) -> None:
     solution = _solved(text)
-    problem, honest = solution.problem, verify(solution.problem, solution)
+    problem = solution.problem
+    honest = verify(solution.problem, solution)
     assert honest.budget_kept
     assert solution.verdict is not None
     for share in (1e-4, 1e-7):
@@ -75,12 +86,15 @@ def test_what_was_altered_a_hair_is_refused(text: str) -> None:
 def test_no_duals_prove_too_much(seed: int, text: str, multiplier: float) -> None:
     """Not more than an estimator errs, under a budget of just what it leaks."""
     rng = np.random.default_rng(seed)
-    m, size, apart = int(rng.integers(1, 4)), int(rng.integers(1, 7)), float(rng.choice([1.0, 1e-3, 1e-9]))
+    m = int(rng.integers(1, 4))
+    size = int(rng.integers(1, 7))
+    apart = float(rng.choice([1.0, 1e-3, 1e-9]))
     p_xz = np.outer(rng.dirichlet(np.full(3, 0.5)), rng.dirichlet(np.ones(size)))
     p_xz *= 1.0 + apart * rng.uniform(-1.0, 1.0, (3, size))
     p_xz[rng.integers(3)] *= rng.integers(2)
     p_xz /= p_xz.sum()
-    estimator, loss = rng.dirichlet(np.full(m, 0.3), size=size).T, rng.random((m, size)) * p_xz.sum(axis=0)
+    estimator = rng.dirichlet(np.full(m, 0.3), size=size).T
+    loss = rng.random((m, size)) * p_xz.sum(axis=0)
     tilt = rng.normal(size=(m, 3)) * 10.0 ** rng.uniform(-9.0, 2.0)
     members = {"estimator": estimator, "tilt": tilt, "multiplier": multiplier}
     model = {"p_xz": p_xz, "loss": loss, "budget": math.inf}
@@ -96,7 +110,8 @@ def test_no_duals_prove_too_much(seed: int, text: str, multiplier: float) -> Non
 
 def test_the_worth_of_simple_laws_is_known() -> None:
     """X, Z and Ŷ are one fair bit, and the guess is right with probability 3/4."""
-    estimator, model = np.array([[0.75, 0.25], [0.25, 0.75]]), {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0}
+    estimator = np.array([[0.75, 0.25], [0.25, 0.75]])
+    model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0}
     lifted = math.log(1.5)
     known = {
         "mutual-information": 0.75 * math.log(1.5) + 0.25 * math.log(0.5),
@@ -118,12 +133,17 @@ def test_the_worth_of_simple_laws_is_known() -> None:
         assert found.budget_kept is (value <= 1.0)
     certain = verify(model, np.eye(2), budget=100.0, measure="local-differential-privacy")
     assert (certain.leakage, certain.budget_kept) == ((math.inf, math.inf), False)
-    assert verify(model, np.eye(2), budget=math.inf, measure="local-differential-privacy").budget_kept is True
+    assert (
+        verify(model, np.eye(2), budget=math.inf, measure="local-differential-privacy").budget_kept
+        is True
+    )
 
 
 @pytest.mark.parametrize("text", ["mutual-information", "chi-square", "maximal-leakage"])
 def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text: str) -> None:
-    """A value of mass 5e-324 that a guess of mass 5e-324 gives away is 2e323 times as likely as before."""
+    """A value of mass 5e-324 that a guess of mass 5e-324 gives away is 2e323 times as likely as
+    before.
+    """
     p_xz = np.array([[5e-324, 0.0], [0.0, 1.0]])
     found = verify({"p_xz": p_xz, "loss": p_xz, "budget": 1.0}, np.eye(2), measure=text)
     assert found.deviation == (sys.float_info.max, math.inf)
@@ -184,9 +204,14 @@ def test_the_command_line_verifies_every_measure(tmp_path: Path) -> None:
     solution = _solved("maximal-leakage")
     ds.save_problem(tmp_path / "problem.npz", solution.problem)
     solution.save(str(tmp_path / "solution.npz"))
-    problem, answer = str(tmp_path / "problem.npz"), str(tmp_path / "solution.npz")
+    problem = str(tmp_path / "problem.npz")
+    answer = str(tmp_path / "solution.npz")
     told = json.loads(run("verify", problem, answer, "--json").stdout)
-    assert (told["measure"], told["budget"], told["budget_kept"]) == ("maximal-leakage", solution.problem.budget, True)
+    assert (told["measure"], told["budget"], told["budget_kept"]) == (
+        "maximal-leakage",
+        solution.problem.budget,
+        True,
+    )
     shown = run("verify", problem, answer)
     assert shown.exit_code == 0
     assert "nats of maximal-leakage" in shown.stdout
@@ -194,14 +219,20 @@ def test_the_command_line_verifies_every_measure(tmp_path: Path) -> None:
     other = run("verify", problem, answer, "--measure", "chi-square", "--leakage", "0.01", "--json")
     assert other.exit_code == (0 if found.budget_kept else 1)
     assert json.loads(other.stdout)["leakage"] == list(found.leakage)
-    half = run("verify", problem, answer, "--measure", "total-variation", "--fraction", "0.5", "--json")
+    half = run(
+        "verify", problem, answer, "--measure", "total-variation", "--fraction", "0.5", "--json"
+    )
     free = solution.problem.with_budget(math.inf, measure="total-variation")
     assert json.loads(half.stdout)["budget"] == free.bayes_leakage / 2.0
 
 
 def test_two_best_actions_cost_nothing() -> None:
-    """The gain of an adversary may be counted from either; of a uniform X every guess is as good without a hint."""
-    uniform = ds.Problem(np.eye(3) / 3.0, (1.0 - np.eye(3)) / 3.0, 0.2, measure="min-entropy-leakage")
+    """The gain of an adversary may be counted from either; of a uniform X every guess is as good
+    without a hint.
+    """
+    uniform = ds.Problem(
+        np.eye(3) / 3.0, (1.0 - np.eye(3)) / 3.0, 0.2, measure="min-entropy-leakage"
+    )
     solution = ds.solve(uniform, "highs")
     found, faults = second_opinion(solution, 1e-9)
     assert faults == []
@@ -214,10 +245,12 @@ def test_two_best_actions_cost_nothing() -> None:
     assert Fraction(found.bracket[1]) - Fraction(found.bracket[0]) < Fraction(1, 10**12)
 
 
-# -- several constraints -------------------------------------------------------------------------------------------------
+# -- several constraints
+# -------------------------------------------------------------------------------------------------
 
 CONDITIONAL = "conditional-mutual-information"
-FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)  # p(x, x', y, z)
+# p(x, x', y, z)
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)
 SECRETS = {
     "mutual-information": FULL.sum(axis=(1, 2)),
     "chi-square": FULL.sum(axis=(0, 2)),
@@ -238,7 +271,9 @@ def test_information_given_another_variable_is_the_mean_of_what_each_value_leave
     expected = 0.0
     for part in SECRETS[CONDITIONAL]:
         law = (part @ estimator.T) / part.sum()
-        expected += part.sum() * (law * np.log(law / np.outer(law.sum(axis=1), law.sum(axis=0)))).sum()
+        expected += (
+            part.sum() * (law * np.log(law / np.outer(law.sum(axis=1), law.sum(axis=0)))).sum()
+        )
     found = verify(problem, estimator)
     assert found.leakage == pytest.approx((expected, expected), rel=1e-12)
     assert found.measure == CONDITIONAL
@@ -251,17 +286,27 @@ def test_information_given_another_variable_is_the_mean_of_what_each_value_leave
         [(CONDITIONAL, 0.01)],
         [("mutual-information", 0.005), ("chi-square", 0.02)],
         [("mutual-information", 0.0), ("chi-square", 0.02)],
-        [("local-differential-privacy", 0.1), (CONDITIONAL, 0.001), ("mutual-information", math.inf)],
+        [
+            ("local-differential-privacy", 0.1),
+            (CONDITIONAL, 0.001),
+            ("mutual-information", math.inf),
+        ],
         [(CONDITIONAL, 0.0), ("mutual-information", 0.0)],
     ],
 )
-def test_what_the_judge_says_of_several_constraints_is_confirmed(budgets: list[tuple[str, float]]) -> None:
-    problem, rng = _several(*budgets), np.random.default_rng(0)
+def test_what_the_judge_says_of_several_constraints_is_confirmed(
+    budgets: list[tuple[str, float]],
+) -> None:
+    problem = _several(*budgets)
+    rng = np.random.default_rng(0)
     for size in (0.0, 1e-3, 0.1):
         estimator = 0.9 * problem.bayes_estimator + 0.1 * rng.dirichlet(np.ones(2), size=12).T
         prices = rng.choice([0.0, 0.1, 1.0], size=len(budgets))
         judged = ds.certify(
-            problem, estimator, size * rng.normal(size=(2, problem.n)), prices if len(budgets) > 1 else float(prices[0])
+            problem,
+            estimator,
+            size * rng.normal(size=(2, problem.n)),
+            prices if len(budgets) > 1 else float(prices[0]),
         )
         assert judged.verdict is not None
         found, faults = second_opinion(judged, 1e-7)
@@ -308,8 +353,12 @@ def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_r
         [("mutual-information", 0.0), ("chi-square", 0.0)],
     ],
 )
-def test_perfect_privacy_of_several_secrets_is_proven_by_integers(budgets: list[tuple[str, float]]) -> None:
-    """A problem of 12 outcomes has more freedom than equations; doubles alone would not be exactly private."""
+def test_perfect_privacy_of_several_secrets_is_proven_by_integers(
+    budgets: list[tuple[str, float]],
+) -> None:
+    """A problem of 12 outcomes has more freedom than equations; doubles alone would not be exactly
+    private.
+    """
     problem = _several(*budgets)
     solution = ds.solve(problem, "conic", gap=1e-7)
     assert solution.certificate is not None
@@ -355,7 +404,11 @@ def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
     assert found.lower_bound <= found.error[1]
     for k in range(len(names)):
         less = [leak * (1.0 - 1e-12 * (k == j)) for j, leak in enumerate(leaked)]
-        told = verify(_several(*zip(names, leaked, strict=True)), members, budget=less if len(less) > 1 else less[0])
+        told = verify(
+            _several(*zip(names, leaked, strict=True)),
+            members,
+            budget=less if len(less) > 1 else less[0],
+        )
         assert told.budget_kept is False
         assert [term.budget_kept for term in told.terms] == [j != k for j in range(len(told.terms))]
 
@@ -363,13 +416,19 @@ def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
 def test_several_constraints_of_a_file(tmp_path: Path) -> None:
     problem = _several(("mutual-information", 0.005), ("chi-square", 0.02), (CONDITIONAL, 0.003))
     ds.save_problem(tmp_path / "problem.npz", problem)
-    judged = ds.certify(problem, problem.bayes_estimator, np.full((2, problem.n), 0.01), [0.1, 0.1, 0.1])
+    judged = ds.certify(
+        problem, problem.bayes_estimator, np.full((2, problem.n), 0.01), [0.1, 0.1, 0.1]
+    )
     judged.save(tmp_path / "answer.npz")
     paths = str(tmp_path / "problem.npz"), str(tmp_path / "answer.npz")
     told = run("verify", *paths, "--json")
     assert told.exit_code == 0
     record = json.loads(told.stdout)
-    assert [term["measure"] for term in record["terms"]] == ["mutual-information", "chi-square", CONDITIONAL]
+    assert [term["measure"] for term in record["terms"]] == [
+        "mutual-information",
+        "chi-square",
+        CONDITIONAL,
+    ]
     assert [term["budget"] for term in record["terms"]] == [0.005, 0.02, 0.003]
     assert "budget" not in record
     assert "budget 2" in run("verify", *paths).stdout
@@ -385,7 +444,10 @@ def test_several_constraints_of_a_file(tmp_path: Path) -> None:
     [
         ([], "keep one"),
         ([{"groups": [2], "measure": "chi-square", "budget": 0.1}], "about 2 rows and p_xz has 5"),
-        ([{"groups": [2, 3], "measure": "chi-square", "budget": 0.1}], "of a conditional measure several"),
+        (
+            [{"groups": [2, 3], "measure": "chi-square", "budget": 0.1}],
+            ("of a conditional measure several"),
+        ),
         ([{"groups": [5.0], "measure": "chi-square", "budget": 0.1}], "the groups of rows"),
         ([{"groups": [0, 5], "measure": CONDITIONAL, "budget": 0.1}], "the groups of rows"),
         ([{"groups": [], "measure": CONDITIONAL, "budget": 0.1}], "the groups of rows"),
@@ -395,4 +457,11 @@ def test_several_constraints_of_a_file(tmp_path: Path) -> None:
 )
 def test_groups_that_are_none_are_refused(stated: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        verify({"p_xz": np.full((5, 2), 0.1), "loss": np.full((2, 2), 0.1), "constraint": json.dumps(stated)}, np.eye(2))
+        verify(
+            {
+                "p_xz": np.full((5, 2), 0.1),
+                "loss": np.full((2, 2), 0.1),
+                "constraint": json.dumps(stated),
+            },
+            np.eye(2),
+        )

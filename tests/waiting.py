@@ -1,6 +1,7 @@
 """Waiting for another process: the only place where a test reads a clock.
 
-The limit is a safety net, far above what any machine needs; no test passes or fails by the time it took.
+The limit is a safety net, far above what any machine needs; no test passes or fails by the time it
+took.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ __all__ = ["curve_rows"]
 
 
 def curve_rows(turns: int = 30) -> None:
-    """Print what a point of a curve costs without what is special about one share, and about many answers to one problem."""
+    """Print what a point of a curve costs without what is special about one share, and about many
+    answers to one problem.
+    """
 
     def by_values(matrix: Any, right: Any) -> Any:
         return np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0]
@@ -43,7 +45,8 @@ def curve_rows(turns: int = 30) -> None:
             (crossing, "math", SimpleNamespace(**{**vars(math), "isqrt": lambda _: 1}))
         ],
     }
-    problem, least = instance("paper-single:bins=10000").with_budget(0.01), dict.fromkeys(pieces, math.inf)
+    problem = instance("paper-single:bins=10000").with_budget(0.01)
+    least = dict.fromkeys(pieces, math.inf)
     for _ in range(turns):  # in turn, as a machine has faster and slower minutes
         for name, changes in pieces.items():
             with ExitStack() as stack:

@@ -1,4 +1,6 @@
-"""Rows of large problems: the rounds, their work, the answers, and how far inside the budget a vertex aims."""
+"""Rows of large problems: the rounds, their work, the answers, and how far inside the budget a
+vertex aims.
+"""
 
 from __future__ import annotations
 
@@ -45,18 +47,42 @@ def rounds_row(name: str, problems: list[Problem | BlockProblem]) -> None:
     """Print one ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
     certified = sum(solution.status is Status.CERTIFIED for solution in found)
-    short = sum(solution.rule.band == 0.0 and solution.rule.ties.size <= solution.rule.m**2 for solution in found)
-    passes, iterations = (sum(getattr(solution, what) or 0 for solution in found) for what in ("passes", "iterations"))
-    print(f"{name:40} {certified:3} of {len(found)} {short:8} {passes:8} {iterations:8}", flush=True)
+    short = sum(
+        solution.rule.band == 0.0 and solution.rule.ties.size <= solution.rule.m**2
+        for solution in found
+    )
+    passes, iterations = (
+        sum(getattr(solution, what) or 0 for solution in found) for what in ("passes", "iterations")
+    )
+    print(
+        (f"{name:40} {certified:3} of {len(found)} {short:8} {passes:8} {iterations:8}"), flush=True
+    )
 
 
 def rounds_rows() -> None:
     """Print the ablations of the rounds."""
     sizes = ("n=2,m=3", "n=3,m=3", "n=4,m=4")
     problems: list[Problem | BlockProblem] = [
-        *(lattice(*size) for size in ((20, 4, 1.0), (50, 4, 1.0), (100, 4, 1.0), (12, 8, 1.0), (10, 8, 0.1), (36, 4, 0.1))),
-        *(catalog.build("paper-single", bins=100_000, fraction=fraction) for fraction in (0.0, 0.01, 0.3)),
-        *(instance(f"mixture:{size},N=60000,seed=1,fraction={share}") for size in sizes for share in (0.0, 0.01, 0.3)),
+        *(
+            lattice(*size)
+            for size in (
+                (20, 4, 1.0),
+                (50, 4, 1.0),
+                (100, 4, 1.0),
+                (12, 8, 1.0),
+                (10, 8, 0.1),
+                (36, 4, 0.1),
+            )
+        ),
+        *(
+            catalog.build("paper-single", bins=100_000, fraction=fraction)
+            for fraction in (0.0, 0.01, 0.3)
+        ),
+        *(
+            instance(f"mixture:{size},N=60000,seed=1,fraction={share}")
+            for size in sizes
+            for share in (0.0, 0.01, 0.3)
+        ),
     ]
     print(f"\n{'rounds':40} {'certified':>9} {'vertices':>8} {'passes':>8} {'iterations':>8}")
     rounds_row("as it is", problems)
@@ -73,7 +99,9 @@ def rounds_rows() -> None:
     margin = rounds.wanted_margin
     for share, words in ((0.5, "half"), (2.0, "twice")):
 
-        def scaled(columns: Any, counts: Any, tilt: Any, wanted: float, *reach: Any, share: float = share) -> float:
+        def scaled(
+            columns: Any, counts: Any, tilt: Any, wanted: float, *reach: Any, share: float = share
+        ) -> float:
             return margin(columns, counts, tilt, share * wanted, *reach)
 
         with replaced(rounds, "wanted_margin", scaled):
@@ -86,7 +114,11 @@ def rounds_rows() -> None:
         rounds_row("no bound without a pass", problems)
     with replaced(rounds._Rounds, "_again", lambda _, proof: proof):
         rounds_row("no pass with more retained or unscreened", problems)
-    with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):
+    with replaced(
+        rounds,
+        "sample",
+        lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads),
+    ):
         rounds_row("a first tilt from 50 outcomes", problems)
     other: list[Problem | BlockProblem] = [
         catalog.build("mixture", n=n, m=n, N=60_000, seed=1, fraction=0.3, measure=measure)
@@ -120,7 +152,9 @@ def rounds_rows() -> None:
     with replaced(
         Problem,
         "with_budget",
-        lambda problem, budget: problem if 0.0 < budget < problem.budget else plain(problem, budget),
+        lambda problem, budget: (
+            problem if 0.0 < budget < problem.budget else plain(problem, budget)
+        ),
     ):
         rounds_row("a sample keeps the budget of all", slack)
     weighted: list[Problem | BlockProblem] = [
@@ -144,11 +178,16 @@ def wide_row(name: str, problem: Problem) -> None:
         started = time.process_time()
         found = ds.solve(problem, "tilt", gap=1e-9)
         seconds = min(seconds, time.process_time() - started)
-    print(f"{name:40} {found.status.value:>10} {found.iterations or 0:10} {seconds:9.2f}", flush=True)
+    print(
+        (f"{name:40} {found.status.value:>10} {found.iterations or 0:10} {seconds:9.2f}"),
+        flush=True,
+    )
 
 
 def wide_rows() -> None:
-    """Print what sums by pairs of guesses bring where tilts have many entries: information given Y, 200,000 outcomes."""
+    """Print what sums by pairs of guesses bring where tilts have many entries: information given Y,
+    200,000 outcomes.
+    """
     matters = Summed.negligible
 
     def scaled(system: Summed, share: float) -> Any:
@@ -156,13 +195,24 @@ def wide_rows() -> None:
         return None if found is None else share * found
 
     for n in (3, 4, 6):
-        problem = catalog.build("mixture", n=n, m=n, N=200_000, fraction=0.5, measure="conditional-mutual-information")
-        print(f"\n{f'tilts of {n * n} entries a guess':40} {'status':>10} {'iterations':>10} {'seconds':>9}")
+        problem = catalog.build(
+            "mixture", n=n, m=n, N=200_000, fraction=0.5, measure="conditional-mutual-information"
+        )
+        print(
+            f"\n{f'tilts of {n * n} entries a guess':40} {'status':>10} {'iterations':>10} "
+            f"{'seconds':>9}"
+        )
         wide_row("as it is", problem)
-        for words, least in (("M is summed by guesses", 10**9), ("M is summed by pairs from 4 features on", 4)):
+        for words, least in (
+            ("M is summed by guesses", 10**9),
+            (("M is summed by pairs from 4 features on"), 4),
+        ):
             with replaced(newton, "_WIDE", least):
                 wide_row(words, problem)
-        for words, share in (("pairs leave out nothing", 0.0), ("pairs leave out 100 times as much", 100.0)):
+        for words, share in (
+            ("pairs leave out nothing", 0.0),
+            (("pairs leave out 100 times as much"), 100.0),
+        ):
             with replaced(Summed, "negligible", partialmethod(scaled, share)):
                 wide_row(words, problem)
 
@@ -199,20 +249,27 @@ def work_row(name: str, problems: list[Problem]) -> None:
 
 
 def work_rows() -> None:
-    """Print when rounds pay, and what screening saves: problems near the size from which rounds are taken, and larger."""
+    """Print when rounds pay, and what screening saves: problems near the size from which rounds are
+    taken, and larger.
+    """
     near = [
         instance(f"dirichlet:n={n},m={m},N={times * rounds.first_retained(n, m)},seed=1,{budget}")
         for n, m in ((2, 2), (3, 3), (4, 4), (2, 6))
         for times in (8, 32)
         for budget in ("fraction=0.5", "budget=0")
     ]
-    print(f"\n{'work, in millions of outcomes':40} {'interior point':>14} {'in passes':>10} {'one by one':>12}")
+    print(
+        f"\n{'work, in millions of outcomes':40} {'interior point':>14} {'in passes':>10} "
+        f"{'one by one':>12}"
+    )
     work_row("as it is", near)
     for times in (4, 64):
         with replaced(backend, "ROUNDS_FROM", times):
             work_row(f"rounds from {times} times the retained, not 16", near)
     large = [instance(f"mixture:n={k},m={k},N=500000,seed=1,fraction=0.3") for k in (2, 3)]
-    large += [instance(f"paper-single:bins=1000000,{budget}") for budget in ("fraction=0.3", "budget=0")]
+    large += [
+        instance(f"paper-single:bins=1000000,{budget}") for budget in ("fraction=0.3", "budget=0")
+    ]
     work_row("half a million outcomes and more", large)
     for factor in (8.0, 512.0, math.inf):
         with replaced(rounds, "SCREENED", factor):
@@ -232,25 +289,54 @@ def statement_row(name: str, problems: list[BlockProblem]) -> None:
     rules = [(solution.rule, solution.problem.n * solution.problem.m) for solution in found]
     classes = sum(rule.band > 0.0 for rule, _ in rules)
     short = sum(rule.band == 0.0 and rule.ties.size <= most for rule, most in rules)
-    print(f"{name:44} {certified:3} of {len(found)} {short:9} {classes:12} {len(found) - short - classes:8}", flush=True)
+    print(
+        (
+            f"{name:44} {certified:3} of {len(found)} {short:9} {classes:12} "
+            f"{len(found) - short - classes:8}"
+        ),
+        flush=True,
+    )
 
 
 def statement_rows() -> None:
     """Print how large problems are answered."""
-    sizes = ("n=2,m=2,N=20000", "n=3,m=3,N=30000", "n=2,m=6,N=40000", "n=5,m=2,N=30000", "n=4,m=4,N=60000")
+    sizes = (
+        "n=2,m=2,N=20000",
+        "n=3,m=3,N=30000",
+        "n=2,m=6,N=40000",
+        "n=5,m=2,N=30000",
+        "n=4,m=4,N=60000",
+    )
     budgets = ("fraction=0.5", "fraction=0.05", "budget=0", "budget=1e-20")
-    models = [f"{name}:{size},seed=1" for name in ("dirichlet", "weighted-mixture") for size in sizes]
+    models = [
+        f"{name}:{size},seed=1" for name in ("dirichlet", "weighted-mixture") for size in sizes
+    ]
     texts = [
         *(f"{model},{budget}" for model in models for budget in budgets),
-        *(f"paper-multi:sensors={sensors},{budget}" for sensors in (15, 17) for budget in ("fraction=0.5", "budget=0")),
+        *(
+            f"paper-multi:sensors={sensors},{budget}"
+            for sensors in (15, 17)
+            for budget in ("fraction=0.5", "budget=0")
+        ),
         *(f"paper-multi:sensors={sensors},fraction=0.01" for sensors in (15, 17)),
-        *(f"paper-single:bins={bins},{budget}" for bins in (20_000, 100_000) for budget in ("fraction=0.5", "budget=0")),
+        *(
+            f"paper-single:bins={bins},{budget}"
+            for bins in (20_000, 100_000)
+            for budget in ("fraction=0.5", "budget=0")
+        ),
         *(f"paper-single:bins={bins},budget=1e-6" for bins in (20_000, 100_000)),
     ]
     problems = [BlockProblem.of(instance(text)) for text in texts]
-    print(f"\n{'large problems':44} {'certified':>9} {'vertices':>9} {'tie classes':>12} {'columns':>8}")
+    print(
+        f"\n{'large problems':44} {'certified':>9} {'vertices':>9} {'tie classes':>12} "
+        f"{'columns':>8}"
+    )
     statement_row("as it is", problems)
-    for piece in ("entering of other ties", "more than one tie from a tilt", "ties of the interior point"):
+    for piece in (
+        "entering of other ties",
+        ("more than one tie from a tilt"),
+        "ties of the interior point",
+    ):
         with replaced(Ablated, "without", piece), replaced(crossing, "_ActiveSet", Ablated):
             statement_row(f"without {piece}", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
@@ -264,13 +350,25 @@ def statement_rows() -> None:
 def inside_row(name: str, problems: list[BlockProblem]) -> None:
     """Print one ablation."""
     gaps = [ds.solve(problem, "tilt", gap=1e-9).relative_gap for problem in problems]
-    print(f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} {sum(gaps) / len(gaps):11.2e}", flush=True)
+    print(
+        (
+            f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} "
+            f"{sum(gaps) / len(gaps):11.2e}"
+        ),
+        flush=True,
+    )
 
 
 def inside_rows() -> None:
-    """Print what a vertex gains by its distance to the budget, on lattices whose error probability is near 1e-5."""
+    """Print what a vertex gains by its distance to the budget, on lattices whose error probability
+    is near 1e-5.
+    """
     half = [lattice(sensors, 4, 0.1) for sensors in (34, 35, 36, 37)]
-    problems = [each.with_budget(2.0 * share * each.budget) for each in half for share in (0.3, 0.4, 0.5, 0.6, 0.7)]
+    problems = [
+        each.with_budget(2.0 * share * each.budget)
+        for each in half
+        for share in (0.3, 0.4, 0.5, 0.6, 0.7)
+    ]
     print(f"\n{'a vertex aims inside the budget by':44} {'certified':>9} {'mean gap':>11}")
     inside_row("4 ρ, as it is", problems)
     plain = Precision.of

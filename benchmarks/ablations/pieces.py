@@ -18,15 +18,36 @@ from discreet.problems.sensors import linear_conditional, paper_p_xy
 __all__ = ["INSTANCES", "Ablated", "instance", "lattice", "replaced"]
 
 INSTANCES = [
-    *(f"paper-single:bins={bins},{budget}" for bins in (37, 1100) for budget in ("fraction=0.5", "budget=0")),
-    *(f"paper-single:bins=256,{budget}" for budget in ("budget=1e-10", "budget=1e-6", "budget=1e-3", "fraction=0.9")),
+    *(
+        f"paper-single:bins={bins},{budget}"
+        for bins in (37, 1100)
+        for budget in ("fraction=0.5", "budget=0")
+    ),
+    *(
+        f"paper-single:bins=256,{budget}"
+        for budget in ("budget=1e-10", "budget=1e-6", "budget=1e-3", "fraction=0.9")
+    ),
     *(f"paper-multi:sensors={sensors},fraction=0.5" for sensors in (1, 2, 4, 7, 12, 20)),
     *(f"paper-multi:sensors={sensors},budget=0" for sensors in (2, 7, 20)),
-    *(f"dirichlet:n={k},m={k},{budget}" for k in (2, 3, 4, 6) for budget in ("fraction=0.5", "fraction=0.1", "budget=0")),
+    *(
+        f"dirichlet:n={k},m={k},{budget}"
+        for k in (2, 3, 4, 6)
+        for budget in ("fraction=0.5", "fraction=0.1", "budget=0")
+    ),
     *(f"mixture:n={k},m={k},{budget}" for k in (2, 4) for budget in ("fraction=0.5", "budget=0")),
-    *(f"dirichlet:n={n},m={m},N=300,fraction=0.5,seed={seed}" for n, m in ((2, 5), (5, 2), (3, 4)) for seed in (1, 2, 3)),
-    *(f"{name}:fraction=0.5" for name in ("multi-mixed", "smart-meter", "anes96", "building", "road", "fair")),
-    *(f"{name}:fraction=0.5" for name in ("zero-mass", "near-deterministic", "duplicated", "x-equals-y")),
+    *(
+        f"dirichlet:n={n},m={m},N=300,fraction=0.5,seed={seed}"
+        for n, m in ((2, 5), (5, 2), (3, 4))
+        for seed in (1, 2, 3)
+    ),
+    *(
+        f"{name}:fraction=0.5"
+        for name in ("multi-mixed", "smart-meter", "anes96", "building", "road", "fair")
+    ),
+    *(
+        f"{name}:fraction=0.5"
+        for name in ("zero-mass", "near-deterministic", "duplicated", "x-equals-y")
+    ),
 ]
 
 
@@ -34,7 +55,10 @@ def instance(text: str) -> Problem:
     """The catalog's problem of a text "name:parameter=value,…"."""
     name, _, rest = text.partition(":")
     given = (part.split("=") for part in rest.split(","))
-    return catalog.build(name, **{key: float(value) if set(value) & set(".e") else int(value) for key, value in given})
+    return catalog.build(
+        name,
+        **{key: float(value) if set(value) & set(".e") else int(value) for key, value in given},
+    )
 
 
 def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:

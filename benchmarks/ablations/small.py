@@ -1,4 +1,6 @@
-"""Rows of small problems: the interior point, the crossover, and when the iteration asks for a vertex."""
+"""Rows of small problems: the interior point, the crossover, and when the iteration asks for a
+vertex.
+"""
 
 from __future__ import annotations
 
@@ -40,36 +42,57 @@ def iterates(problem: Problem) -> list[Point]:
         return advance(model, at, *rest)
 
     with replaced(interior_point, "_advance", noted):
-        best, _ = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100)
+        best, _ = solve_interior(
+            model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100
+        )
     return [*seen, best]
 
 
 def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
     """The optimal duals with relative errors between 1e-6 and 0.5."""
-    best, rng = ds.solve(problem, "tilt"), np.random.default_rng(4)
+    best = ds.solve(problem, "tilt")
+    rng = np.random.default_rng(4)
     assert best.tilt is not None
     multiplier = math.inf if best.multiplier is None else best.multiplier
     for size in np.geomspace(1e-6, 0.5, 30):
-        yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * multiplier
+        yield (
+            problem,
+            best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)),
+            (1.0 + size) * multiplier,
+        )
 
 
-def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]) -> None:
+def crossover_row(
+    name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]
+) -> None:
     """Print the results of the crossover from all iterates and tilts."""
     ended = first = never = 0
     for problem, path in paths:
         precision = Precision.of(problem, 1e-9)
-        found = (crossing.crossover(problem, at.tilt, at.multiplier, precision, at.columns, _GAP) for at in path)
+        found = (
+            crossing.crossover(problem, at.tilt, at.multiplier, precision, at.columns, _GAP)
+            for at in path
+        )
         good = [place for place, vertex in enumerate(found) if vertex is not None]
-        ended, first, never = ended + len(good), first + (good[0] if good else len(path)), never + (not good)
-    alone = (crossing.crossover(each[0], *each[1:], Precision.of(each[0], 1e-9), gap=_GAP) for each in tilts)
+        ended = ended + len(good)
+        first = first + (good[0] if good else len(path))
+        never = never + (not good)
+    alone = (
+        crossing.crossover(each[0], *each[1:], Precision.of(each[0], 1e-9), gap=_GAP)
+        for each in tilts
+    )
     count = sum(vertex is not None for vertex in alone)
     print(f"{name:34s} {ended:5d} {first:5d} {never:5d} {count:5d} of {len(tilts)}", flush=True)
 
 
 def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
-    """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system is solved."""
+    """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system
+    is solved.
+    """
     found = near(vertex, deviation)
-    return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
+    return (
+        None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
+    )
 
 
 def multiplied(factor: float, start: Any = interior_point._start) -> Any:
@@ -77,9 +100,13 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
 
     def other(model: Model) -> Any:
         at, law = start(model)
-        tilt, unit = factor * at.tilt, min(1.0, model.constant_error)
-        inner, slack = replace(at.inner, coordinates=factor * at.inner.coordinates), interior_point._slack(model, tilt, unit)
-        return replace(at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack), law
+        tilt = factor * at.tilt
+        unit = min(1.0, model.constant_error)
+        inner = replace(at.inner, coordinates=factor * at.inner.coordinates)
+        slack = interior_point._slack(model, tilt, unit)
+        return replace(
+            at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack
+        ), law
 
     return other
 
@@ -99,34 +126,65 @@ def unrefined(system: System, right: Any, times: int = 1, refined: Any = System.
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
-    iterations, missed = sum(ending.iterations for ending in endings), sum(not ending.optimal for ending in endings)
+    iterations = sum(ending.iterations for ending in endings)
+    missed = sum(not ending.optimal for ending in endings)
     print(f"{name:40} {iterations:10} {missed:10} of {len(endings)}", flush=True)
 
 
 def interior_rows() -> None:
-    """Print the ablations of the interior point: small problems, tiny budgets, many guesses with masses over ten decades."""
+    """Print the ablations of the interior point: small problems, tiny budgets, many guesses with
+    masses over ten decades.
+    """
     shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
-    tiny = [f"{name}:fraction={share}" for name in ("x-equals-y", "road", "zero-mass") for share in (1e-3, 1e-6, 1e-9)]
+    tiny = [
+        f"{name}:fraction={share}"
+        for name in ("x-equals-y", "road", "zero-mass")
+        for share in (1e-3, 1e-6, 1e-9)
+    ]
     tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
-    tiny += [f"dirichlet:n={k},m={k},N={k},seed={seed},fraction=1e-6" for k in (3, 5, 6) for seed in range(10)]
+    tiny += [
+        f"dirichlet:n={k},m={k},N={k},seed={seed},fraction=1e-6"
+        for k in (3, 5, 6)
+        for seed in range(10)
+    ]
     texts = (
         INSTANCES
         + tiny
-        + [f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")]
+        + [
+            f"weighted-mixture:{shape},N=3000,{budget}"
+            for shape in shapes
+            for budget in ("fraction=0.3", "budget=0")
+        ]
     )
-    texts += [f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")]
+    texts += [
+        f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")
+    ]
     problems = [reduce(instance(text)).problem for text in texts]
     models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
     advance = interior_point._advance
 
-    def as_one(model: Model, at: Any, law: Any, leaked: Any, path: newton.Targets, *others: Any) -> Any:
-        return advance(model, at, law, leaked, replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)), *others)
+    def as_one(
+        model: Model, at: Any, law: Any, leaked: Any, path: newton.Targets, *others: Any
+    ) -> Any:
+        return advance(
+            model,
+            at,
+            law,
+            leaked,
+            replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)),
+            *others,
+        )
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
-        ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
+        (
+            ("masses of guesses are not anticipated"),
+            Newton,
+            "anticipate",
+            lambda newton, step, length: None,
+        ),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", (0.01, 0.01)),
@@ -143,7 +201,8 @@ def interior_rows() -> None:
         with replaced(owner, attribute, value):
             interior_row(name, models)
     interior_row(
-        "the same barrier for rare outcomes", [replace(each, barrier=np.ones_like(each.barrier)) for each in models]
+        "the same barrier for rare outcomes",
+        [replace(each, barrier=np.ones_like(each.barrier)) for each in models],
     )
 
 
@@ -153,7 +212,9 @@ def crossover_rows() -> None:
     paths = [(problem, iterates(problem)) for problem in problems]
     single = ds.problems.paper_single(bins=300)
     tilts = [
-        case for share in (1e-3, 0.05, 0.4, 0.8) for case in near_tilts(single.with_budget(share * single.bayes_leakage))
+        case
+        for share in (1e-3, 0.05, 0.4, 0.8)
+        for case in near_tilts(single.with_budget(share * single.bayes_leakage))
     ]
     for text in ("n=3,m=3", "n=4,m=4", "n=2,m=5,N=300", "n=5,m=2,N=300"):
         for budget in ("fraction=0.1", "budget=0"):
@@ -196,7 +257,8 @@ def never(*_: Any) -> bool:
 
 def tries_row(name: str, problems: list[Problem]) -> None:
     """Print one ablation: crossovers called and iterations until all problems are solved."""
-    called, plain = 0, rounds.crossover
+    called = 0
+    plain = rounds.crossover
 
     def counted(*given: Any) -> Any:
         nonlocal called
@@ -204,7 +266,9 @@ def tries_row(name: str, problems: list[Problem]) -> None:
         return plain(*given)
 
     with replaced(rounds, "crossover", counted):
-        iterations = sum(ds.solve(problem, "tilt", gap=1e-9).iterations or 0 for problem in problems)
+        iterations = sum(
+            ds.solve(problem, "tilt", gap=1e-9).iterations or 0 for problem in problems
+        )
     print(f"{name:40} {called:10} {iterations:10}", flush=True)
 
 
@@ -230,7 +294,9 @@ def tries_rows() -> None:
 
 
 def linear_rows() -> None:
-    """Print from where the small linear programs of linear measures start, how many it takes, and how long."""
+    """Print from where the small linear programs of linear measures start, how many it takes, and
+    how long.
+    """
     print(f"\n{'linear measures':60} {'programs':>10} {'ms':>8} {'vertices':>10}")
     measures = sorted(LINEAR - {"g-leakage"})
     for values, outcomes in ((2, 100), (3, 300), (5, 300), (3, 2_000), (5, 2_000), (4, 20_000)):
@@ -239,7 +305,8 @@ def linear_rows() -> None:
             reduce(ds.problems.dirichlet(**size, fraction=share, measure=measure)).problem
             for measure in measures
             for share in (0.5, 0.05)
-            if measure != "local-differential-privacy"  # of which the Bayes rule may leak without bound
+            # of which the Bayes rule may leak without bound
+            if measure != "local-differential-privacy"
         ]
         size_of = f"n = m = {values}, N = {outcomes:,}"
         with replaced(rounds, "is_linear", lambda problem: False):
@@ -254,11 +321,14 @@ def linear_rows() -> None:
 
 
 def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
-    """Print how many programs are solved, the processor time of a problem, and how many vertices are found.
+    """Print how many programs are solved, the processor time of a problem, and how many vertices
+    are found.
 
     far: of `sifted`; None for the interior point with its crossover.
     """
-    solved, found, plain = 0, 0, sifting._refined
+    solved = 0
+    found = 0
+    plain = sifting._refined
 
     def counted(*program: Any) -> Any:
         nonlocal solved
@@ -268,7 +338,8 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
     started = time.process_time()
     with replaced(sifting, "_refined", counted):
         for problem in problems:
-            precision, start = Precision.of(problem, 1e-9), np.zeros((problem.m, problem.n))
+            precision = Precision.of(problem, 1e-9)
+            start = np.zeros((problem.m, problem.n))
             if far is None:
                 found += rounds.solve_whole(problem, precision, _GAP, rounds.Limits())[1].optimal
             else:

@@ -1,9 +1,11 @@
-"""How good the advice is on catalog entries it has never seen: leave-one-entry-out cross-validation.
+"""How good the advice is on catalog entries it has never seen: leave-one-entry-out
+cross-validation.
 
-Every instance is advised from the rows of all other entries, then looked up in its own. *Regret* is the time of the advised
-option ÷ the time of the fastest that was certified there. A difference that repeating a measurement makes too is no
-regret: the noise of a cell is taken from all repeats of the study (A/A), and a time within the noise of the best counts as
-the best. Instances that no backend certified have no regret; they are counted.
+Every instance is advised from the rows of all other entries, then looked up in its own. *Regret* is
+the time of the advised option ÷ the time of the fastest that was certified there. A difference that
+repeating a measurement makes too is no regret: the noise of a cell is taken from all repeats of the
+study (A/A), and a time within the noise of the best counts as the best. Instances that no backend
+certified have no regret; they are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ __all__ = ["HeldOut", "Trial", "cross_validate", "noise_of"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One instance advised without its entry. `outcome` is what the advised option came to there."""
+    """One instance advised without its entry. `outcome` is what the advised option
+    came to there.
+    """
 
     instance: str
     gap: float
@@ -40,7 +44,9 @@ class Trial:
 
     @property
     def raw_regret(self) -> float:
-        """Time of the advised ÷ time of the best; inf where the advised was not certified and another was."""
+        """Time of the advised ÷ time of the best; inf where the advised was not certified and
+        another was.
+        """
         return self.seconds / self.best_seconds if self.certified else math.inf
 
     @property
@@ -57,7 +63,9 @@ class HeldOut:
     unsolved: tuple[str, ...]
 
     def quantile(self, q: float) -> float:
-        """The q-quantile of the regrets: the smallest that at least a share q of them do not exceed."""
+        """The q-quantile of the regrets: the smallest that at least a share q of them do not
+        exceed.
+        """
         ordered = sorted(trial.regret for trial in self.trials)
         return ordered[max(0, math.ceil(q * len(ordered)) - 1)]
 
@@ -68,7 +76,9 @@ class HeldOut:
 
     @property
     def failures(self) -> tuple[Trial, ...]:
-        """Where the advised failed, was not certified or broke the budget although another was certified."""
+        """Where the advised failed, was not certified or broke the budget although another was
+        certified.
+        """
         return tuple(trial for trial in self.trials if not trial.certified)
 
     @property
@@ -79,11 +89,18 @@ class HeldOut:
 
 
 def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None = None) -> HeldOut:
-    """Leave one entry out at a time. Peers are neither advised nor compared with; `labels` restricts the options further."""
-    cells = [cell for cell in cells_of(rows) if not cell.option.is_peer and (labels is None or cell.option.label in labels)]
+    """Leave one entry out at a time. Peers are neither advised nor compared with; `labels`
+    restricts the options further.
+    """
+    cells = [
+        cell
+        for cell in cells_of(rows)
+        if not cell.option.is_peer and (labels is None or cell.option.label in labels)
+    ]
     noise = noise_of(cells)
     asked = sorted({cell.option.gap for cell in cells})
-    trials, unsolved = [], []
+    trials = []
+    unsolved = []
     for group in sorted({cell.group for cell in cells}):
         known = [cell for cell in cells if cell.group != group]
         instances: dict[str, list[Cell]] = defaultdict(list)
@@ -105,7 +122,9 @@ def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None 
     return HeldOut(tuple(trials), tuple(unsolved))
 
 
-def _trial(known: Sequence[Cell], there: Sequence[Cell], solved: Sequence[Cell], gap: float, noise: float) -> Trial | None:
+def _trial(
+    known: Sequence[Cell], there: Sequence[Cell], solved: Sequence[Cell], gap: float, noise: float
+) -> Trial | None:
     """None where none of the options that the advice could name was run on this instance."""
     best = min(solved, key=lambda cell: cell.seconds)
     run = {cell.option: cell for cell in there}
@@ -131,10 +150,13 @@ def _trial(known: Sequence[Cell], there: Sequence[Cell], solved: Sequence[Cell],
 
 
 def noise_of(cells: Iterable[Cell]) -> float:
-    """The factor that two medians of the same work differ by: 95% of halves of the same repeats differ by less."""
+    """The factor that two medians of the same work differ by: 95% of halves of the same repeats
+    differ by less.
+    """
     factors = []
     for cell in cells:
-        odd, even = cell.samples[::2], cell.samples[1::2]
+        odd = cell.samples[::2]
+        even = cell.samples[1::2]
         if cell.timed and odd and even:
             pair = sorted((statistics.median(odd), statistics.median(even)))
             if pair[0] > 0.0:

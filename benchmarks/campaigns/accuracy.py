@@ -1,11 +1,12 @@
-"""Accuracy of `tilt` under every measure: random problems, solved, judged, and checked exactly; a line for each measure.
+"""Accuracy of `tilt` under every measure: random problems, solved, judged, and checked exactly; a
+line for each measure.
 
 2 … 5 private values, 2 … 5 guesses, 20 … 2,000 outcomes; p(x, y) and p(z given x, y) are drawn from
-Dirichlet distributions, without zeros.
-Budgets go from half of what the Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. A problem follows
-from its measure, a seed and its number. Several secrets, of 2 or 3 values each, have a measure each, drawn at random; of all
-but the first three in ten must not leak at all. Rare values, zeros and integer masses are drawn by `rare`. What *false*
-means is said in `batches`.
+Dirichlet distributions, without zeros. Budgets go from half of what the Bayes rule leaks (of one
+nat where that has no bound) down to 1e-4 of it. A problem follows from its measure, a seed and its
+number. Several secrets, of 2 or 3 values each, have a measure each, drawn at random; of all but the
+first three in ten must not leak at all. Rare values, zeros and integer masses are drawn by `rare`.
+What *false* means is said in `batches`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ __all__ = ["Line", "drawn", "main"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {"two secrets": 2, "three secrets": 3}
-RARE = {"rare values": rare_value, "rare secrets": rare_secrets, "rare secrets in blocks": rare_blocks}
+RARE = {
+    "rare values": rare_value,
+    "rare secrets": rare_secrets,
+    "rare secrets in blocks": rare_blocks,
+}
 _ORDERS = (1.2, 2.0, 5.0)  # of Sibson's information
 
 
@@ -61,7 +66,9 @@ class Line:
 
 
 def drawn(measure: str, seed: int, index: int) -> ds.Problem | ds.BlockProblem:
-    """Problem number `index` of a family of measures, of `SECRETS` with measures at random, or of `RARE`."""
+    """Problem number `index` of a family of measures, of `SECRETS` with measures at random, or of
+    `RARE`.
+    """
     if measure in RARE:
         return RARE[measure](seed, index)[1]
     rng = np.random.default_rng([seed, index])
@@ -71,13 +78,18 @@ def drawn(measure: str, seed: int, index: int) -> ds.Problem | ds.BlockProblem:
     given_y = rng.dirichlet(np.full(outcomes, rng.choice([0.3, 1.0])), (*n, m))
     joint = given_y * rng.dirichlet(np.ones(math.prod(n) * m)).reshape(*n, m, 1)
     if secrets == 1:
-        return _under_budget(ds.Problem.from_joint(joint, math.inf, measure=_text(measure, n[0], rng)), rng)
-    loss, constraints = (1.0 - np.eye(m)) @ joint.sum(axis=tuple(range(secrets))), []
+        return _under_budget(
+            ds.Problem.from_joint(joint, math.inf, measure=_text(measure, n[0], rng)), rng
+        )
+    loss = (1.0 - np.eye(m)) @ joint.sum(axis=tuple(range(secrets)))
+    constraints = []
     for k in range(secrets):
         rows = joint.sum(axis=tuple(axis for axis in range(secrets + 1) if axis != k))
         name = str(rng.choice(list(MEASURES)))
         one = _under_budget(ds.Problem(rows, loss, math.inf, measure=_text(name, n[k], rng)), rng)
-        constraints.append(ds.Constraint(rows, 0.0 if k and rng.random() < 0.3 else one.budget, one.measure))
+        constraints.append(
+            ds.Constraint(rows, 0.0 if k and rng.random() < 0.3 else one.budget, one.measure)
+        )
     return ds.Problem(loss=loss, constraints=constraints)
 
 
@@ -85,18 +97,26 @@ def _text(measure: str, n: int, rng: np.random.Generator) -> str:
     order = float(rng.choice(_ORDERS))
     gain = np.concatenate([np.eye(n), np.zeros((int(rng.integers(0, 3)), n))])
     gain += 0.3 * rng.random(gain.shape)
-    return {"sibson": f"sibson:alpha={order!r}", "g-leakage": str(GLeakage(gain))}.get(measure, measure)
+    return {"sibson": f"sibson:alpha={order!r}", "g-leakage": str(GLeakage(gain))}.get(
+        measure, measure
+    )
 
 
 def _under_budget(free: ds.Problem, rng: np.random.Generator) -> ds.Problem:
     leaked = free.bayes_leakage
-    return free.with_budget(0.5 * 5000.0 ** -rng.random() * (leaked if math.isfinite(leaked) else 1.0))
+    return free.with_budget(
+        0.5 * 5000.0 ** -rng.random() * (leaked if math.isfinite(leaked) else 1.0)
+    )
 
 
 def asked_of(measure: str, seed: int, indices: Sequence[int]) -> Line:
     """Solve, judge and check; linear measures to 1e-12, all others to 1e-9."""
     gap = 1e-12 if measure in LINEAR else 1e-9
-    gaps, seconds, repaired, read, false = list[float](), list[float](), 0, 0, 0
+    gaps = list[float]()
+    seconds = list[float]()
+    repaired = 0
+    read = 0
+    false = 0
     for index in indices:
         problem = drawn(measure, seed, index)
         started = time.process_time()
@@ -106,7 +126,8 @@ def asked_of(measure: str, seed: int, indices: Sequence[int]) -> Line:
         gaps.append(math.inf if judged is None else judged.relative_gap)
         repaired += judged is not None and judged.blend > 0.0
         able, said, unread = checked(solution, gap)
-        read, false = read + able, false + bool(said)
+        read = read + able
+        false = false + bool(said)
         for sentence in [*said, *unread]:
             print(f"{measure} {index}: {sentence}", file=sys.stderr)
     worst = int(np.argmax(gaps))
@@ -131,10 +152,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000, help="problems in all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--measures", type=lambda text: text.split(","), default=[*MEASURES, *CONDITIONAL, *SECRETS, *RARE])
-    parser.add_argument("--out", default=str(_ROOT / "reports" / "measures"), help="the report, without its ending")
+    parser.add_argument(
+        "--measures",
+        type=lambda text: text.split(","),
+        default=[*MEASURES, *CONDITIONAL, *SECRETS, *RARE],
+    )
+    parser.add_argument(
+        "--out", default=str(_ROOT / "reports" / "measures"), help="the report, without its ending"
+    )
     asked = parser.parse_args(arguments)
-    lines, each = [], -(-asked.count // len(asked.measures))
+    lines = []
+    each = -(-asked.count // len(asked.measures))
     for measure in asked.measures:
         lines.append(asked_of(measure, asked.seed, range(each)))
         print(lines[-1], flush=True)
@@ -147,14 +175,35 @@ def _page(lines: Sequence[Line], seed: int) -> Section:
     read = sum(line.checked for line in lines)
     false = sum(line.false for line in lines)
     command = f"python benchmarks/measures.py --count {total} --seed {seed}"
-    heads = ("measure", "problems", "gap ≤ 1e-9", "gap ≤ 1e-12", "median gap", "worst", "repaired", "checked", "**false**",
-             "median ms", "slowest")  # fmt: skip
+    heads = (
+        "measure",
+        "problems",
+        "gap ≤ 1e-9",
+        "gap ≤ 1e-12",
+        "median gap",
+        "worst",
+        "repaired",
+        "checked",
+        "**false**",
+        "median ms",
+        "slowest",
+    )
     rows = [
-        (line.measure, f"{line.problems:,}", f"{line.within_1e_9:,}", f"{line.within_1e_12:,}", f"{line.median_gap:.0e}",
-         f"{line.worst_gap:.0e}", f"{line.repaired:,}", f"{line.checked:,}", f"{line.false:,}", f"{line.median_ms:.0f}",
-         f"{line.slowest_ms:.0f}")
+        (
+            line.measure,
+            f"{line.problems:,}",
+            f"{line.within_1e_9:,}",
+            f"{line.within_1e_12:,}",
+            f"{line.median_gap:.0e}",
+            f"{line.worst_gap:.0e}",
+            f"{line.repaired:,}",
+            f"{line.checked:,}",
+            f"{line.false:,}",
+            f"{line.median_ms:.0f}",
+            f"{line.slowest_ms:.0f}",
+        )
         for line in lines
-    ]  # fmt: skip
+    ]
     text = f"""Written on {time.strftime("%Y-%m-%d", time.gmtime())} by `{command}`:
 `tilt` on problems of 2 to 5 private values, 2 to 5 guesses and 20 to 2,000 outcomes, with budgets from half of what the
 Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. It is asked for a gap of 1e-12 under linear
@@ -166,7 +215,8 @@ judge."""
     return Section(
         "Accuracy under every measure of leakage",
         [
-            f"**{total:,} problems, {read:,} certificates checked by exact arithmetic, {false:,} false.**",
+            f"**{total:,} problems, {read:,} certificates checked by exact arithmetic, {false:,} "
+            "false.**",
             text,
             Table("", heads, rows),
             Facts("machine", list(described().items())),

@@ -1,17 +1,23 @@
-"""One batch: so many problems of one kind, solved by one backend, judged, and every certificate checked exactly.
+"""One batch: so many problems of one kind, solved by one backend, judged, and every certificate
+checked exactly.
 
-The backend works in processes of its own with a time limit; the judge and the second opinion work here. A certificate is
+The backend works in processes of its own with a time limit; the judge and the second opinion work
+here. A certificate is
 
-*false* if what `discreet.verification` proves by exact arithmetic contradicts what it states, by whatever little:
-    - the dual bound lies above `upper`, or an estimator that keeps the budget errs less than `lower`;
+*false* if what `discreet.verification` proves by exact arithmetic contradicts what it states, by
+whatever little:
+    - the dual bound lies above `upper`, or an estimator that keeps the budget errs less than
+      `lower`;
     - at a positive budget the estimator leaks more than the budget, or errs more than `upper`;
-    - at budget 0 and a stated δ > 0, the estimator errs more than `upper`, or a guess changes the probability of a private
-      value by a larger share than δ, or by an adversary's gain it leaks more than δ;
+    - at budget 0 and a stated δ > 0, the estimator errs more than `upper`, or a guess changes the
+      probability of a private value by a larger share than δ, or by an adversary's gain it leaks
+      more than δ;
 
-*unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file proves less than it
-states.
+*unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file
+proves less than it states.
 
-Every certificate is checked, also those of answers that are not certified within the gap, or were repaired.
+Every certificate is checked, also those of answers that are not certified within the gap, or were
+repaired.
 """
 
 from __future__ import annotations
@@ -41,7 +47,8 @@ from discreet.verification import Verification, verify
 __all__ = ["Asked", "Batch", "Row", "checked", "done", "gap_of"]
 
 _GIVEN_UP = "given up"
-_NEGLIGIBLE = 2e-6  # error probability: double precision does not resolve gaps of 1e-9 of smaller ones
+# error probability: double precision does not resolve gaps of 1e-9 of smaller ones
+_NEGLIGIBLE = 2e-6
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ class Row:
     budget        the largest of several
     gap           (upper − lower) / (upper + 2e-6), inf without a certificate
     seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
-    false         what is proven to contradict the certificate; `unconfirmed`, what its file does not prove
+    false         what is proven to contradict the certificate; `unconfirmed`, what its file does
+                  not prove
     """
 
     backend: str
@@ -105,27 +113,40 @@ class Row:
 
 
 def done(batch: Batch, asked: Asked) -> list[Row]:
-    """A row for every problem of the batch that the backend serves. Where it serves no positive budget, 0 is asked for."""
+    """A row for every problem of the batch that the backend serves. Where it serves no positive
+    budget, 0 is asked for.
+    """
     if batch.kind == "given":
-        return [_judged(batch, index, asked) for index in range(batch.first, batch.first + batch.count)]
+        return [
+            _judged(batch, index, asked) for index in range(batch.first, batch.first + batch.count)
+        ]
     able = capabilities()[batch.backend]
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
         words, problem = drawn(batch.kind, asked.seed, index)
         plain = is_plain(problem.terms) and problem.measure.name == "mutual-information"
         if plain and Regime.of(problem) not in able.regimes:
-            words, problem = f"{words} at budget 0", problem.with_budget(0.0)
+            words = f"{words} at budget 0"
+            problem = problem.with_budget(0.0)
         if not able.refusal(problem):
             problems.append((index, words, problem))
     tried = _attempts(batch.backend, [problem for _, _, problem in problems], asked)
     return [
-        _row(batch, index, words, run.conclude(problem, one, Options(asked.gap, asked.time_limit)), asked.gap)
+        _row(
+            batch,
+            index,
+            words,
+            run.conclude(problem, one, Options(asked.gap, asked.time_limit)),
+            asked.gap,
+        )
         for (index, words, problem), one in zip(problems, tried, strict=True)
     ]
 
 
 def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
-    """Arrays in processes of the backend; blocks, which cannot be sent, here with the arrays of their batch."""
+    """Arrays in processes of the backend; blocks, which cannot be sent, here with the arrays of
+    their batch.
+    """
     options = Options(asked.gap, asked.time_limit)
     if any(Kind.of(each) is Kind.BLOCKS for each in problems):
         return [run.attempt(problem, backend, options) for problem in problems]
@@ -137,13 +158,20 @@ def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
 
 
 def _judged(batch: Batch, index: int, asked: Asked) -> Row:
-    """The row of an answer that is given; of a causal rule `underflow.faults` says all that is checked."""
+    """The row of an answer that is given; of a causal rule `underflow.faults` says all that is
+    checked.
+    """
     words, case = underflow.given(asked.seed, index)
     solution = certify(case.problem, case.answer, case.tilt, case.multiplier)
     row = _row(batch, index, words, solution, asked.gap)
     causal = isinstance(case.problem, CausalProblem)
     unconfirmed = () if causal else row.unconfirmed
-    return replace(row, checked=True, false=(*row.false, *underflow.faults(case, solution)), unconfirmed=unconfirmed)
+    return replace(
+        row,
+        checked=True,
+        false=(*row.false, *underflow.faults(case, solution)),
+        unconfirmed=unconfirmed,
+    )
 
 
 def gap_of(solution: Solution) -> float:
@@ -155,7 +183,9 @@ def gap_of(solution: Solution) -> float:
 def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -> Row:
     started = time.perf_counter()
     able, false, unconfirmed = checked(solution, gap)
-    spent, problem, times = time.perf_counter() - started, solution.problem, solution.timings
+    spent = time.perf_counter() - started
+    problem = solution.problem
+    times = solution.timings
     return Row(
         batch.backend,
         batch.kind,
@@ -179,7 +209,9 @@ def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -
 
 
 def checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]:
-    """Whether there was a certificate to check, what is false in it, and what its file does not prove."""
+    """Whether there was a certificate to check, what is false in it, and what its file does not
+    prove.
+    """
     if solution.certificate is None:
         return False, [], []
     try:
@@ -193,7 +225,8 @@ def checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]
 def _false(solution: Solution, found: Verification) -> list[str]:
     judged = solution.certificate
     assert judged is not None  # the second opinion is about it
-    terms, exactly = solution.problem.terms, not 0.0 < judged.private_within < math.inf
+    terms = solution.problem.terms
+    exactly = not 0.0 < judged.private_within < math.inf
     ceilings = [each.leakage_ceiling for each in judged.terms]
     perfect = any(term.budget.perfect for term in terms)
     relaxed = [
@@ -202,19 +235,32 @@ def _false(solution: Solution, found: Verification) -> list[str]:
     ]
     said: list[str] = []
     if exactly and (found.budget_kept or not any(relaxed)) and found.lower_bound > judged.upper:
-        said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
+        said.append(
+            f"no estimator errs less than {found.lower_bound!r}, and the upper bound is "
+            f"{judged.upper!r}"
+        )
     if found.budget_kept and found.error[1] < judged.lower:
-        said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
+        said.append(
+            f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}"
+        )
     if perfect and not exactly and isinstance(solution.problem, Problem):
         stated = solution.members()  # without integers: what was judged
         stated.pop("exact_columns", None)
         found = verify(solution.problem, stated)
-        private = [each for each, term in zip(found.terms, terms, strict=True) if term.budget.perfect]
+        private = [
+            each for each, term in zip(found.terms, terms, strict=True) if term.budget.perfect
+        ]
         if (changed := max(each.deviation[0] for each in private)) > judged.private_within:
-            said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")
+            said.append(
+                f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}"
+            )
     if not (perfect and exactly) and found.error[0] > judged.upper:
-        said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
+        said.append(
+            f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}"
+        )
     for each, term, within in zip(found.terms, terms, relaxed, strict=True):
         if not (term.budget.perfect or within) and each.budget_kept is False:
-            said.append(f"the estimator leaks {each.leakage[0]!r} of {each.budget!r} ({each.measure})")
+            said.append(
+                f"the estimator leaks {each.leakage[0]!r} of {each.budget!r} ({each.measure})"
+            )
     return said

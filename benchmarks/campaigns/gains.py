@@ -1,8 +1,10 @@
-"""Budget 0 of an adversary's gain: problems in which several actions are best without a guess, and others.
+"""Budget 0 of an adversary's gain: problems in which several actions are best without a guess, and
+others.
 
-The adversary guesses X (min-entropy leakage), or gains whole numbers. In four problems of five the prior or the gains
-are such that some or all actions are equally good without a guess, up to the rounding of sums. The outcomes follow a
-Dirichlet law, or they are those of `edge_problem` or counts of sensors; they are in arrays or in blocks.
+The adversary guesses X (min-entropy leakage), or gains whole numbers. In four problems of five the
+prior or the gains are such that some or all actions are equally good without a guess, up to the
+rounding of sums. The outcomes follow a Dirichlet law, or they are those of `edge_problem` or counts
+of sensors; they are in arrays or in blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from discreet.problems.streams.lattice import lattice_problem
 __all__ = ["drawn"]
 
 _RARE = 150.0  # decades
-_FREQUENT = 1e-3  # no more actions are equally good than there are likelier values: rounding of gains would be felt
+# no more actions are equally good than there are likelier values: rounding of gains would be felt
+_FREQUENT = 1e-3
 
 
 def drawn(seed: int, index: int) -> tuple[str, Problem | BlockProblem]:
@@ -55,8 +58,12 @@ def _of_sensors(rng: np.random.Generator) -> BlockProblem:
     return lattice_problem(law, prior / prior.sum(), sensors, 0.0).with_budget(0.0, measure=measure)
 
 
-def _tied(rng: np.random.Generator, prior: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], str]:
-    """Factors of the private values [n], and a measure: under the new prior some actions are equally good."""
+def _tied(
+    rng: np.random.Generator, prior: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], str]:
+    """Factors of the private values [n], and a measure: under the new prior some actions are
+    equally good.
+    """
     n = prior.size
     factors = np.ones(n)
     guessing = rng.random() < 0.5

@@ -1,8 +1,9 @@
 """Problems with rare private values, zeros and integer masses, for one secret and for several.
 
-`rare_value` draws one secret, of which some values have probabilities of 1e-6 to 1e-13. `rare_secrets` and `rare_blocks`
-draw two or three secrets with a measure and a budget each. The masses of their joint law are dense, sparse, rare or
-integers. A problem follows from a seed and its number.
+`rare_value` draws one secret, of which some values have probabilities of 1e-6 to 1e-13.
+`rare_secrets` and `rare_blocks` draw two or three secrets with a measure and a budget each. The
+masses of their joint law are dense, sparse, rare or integers. A problem follows from a seed and its
+number.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _SHARES = (0.0, 1e-4, 0.01, 0.1, 0.5)  # budgets, as shares of what the Bayes ru
 
 
 def rare_value(seed: int, index: int) -> tuple[str, Problem]:
-    """One secret of 2 to 5 values, or up to 13, of which one or more are rare; every measure in turn, 2 to 100 outcomes."""
+    """One secret of 2 to 5 values, or up to 13, of which one or more are rare; every measure in
+    turn, 2 to 100 outcomes.
+    """
     rng = np.random.default_rng([seed, index])
     measure = list(MEASURES)[index % len(MEASURES)]
     n = int(rng.integers(2, 6)) if rng.random() < 0.8 else int(rng.integers(6, 14))
@@ -35,13 +38,16 @@ def rare_value(seed: int, index: int) -> tuple[str, Problem]:
     rare = rng.permutation(n)[: int(rng.integers(1, max(2, n // 2)))]
     joint[rare] *= 10.0 ** -rng.uniform(*_DECADES, size=(rare.size, 1, 1))
     free = Problem.from_joint(joint / joint.sum(), math.inf, measure=_text(measure, n, rng))
-    return f"rare_value({seed}, {index}): {measure}", free.with_budget(_budget(free.bayes_leakage, rng))
+    return (f"rare_value({seed}, {index}): {measure}"), free.with_budget(
+        _budget(free.bayes_leakage, rng)
+    )
 
 
 def rare_secrets(seed: int, index: int) -> tuple[str, Problem]:
     """Two or three secrets of 1 to 6 values with a measure each, and 2 to 100 outcomes.
 
-    One problem in ten has a secret of one value. In every second one the first value of the first secret is rare.
+    One problem in ten has a secret of one value. In every second one the first value of the first
+    secret is rare.
     """
     rng = np.random.default_rng([seed, index])
     return f"rare_secrets({seed}, {index})", _several(rng, int(2 * 50.0 ** rng.random()))
@@ -50,7 +56,9 @@ def rare_secrets(seed: int, index: int) -> tuple[str, Problem]:
 def rare_blocks(seed: int, index: int) -> tuple[str, BlockProblem]:
     """The same with 513 to 3,000 outcomes, in blocks; fewer are solved as arrays."""
     rng = np.random.default_rng([seed, index])
-    return f"rare_blocks({seed}, {index})", BlockProblem.of(_several(rng, int(rng.integers(513, 3001))))
+    return f"rare_blocks({seed}, {index})", BlockProblem.of(
+        _several(rng, int(rng.integers(513, 3001)))
+    )
 
 
 def _several(rng: np.random.Generator, outcomes: int) -> Problem:
@@ -73,7 +81,9 @@ def _several(rng: np.random.Generator, outcomes: int) -> Problem:
 
 
 def _masses(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Masses of any total: dense, sparse, rare in single entries, or small integers; none has an empty total."""
+    """Masses of any total: dense, sparse, rare in single entries, or small integers; none has an
+    empty total.
+    """
     kind = str(rng.choice(["dense", "sparse", "rare", "integers"]))
     masses = rng.gamma(float(rng.choice([0.3, 1.0])), size=shape) + 1e-12
     if kind == "sparse":

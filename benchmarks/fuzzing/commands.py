@@ -60,8 +60,16 @@ def options(r: random.Random) -> tuple[str, Callable[[], Any]]:
         elif kind == 2:
             words[k] = text(r, words[k])
         else:
-            words[k] = r.choice((*TEXTS, *map(str, [n for n in NUMBERS if isinstance(n, float) or abs(n) < 10**4000])))
-    words = [word.replace("/", "").replace("..", ".") if word not in ("./model.npz", "[/x]") else word for word in words]
+            words[k] = r.choice(
+                (
+                    *TEXTS,
+                    *map(str, [n for n in NUMBERS if isinstance(n, float) or abs(n) < 10**4000]),
+                )
+            )
+    words = [
+        word.replace("/", "").replace("..", ".") if word not in ("./model.npz", "[/x]") else word
+        for word in words
+    ]
     words = [word for word in words if word not in ("compare", "crosscheck", "reproduce")]
     if "bench" in words and not {"quick", "study"} & {*words}:
         words.append("quick")
@@ -84,7 +92,9 @@ def _command() -> Any:
 
 
 def run_command(words: list[str]) -> str:
-    """A command line in this process; what it prints. Raises Finding unless it ends with 0 or 1, or one line and 2."""
+    """A command line in this process; what it prints. Raises Finding unless it ends with 0 or 1, or
+    one line and 2.
+    """
     out, said = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: Any = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):

@@ -33,7 +33,8 @@ def archives(r: random.Random) -> tuple[str, Action]:
     names = ("model.npz", "answer.npz", "rule.npz", "private.npz")
     name = r.choice(names)
     if r.random() < 0.5:
-        content, what = data(r, Path(name).read_bytes()), "bytes"
+        content = data(r, Path(name).read_bytes())
+        what = "bytes"
     else:
         content, what = _members(r, name)
     Path("input.npz").write_bytes(content)
@@ -65,13 +66,24 @@ def _members(r: random.Random, name: str) -> tuple[bytes, str]:
             del members[member]
             members = members or {"x.npy": b""}
         elif kind == 2:
-            members[r.choice((*members, *(f"{word}.npy" for word in ("joint", "loss", "ties", "rule_tilt", "x" * 300))))] = (
-                members[member]
-            )
+            members[
+                r.choice(
+                    (
+                        *members,
+                        *(
+                            f"{word}.npy"
+                            for word in ("joint", "loss", "ties", "rule_tilt", "x" * 300)
+                        ),
+                    )
+                )
+            ] = members[member]
         elif kind == 3:
             members[member] = (
                 re.sub(
-                    rb"\d+", lambda found: str(r.choice((0, 1, 2, 10**9, 10**20))).encode(), members[member][:128], count=3
+                    rb"\d+",
+                    lambda found: str(r.choice((0, 1, 2, 10**9, 10**20))).encode(),
+                    members[member][:128],
+                    count=3,
                 )
                 + members[member][128:]
             )
@@ -81,7 +93,9 @@ def _members(r: random.Random, name: str) -> tuple[bytes, str]:
                 other = array(r, np.load(io.BytesIO(members[member])))
                 np.save(plain, other, allow_pickle=False)
                 members[member] = plain.getvalue()
-    with zipfile.ZipFile(stream, "w", r.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+    with zipfile.ZipFile(
+        stream, "w", r.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    ) as archive:
         for member, content in members.items():
             archive.writestr(member, content)
     return stream.getvalue(), what
@@ -137,20 +151,30 @@ def results(r: random.Random) -> tuple[str, Action]:
         stream = io.StringIO()
         csv.writer(stream).writerows(table)
         content = stream.getvalue()
-    raw, name = content.encode(errors="surrogateescape"), "input.csv"
+    raw = content.encode(errors="surrogateescape")
+    name = "input.csv"
     if r.random() < 0.3:
-        raw, name = gzip.compress(raw, 1), "input.csv.gz"
+        raw = gzip.compress(raw, 1)
+        name = "input.csv.gz"
         raw = data(r, raw) if r.random() < 0.5 else raw
     Path(name).write_bytes(raw)
-    commands = (["report", name], ["report", name, "--json"], ["advise", "paper-single", "--results", name])
+    commands = (
+        ["report", name],
+        ["report", name, "--json"],
+        ["advise", "paper-single", "--results", name],
+    )
     command = r.choice(commands)
     return shlex.join(command), lambda: run_command(command)
 
 
-_MANIFEST = '{"made_by": "discreet", "rows": 3, "sha256": {"index.html": ["ab"], "leakage.svg": ["cd", "ef"]}}'
+_MANIFEST = (
+    '{"made_by": "discreet", "rows": 3, "sha256": {"index.html": ["ab"], "leakage.svg": '
+    '["cd", "ef"]}}'
+)
 _ASV = """{"commit_hash": "abc", "date": 1700000000000, "version": 2, "params": {"machine": "m", "cpu": "x"},
 "env_name": "e", "python": "3.11", "requirements": {}, "env_vars": {}, "result_columns": ["result", "params"],
-"results": {"bench_bins.BinsSteps.time_solve_cpu": [[0.1, null], [["'tilt'", "'conic'"], ["64"]]]}}"""
+"results": {"bench_bins.BinsSteps.time_solve_cpu": [[0.1, null], [["'tilt'", "'conic'"], ["64"]]]}}
+"""
 _COLUMNS = '{"0": ["0x10", "3"], "2": ["1", "1"]}'
 
 
@@ -172,5 +196,7 @@ def notes(r: random.Random) -> tuple[str, Action]:
     name = "exact_columns" if source is _COLUMNS else "metadata"
     members = {**answer().members(), "metadata": np.array("{}"), name: np.array(content)}
     np.savez("input.npz", **members)
-    door = r.choice((lambda: ds.load_solution("input.npz"), lambda: ds.verify(model(), "input.npz")))
+    door = r.choice(
+        (lambda: ds.load_solution("input.npz"), lambda: ds.verify(model(), "input.npz"))
+    )
     return content, door

@@ -54,11 +54,23 @@ def attempt(action: Action, refusals: tuple[type[BaseException], ...] = _REFUSAL
 def _place(error: BaseException) -> str:
     """Where it was raised: the last line of discreet's own."""
     package = f"{Path(ds.__file__).parent}{os.sep}"
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(package)]
-    return f"{Path(own[-1].filename.removeprefix(package)).as_posix()}:{own[-1].name}" if own else "outside"
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(package)
+    ]
+    return (
+        f"{Path(own[-1].filename.removeprefix(package)).as_posix()}:{own[-1].name}"
+        if own
+        else "outside"
+    )
 
 
 def made(door: str, r: random.Random) -> tuple[str, Action, tuple[type[BaseException], ...]]:
     """An input: its words, what to do with it, and the exceptions that are documented."""
     words, action = DOORS[door](r)
-    return words, action, (*_REFUSALS, ValueError) if words.startswith("verify") or door == "json" else _REFUSALS
+    return (
+        words,
+        action,
+        (*_REFUSALS, ValueError) if words.startswith("verify") or door == "json" else _REFUSALS,
+    )

@@ -1,4 +1,6 @@
-"""Many inputs: the processes that try them, the scratch folder of what became of them, the report, and the command line."""
+"""Many inputs: the processes that try them, the scratch folder of what became of them, the report,
+and the command line.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,23 @@ from discreet.showing.values import Section, Sentences, Table
 __all__ = ["campaign", "main", "report"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_SECONDS, _GIB = 10.0, 4.0  # of an input, beyond which it is a finding
-_MOST_SECONDS, _MOST_GIB = 30, 8  # of processor time and address space, beyond which the system ends the process
-_PATIENCE, _TURN = 60.0, 0.5  # seconds that a process may wait before it is ended, and between two looks at it
+_SECONDS = 10.0
+_GIB = 4.0  # of an input, beyond which it is a finding
+_MOST_SECONDS = 30
+_MOST_GIB = 8  # of processor time and address space, beyond which the system ends the process
+_PATIENCE = 60.0
+_TURN = 0.5  # seconds that a process may wait before it is ended, and between two looks at it
 _PART = 2000  # inputs of one process
-_SHARES = {"arrays": 35, "catalog": 5, "npz": 35, "study": 10, "results": 7, "json": 4, "options": 4}  # in a hundred
+# in a hundred
+_SHARES = {
+    "arrays": 35,
+    "catalog": 5,
+    "npz": 35,
+    "study": 10,
+    "results": 7,
+    "json": 4,
+    "options": 4,
+}
 
 
 @dataclass(frozen=True)
@@ -54,8 +68,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a part: how often what, the first input of each finding, the most seconds and GiB of an input, and the
-    processor seconds of all."""
+    """What became of a part: how often what, the first input of each finding, the most seconds and
+    GiB of an input, and the processor seconds of all."""
 
     tally: dict[str, int]
     examples: dict[str, int]
@@ -64,7 +78,8 @@ class Found:
     seconds: float
 
 
-# -- the process that tries inputs -----------------------------------------------------------------------------------------
+# -- the process that tries inputs
+# -----------------------------------------------------------------------------------------
 
 
 def _work(part: Part) -> None:
@@ -76,11 +91,16 @@ def _work(part: Part) -> None:
     with prepared():
         for number in range(part.first, part.first + part.count):
             _peak(reset=True)
-            words, action, refusals = made(part.door, random.Random(f"{part.door} {part.seed} {number}"))
+            words, action, refusals = made(
+                part.door, random.Random(f"{part.door} {part.seed} {number}")
+            )
             started = time.process_time()
-            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(started) + _MOST_SECONDS, resource.RLIM_INFINITY))
+            resource.setrlimit(
+                resource.RLIMIT_CPU, (math.ceil(started) + _MOST_SECONDS, resource.RLIM_INFINITY)
+            )
             outcome = attempt(action, refusals)
-            spent, peak = time.process_time() - started, _peak()
+            spent = time.process_time() - started
+            peak = _peak()
             if spent > _SECONDS:
                 outcome = f"{spent:.0f} s: {words[:120]}"
             elif peak > _GIB:
@@ -94,24 +114,37 @@ def _peak(reset: bool = False) -> float:
         if reset:
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
             return 0.0
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii", errors="replace"))
+        found = re.search(
+            r"VmHWM:\s+(\d+) kB",
+            Path("/proc/self/status").read_text(encoding="ascii", errors="replace"),
+        )
         if found:
             return int(found[1]) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-# -- the process that watches it -------------------------------------------------------------------------------------------
+# -- the process that watches it
+# -------------------------------------------------------------------------------------------
 
 
 def _tried(part: Part) -> Found:
-    tally, examples = Counter[str](), dict[str, int]()
-    slowest, largest, used, number, end = 0.0, 0.0, 0.0, part.first, part.first + part.count
+    tally = Counter[str]()
+    examples = dict[str, int]()
+    slowest = 0.0
+    largest = 0.0
+    used = 0.0
+    number = part.first
+    end = part.first + part.count
     while number < end:
-        with contextlib.closing(_outcomes(Part(part.door, part.seed, number, end - number))) as found:
+        with contextlib.closing(
+            _outcomes(Part(part.door, part.seed, number, end - number))
+        ) as found:
             of_process = 0.0
             for outcome, seconds, gib, so_far in itertools.islice(found, end - number):
                 tally[outcome] += 1
-                slowest, largest, of_process = max(slowest, seconds), max(largest, gib), max(of_process, so_far)
+                slowest = max(slowest, seconds)
+                largest = max(largest, gib)
+                of_process = max(of_process, so_far)
                 if outcome not in ("taken", "refused"):
                     examples.setdefault(outcome, number)
                 number += 1
@@ -120,16 +153,29 @@ def _tried(part: Part) -> Found:
 
 
 def _outcomes(part: Part) -> Generator[tuple[str, float, float, float]]:
-    """What became of inputs in one process: words, seconds, GiB, and seconds of the process; the last may be its end."""
-    command = [sys.executable, str(_ROOT / "benchmarks" / "fuzz.py"), "--work", json.dumps(asdict(part))]
+    """What became of inputs in one process: words, seconds, GiB, and seconds of the process; the
+    last may be its end.
+    """
+    command = [
+        sys.executable,
+        str(_ROOT / "benchmarks" / "fuzz.py"),
+        "--work",
+        json.dumps(asdict(part)),
+    ]
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
         )
         assert child.stdout is not None  # PIPE was asked for
         try:
             rest = b""
-            while not (waits := _waits(child.pid, child.stdout)) and (read := os.read(child.stdout.fileno(), 1 << 16)):
+            while not (waits := _waits(child.pid, child.stdout)) and (
+                read := os.read(child.stdout.fileno(), 1 << 16)
+            ):
                 *lines, rest = (rest + read).split(b"\n")
                 for line in lines:
                     yield tuple(json.loads(line))
@@ -142,20 +188,31 @@ def _outcomes(part: Part) -> Generator[tuple[str, float, float, float]]:
 
 
 def _waits(process: int, answers: IO[bytes]) -> bool:
-    """Whether the process does nothing for a minute instead of answering. A stopped process does not wait, it is stopped."""
-    turns, before = 0, ""
+    """Whether the process does nothing for a minute instead of answering. A stopped process does
+    not wait, it is stopped.
+    """
+    turns = 0
+    before = ""
     while turns * _TURN < _PATIENCE:
         if select.select([answers], [], [], _TURN)[0]:
             return False
         now = _asleep(process)
-        turns, before = (turns + 1 if now and now == before else 0), now
+        turns = turns + 1 if now and now == before else 0
+        before = now
     return True
 
 
 def _asleep(process: int) -> str:
-    """The processor time of a process that sleeps; empty of one that runs, was stopped or has ended."""
+    """The processor time of a process that sleeps; empty of one that runs, was stopped or has
+    ended.
+    """
     with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{process}/stat")
+            .read_text(encoding="ascii", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
         return " ".join(fields[11:13]) if fields[0] == "S" else ""
     return ""
 
@@ -167,10 +224,13 @@ def _ending(code: int, errors: IO[bytes]) -> str:
     return f"the process ended: {' '.join(errors.read().decode(errors='replace').splitlines()[-1:])[:120]}"
 
 
-# -- a campaign ------------------------------------------------------------------------------------------------------------
+# -- a campaign
+# --------------------------------------------------------------------------------------------------
 
 
-def campaign(inputs: int, seed: int, doors: Sequence[str], scratch: Path, jobs: int) -> dict[Part, Found]:
+def campaign(
+    inputs: int, seed: int, doors: Sequence[str], scratch: Path, jobs: int
+) -> dict[Part, Found]:
     """Try the parts that are not in the scratch folder yet; what became of those that are done.
 
     Ctrl-C and SIGTERM stop after the parts that have begun.
@@ -190,7 +250,8 @@ def campaign(inputs: int, seed: int, doors: Sequence[str], scratch: Path, jobs: 
         running = {pool.submit(_tried, part): part for part in plan if not paths[part].exists()}
         try:
             for each in as_completed(running):
-                part, found = running[each], each.result()
+                part = running[each]
+                found = each.result()
                 replace_file(paths[part], json.dumps(asdict(found)))
                 print(
                     f"{part.door}: {part.first} to {part.first + part.count}",
@@ -204,13 +265,22 @@ def campaign(inputs: int, seed: int, doors: Sequence[str], scratch: Path, jobs: 
             for each, part in running.items():
                 if not each.cancelled():
                     replace_file(paths[part], json.dumps(asdict(each.result())))
-    return {part: Found(**json.loads(path.read_text(encoding="utf-8"))) for part, path in paths.items() if path.exists()}
+    return {
+        part: Found(**json.loads(path.read_text(encoding="utf-8")))
+        for part, path in paths.items()
+        if path.exists()
+    }
 
 
 def _code() -> str:
-    """A number that changes with the code that is tried, and with the inputs: counts of two codes never mix."""
+    """A number that changes with the code that is tried, and with the inputs: counts of two codes
+    never mix.
+    """
     found = hashlib.sha256()
-    for path in (*sorted((_ROOT / "discreet").rglob("*.py")), *sorted((_ROOT / "benchmarks" / "fuzzing").glob("*.py"))):
+    for path in (
+        *sorted((_ROOT / "discreet").rglob("*.py")),
+        *sorted((_ROOT / "benchmarks" / "fuzzing").glob("*.py")),
+    ):
         found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
@@ -225,12 +295,28 @@ def report(found: dict[Part, Found], inputs: int, seed: int) -> Section:
         if not mine:
             continue
         tally = sum((Counter(each.tally) for each in mine), Counter[str]())
-        wrong = {outcome: times for outcome, times in tally.items() if outcome not in ("taken", "refused")}
-        counts = {"taken": tally["taken"], "refused": tally["refused"], "findings": sum(wrong.values())}
+        wrong = {
+            outcome: times
+            for outcome, times in tally.items()
+            if outcome not in ("taken", "refused")
+        }
+        counts = {
+            "taken": tally["taken"],
+            "refused": tally["refused"],
+            "findings": sum(wrong.values()),
+        }
         total += Counter(counts)
         slowest = f"{max(each.slowest for each in mine):.1f}"
         largest = f"{max(each.largest for each in mine):.2f}"
-        rows.append((door, f"{tally.total():,}", *(f"{count:,}" for count in counts.values()), slowest, largest))
+        rows.append(
+            (
+                door,
+                f"{tally.total():,}",
+                *(f"{count:,}" for count in counts.values()),
+                slowest,
+                largest,
+            )
+        )
         for outcome, times in sorted(wrong.items()):
             example = next(each.examples[outcome] for each in mine if outcome in each.examples)
             findings.append(f"`{door}:{example}` ({times} times): {outcome}")
@@ -238,7 +324,9 @@ def report(found: dict[Part, Found], inputs: int, seed: int) -> Section:
     minutes = sum(each.seconds for each in found.values()) / 60.0
     command = f"python benchmarks/fuzz.py --inputs {inputs} --seed {seed}"
     missing = inputs - total.total()
-    counts_words = f"{total['taken']:,} taken, {total['refused']:,} refused, {total['findings']:,} findings"
+    counts_words = (
+        f"{total['taken']:,} taken, {total['refused']:,} refused, {total['findings']:,} findings"
+    )
     heads = ("door", "inputs", "taken", "refused", "findings", "slowest (s)", "most memory (GiB)")
     return Section(
         "Garbage at every door",
@@ -246,7 +334,9 @@ def report(found: dict[Part, Found], inputs: int, seed: int) -> Section:
             f"**{total.total():,} inputs: {counts_words}.**",
             f"""Written on {day} by `{command}`, whose processes took {minutes:.0f} minutes of processor time.
 Discreet {ds.__version__}, code {_code()}. What a finding is, is said in `benchmarks/fuzz.py`.""",
-            f"**{missing:,} inputs that were asked for are not done yet.**" if missing > 0 else None,
+            f"**{missing:,} inputs that were asked for are not done yet.**"
+            if missing > 0
+            else None,
             Table("", heads, rows),
             Sentences(findings) if findings else None,
         ],
@@ -258,9 +348,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Try garbage at every door.")
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--doors", type=lambda words: words.split(","), default=list(DOORS), help="separated by commas")
+    parser.add_argument(
+        "--doors",
+        type=lambda words: words.split(","),
+        default=list(DOORS),
+        help="separated by commas",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "discreet-fuzz", metavar="FOLDER")
+    parser.add_argument(
+        "--scratch",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "discreet-fuzz",
+        metavar="FOLDER",
+    )
     parser.add_argument("--out", type=Path, default=_ROOT / "reports" / "fuzz.md")
     parser.add_argument("--show", metavar="DOOR:NUMBER", help="run one input again")
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)

@@ -1,7 +1,9 @@
-"""A reader of the Conic Benchmark Format for continuous scalar variables, written from the format's reference.
+"""A reader of the Conic Benchmark Format for continuous scalar variables, written from the format's
+reference.
 
-It shares nothing with the writer in `discreet`, so that what it reads says something about what was written. Cones are
-stated as in the file: members of an exponential cone are (x, y, z) with x ≥ y e^{z/y}.
+It shares nothing with the writer in `discreet`, so that what it reads says something about what was
+written. Cones are stated as in the file: members of an exponential cone are (x, y, z) with x ≥ y
+e^{z/y}.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ __all__ = ["Cone", "Read", "modelled", "read"]
 
 @dataclass(frozen=True)
 class Cone:
-    """A cone of consecutive variables or rows: its word (F, L=, L+, L-, Q, EXP or POW), size, and exponent for POW."""
+    """A cone of consecutive variables or rows: its word (F, L=, L+, L-, Q, EXP or POW), size, and
+    exponent for POW.
+    """
 
     word: str
     size: int
@@ -45,8 +49,10 @@ def read(path: Path) -> Read:
         raise ValueError("an unknown version, or no minimisation")
     powers = _powers(stated.pop("POWCONES", ["0 0"]))
     variables, rows = (_cones(stated.pop(name), powers) for name in ("VAR", "CON"))
-    count, height = sum(each.size for each in variables), sum(each.size for each in rows)
-    cost, right = np.zeros(count), np.zeros(height)
+    count = sum(each.size for each in variables)
+    height = sum(each.size for each in rows)
+    cost = np.zeros(count)
+    right = np.zeros(height)
     (columns,), values = _entries(stated.pop("OBJACOORD", ["0"]), 1)
     cost[columns] = values
     places, values = _entries(stated.pop("ACOORD"), 2)
@@ -64,12 +70,20 @@ def modelled(found: Read) -> tuple[Any, Any]:
 
     x = cp.Variable(found.cost.size)
     affine = found.matrix @ x + found.right
-    constraints = [each for cone, part in _parts(x, found.variables) for each in _within(cone, part)]
+    constraints = [
+        each for cone, part in _parts(x, found.variables) for each in _within(cone, part)
+    ]
     triples = [first for first, cone in _starts(found.rows) if cone.word == "EXP"]
     if triples:
         first, second, third = (affine[np.array(triples) + k] for k in range(3))
-        constraints.append(cp.ExpCone(third, second, first))  # cvxpy's is (x, y, z) with y e^{x/y} ≤ z
-    constraints += [each for cone, part in _parts(affine, found.rows) if cone.word != "EXP" for each in _within(cone, part)]
+        # cvxpy's is (x, y, z) with y e^{x/y} ≤ z
+        constraints.append(cp.ExpCone(third, second, first))
+    constraints += [
+        each
+        for cone, part in _parts(affine, found.rows)
+        if cone.word != "EXP"
+        for each in _within(cone, part)
+    ]
     return x, cp.Problem(cp.Minimize(found.cost @ x), constraints)
 
 
@@ -92,7 +106,8 @@ def _blocks(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _powers(lines: list[str]) -> list[float]:
     """The share of the first exponent of every power cone of three members."""
     count, total = map(int, lines[0].split())
-    words, found = [float(word) for line in lines[1:] for word in line.split()], list[float]()
+    words = [float(word) for line in lines[1:] for word in line.split()]
+    found = list[float]()
     while words:
         size = int(words.pop(0))
         own = [words.pop(0) for _ in range(size)]
@@ -110,7 +125,9 @@ def _cones(lines: list[str], powers: list[float]) -> tuple[Cone, ...]:
     for line in lines[1:]:
         word, width = line.split()
         number, _, name = word.removeprefix("@").partition(":")
-        found.append(Cone(name, int(width), powers[int(number)]) if name else Cone(word, int(width)))
+        found.append(
+            Cone(name, int(width), powers[int(number)]) if name else Cone(word, int(width))
+        )
     if (sum(each.size for each in found), len(found)) != (size, count):
         raise ValueError("the sizes of cones do not add up")
     return tuple(found)
@@ -121,7 +138,9 @@ def _entries(lines: list[str], count: int) -> tuple[NDArray[np.intp], NDArray[np
     if len(lines) != 1 + int(lines[0]):
         raise ValueError("a section does not hold what it announces")
     table = [line.split() for line in lines[1:]]
-    places = np.array([[int(word) for word in line[:count]] for line in table], dtype=np.intp).reshape(-1, count)
+    places = np.array(
+        [[int(word) for word in line[:count]] for line in table], dtype=np.intp
+    ).reshape(-1, count)
     return places.T, np.array([float(line[count]) for line in table])
 
 
@@ -133,7 +152,11 @@ def _starts(cones: tuple[Cone, ...]) -> Iterator[tuple[int, Cone]]:
 
 
 def _parts(whole: Any, cones: tuple[Cone, ...]) -> Iterator[tuple[Cone, Any]]:
-    return ((cone, whole[first : first + cone.size]) for first, cone in _starts(cones) if cone.word != "F")
+    return (
+        (cone, whole[first : first + cone.size])
+        for first, cone in _starts(cones)
+        if cone.word != "F"
+    )
 
 
 def _within(cone: Cone, part: Any) -> list[Any]:
@@ -145,4 +168,6 @@ def _within(cone: Cone, part: Any) -> list[Any]:
         return [cp.ExpCone(part[2], part[1], part[0])]
     if cone.word == "POW":
         return [cp.PowCone3D(part[0], part[1], part[2], cone.power)]
-    return {"L=": lambda: [part == 0], "L+": lambda: [part >= 0], "L-": lambda: [part <= 0]}[cone.word]()
+    return {"L=": lambda: [part == 0], "L+": lambda: [part >= 0], "L-": lambda: [part <= 0]}[
+        cone.word
+    ]()

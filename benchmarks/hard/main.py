@@ -1,4 +1,6 @@
-"""The command line; one process for every file and solver, limited in processor time; and the judging of what they find."""
+"""The command line; one process for every file and solver, limited in processor time; and the
+judging of what they find.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,21 @@ __all__ = ["WITHIN", "Row", "judged", "main", "units"]
 _SCRIPT = Path(__file__).resolve().parents[1] / "hard_instances.py"
 _MEMORY = 6 << 30  # bytes of a process
 WITHIN = 1e-6
-"""An answer is right if its objective and its error probability are within this share of the optimum, and it leaks at most
-this share more than its budget; at budget 0 no guess may change a probability of a private value by a larger share of it."""
+"""An answer is right if its objective and its error probability are within this share of the
+optimum, and it leaks at most this share more than its budget; at budget 0 no guess may change a
+probability of a private value by a larger share of it."""
 
 
 @dataclass(frozen=True)
 class Row:
     """What one solver makes of one instance. Numbers that are not there are null.
 
-    status     its own word, or "time limit", "killed", "crashed"; claims: whether the word means an optimum
+    status     its own word, or "time limit", "killed", "crashed"; claims: whether the word means an
+               optimum
     seconds    of the processor, with reading the file
-    objective  as an error probability; error: that of the lifted estimator; excess: leakage ÷ budget − 1, at budget 0 by
-               what share a guess may change the probability of a private value; right: see WITHIN
+    objective  as an error probability; error: that of the lifted estimator; excess: leakage ÷
+               budget − 1, at budget 0 by what share a guess may change the probability of a private
+               value; right: see WITHIN
     """
 
     name: str
@@ -54,13 +59,23 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export, solve what is missing, and write the report; 0."""
-    parser = argparse.ArgumentParser(description="Which solver of today gets which hard instance right.")
-    parser.add_argument("--files", required=True, help="folder of the exported files and of the results so far")
-    parser.add_argument("--out", default="reports/instances", help="path of the report without its ending")
+    parser = argparse.ArgumentParser(
+        description=("Which solver of today gets which hard instance right.")
+    )
+    parser.add_argument(
+        "--files", required=True, help=("folder of the exported files and of the results so far")
+    )
+    parser.add_argument(
+        "--out", default="reports/instances", help=("path of the report without its ending")
+    )
     parser.add_argument("--seconds", type=int, default=30, help="processor time for each")
     parser.add_argument("--only", default="", help="only instances whose name has this text")
-    parser.add_argument("--solvers", default=",".join(SOLVERS), help="only these, separated by commas")
-    parser.add_argument("--child", nargs=3, metavar=("SOLVER", "FILE", "ANSWER"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--solvers", default=",".join(SOLVERS), help=("only these, separated by commas")
+    )
+    parser.add_argument(
+        "--child", nargs=3, metavar=("SOLVER", "FILE", "ANSWER"), help=argparse.SUPPRESS
+    )
     asked = parser.parse_args(arguments)
     if asked.child:
         return _child(*asked.child)
@@ -73,7 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _row(instance, solver, files, folder, asked.seconds)
     from hard.report import write
 
-    write(Path(asked.out), files, [_known(path) for path in sorted((folder / "results").glob("*.json"))], asked.seconds)
+    write(
+        Path(asked.out),
+        files,
+        [_known(path) for path in sorted((folder / "results").glob("*.json"))],
+        asked.seconds,
+    )
     return 0
 
 
@@ -81,10 +101,19 @@ def _known(path: Path) -> Row:
     return Row(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def _row(instance: Instance, solver: str, files: Sequence[InstanceFile], folder: Path, seconds: int) -> None:
+def _row(
+    instance: Instance, solver: str, files: Sequence[InstanceFile], folder: Path, seconds: int
+) -> None:
     """The row of an instance and a solver that reads one of its files, kept on disk."""
     ending = SOLVERS[solver].ending
-    path = next((file.path for file in files if file.instance.slug == instance.slug and file.path.suffix == ending), None)
+    path = next(
+        (
+            file.path
+            for file in files
+            if file.instance.slug == instance.slug and file.path.suffix == ending
+        ),
+        None,
+    )
     kept = folder / "results" / f"{instance.slug}--{solver.replace(' ', '-')}.json"
     if path is None or kept.exists():
         return
@@ -93,7 +122,13 @@ def _row(instance: Instance, solver: str, files: Sequence[InstanceFile], folder:
     row = _solved(instance, solver, path, folder, seconds)
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps(asdict(row), indent=1) + "\n", encoding="utf-8")
-    print(f"{row.name:60} {solver:14} {row.status:24} {row.seconds:6.1f} s  {'right' if row.right else 'wrong'}", flush=True)
+    print(
+        (
+            f"{row.name:60} {solver:14} {row.status:24} {row.seconds:6.1f} s  "
+            f"{'right' if row.right else 'wrong'}"
+        ),
+        flush=True,
+    )
 
 
 def _head(path: Path) -> list[str]:
@@ -106,10 +141,20 @@ def _solved(instance: Instance, solver: str, path: Path, folder: Path, seconds: 
     answer = folder / "answer.npz"
     answer.unlink(missing_ok=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, str(_SCRIPT), "--files", str(folder), "--child", solver, str(path), str(answer)]
+    command = [
+        sys.executable,
+        str(_SCRIPT),
+        "--files",
+        str(folder),
+        "--child",
+        solver,
+        str(path),
+        str(answer),
+    ]
 
     def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # a signal at the first, the end at the second
+        # a signal at the first, the end at the second
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited)
@@ -117,18 +162,24 @@ def _solved(instance: Instance, solver: str, path: Path, folder: Path, seconds: 
     spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     if done.returncode != 0 or not answer.exists():
         ends = {-signal.SIGXCPU: "time limit", -signal.SIGKILL: "killed"}
-        return Row(instance.slug, solver, ends.get(done.returncode, "crashed"), False, round(spent, 2))
+        return Row(
+            instance.slug, solver, ends.get(done.returncode, "crashed"), False, round(spent, 2)
+        )
     said = json.loads(done.stdout.splitlines()[-1])
     row = Row(instance.slug, solver, said["status"], said["claims"], round(spent, 2))
     with np.load(answer) as stored:
         variables = stored["variables"]
     if said["objective"] is None or not np.isfinite(variables).all():
         return row
-    return judged(row, instance.problem, float(said["objective"]), variables, SOLVERS[solver].ending == ".mps")
+    return judged(
+        row, instance.problem, float(said["objective"]), variables, SOLVERS[solver].ending == ".mps"
+    )
 
 
 def judged(row: Row, problem: ds.Problem, objective: float, variables: Any, linear: bool) -> Row:
-    """The row with what the judge finds, compared with the certified bracket of the best own answer."""
+    """The row with what the judge finds, compared with the certified bracket of the best own
+    answer.
+    """
     offset, unit = units(problem, linear)
     best = ds.solve(problem).certificate
     found = ds.certify(problem, ds.lift(problem, variables)).certificate
@@ -136,17 +187,26 @@ def judged(row: Row, problem: ds.Problem, objective: float, variables: Any, line
     assert found is not None
     claimed = offset + unit * objective
     excess = found.own_private_within if problem.perfect else found.own_leakage_ratio - 1.0
-    near = all(best.lower * (1.0 - WITHIN) <= each <= best.upper * (1.0 + WITHIN) for each in (claimed, found.own_error))
+    near = all(
+        best.lower * (1.0 - WITHIN) <= each <= best.upper * (1.0 + WITHIN)
+        for each in (claimed, found.own_error)
+    )
     values = {"objective": claimed, "error": found.own_error, "excess": excess}
     plain = {name: value if math.isfinite(value) else None for name, value in values.items()}
     return Row(**{**asdict(row), **plain, "right": bool(near and excess <= WITHIN)})
 
 
 def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
-    """The error probability at objective 0 and that of a unit, as the comment of the file states them."""
+    """The error probability at objective 0 and that of a unit, as the comment of the file states
+    them.
+    """
     from discreet.backends.exchange.files import exported
 
-    said = next(line for line in exported(problem, "mps" if linear else "cbf") if "error probability =" in line)
+    said = next(
+        line
+        for line in exported(problem, "mps" if linear else "cbf")
+        if "error probability =" in line
+    )
     words = said.split()
     return float(words[-5]), float(words[-3])
 
@@ -154,6 +214,10 @@ def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
 def _child(solver: str, path: str, answer: str) -> int:
     found = SOLVERS[solver].solve(Path(path))
     np.savez(answer, variables=np.zeros(0) if found.variables is None else found.variables)
-    objective = None if found.objective is None or not math.isfinite(found.objective) else float(found.objective)
+    objective = (
+        None
+        if found.objective is None or not math.isfinite(found.objective)
+        else float(found.objective)
+    )
     print(json.dumps({"status": found.status, "claims": found.claims, "objective": objective}))
     return 0

@@ -1,4 +1,6 @@
-"""The report: instances with their brackets and digests, and which solver gets which right, as Markdown and CSV."""
+"""The report: instances with their brackets and digests, and which solver gets which right, as
+Markdown and CSV.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ KINDS = {"EXP": "exponential", "Q": "second-order", "POW": "power", "": "linear"
 
 @dataclass(frozen=True)
 class Instance:
-    """A line of the table: the columns of its first file, its kind of cones, its certified bracket, and what `verify` says.
+    """A line of the table: the columns of its first file, its kind of cones, its certified bracket,
+    and what `verify` says.
 
     faults   statements of the certificate that exact arithmetic contradicts
     """
@@ -52,16 +55,24 @@ class Instance:
 
 
 def write(stem: Path, files: Sequence[InstanceFile], rows: Sequence[Row], seconds: int) -> None:
-    """Write STEM.md, STEM.csv with a line for every file, and STEM-solvers.csv with one for every solver and instance."""
+    """Write STEM.md, STEM.csv with a line for every file, and STEM-solvers.csv with one for every
+    solver and instance.
+    """
     found = _instances(files)
     lines = [{**file.record(), **_bracket(found[file.instance.slug])} for file in files]
-    ordered = sorted(rows, key=lambda row: (list(found).index(row.name), list(SOLVERS).index(row.solver)))
-    replace_file(stem.with_name(f"{stem.name}-solvers.csv"), records_csv([asdict(row) for row in ordered]))
+    ordered = sorted(
+        rows, key=lambda row: (list(found).index(row.name), list(SOLVERS).index(row.solver))
+    )
+    replace_file(
+        stem.with_name(f"{stem.name}-solvers.csv"), records_csv([asdict(row) for row in ordered])
+    )
     write_pages(stem, _page(found, ordered, files, seconds), lines)
 
 
 def mark(row: Row | None) -> str:
-    """The mark of a row: right, claimed to be an optimum and wrong, no claim, time limit, or not there yet."""
+    """The mark of a row: right, claimed to be an optimum and wrong, no claim, time limit, or not
+    there yet.
+    """
     if row is None:
         return MARKS["missing"]
     if row.right:
@@ -74,15 +85,28 @@ def mark(row: Row | None) -> str:
 def kind_of(path: Path) -> str:
     """The kind of cones of a CBF file."""
     with path.open(encoding="ascii") as stream:
-        words = {line.split()[0].partition(":")[2] or line.split()[0] for line in stream if line[:1] in "EQ@"}
+        words = {
+            line.split()[0].partition(":")[2] or line.split()[0]
+            for line in stream
+            if line[:1] in "EQ@"
+        }
     return KINDS[next((word for word in KINDS if word in words), "")]
 
 
 def arithmetic() -> str:
-    """16 hex digits of how elementary functions and decompositions round here: where they agree, so do the files."""
+    """16 hex digits of how elementary functions and decompositions round here: where they agree, so
+    do the files.
+    """
     grid = np.linspace(0.01, 30.0, 3001)
     square = np.cos(np.add.outer(np.arange(12.0), np.arange(12.0) ** 2))
-    parts = (np.exp(-grid), np.log(grid), grid**0.3, np.sin(grid), *np.linalg.svd(square), square @ square)
+    parts = (
+        np.exp(-grid),
+        np.log(grid),
+        grid**0.3,
+        np.sin(grid),
+        *np.linalg.svd(square),
+        square @ square,
+    )
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
 
 
@@ -91,10 +115,13 @@ def _instances(files: Sequence[InstanceFile]) -> dict[str, Instance]:
     for file in files:
         if file.path.suffix == ".cbf":
             solution = ds.solve(file.instance.problem)
-            judged, (asked, faults) = solution.certificate, second_opinion(solution, 1e-9)
+            judged = solution.certificate
+            (asked, faults) = second_opinion(solution, 1e-9)
             assert judged is not None
             assert asked is not None, "the extra verify is missing"
-            found[file.instance.slug] = Instance(file.record(), kind_of(file.path), judged.lower, judged.upper, faults)
+            found[file.instance.slug] = Instance(
+                file.record(), kind_of(file.path), judged.lower, judged.upper, faults
+            )
     return found
 
 
@@ -102,7 +129,9 @@ def _bracket(instance: Instance) -> dict[str, float]:
     return {"lower_bound": instance.lower, "upper_bound": instance.upper}
 
 
-def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[InstanceFile], seconds: int) -> Section:
+def _page(
+    found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[InstanceFile], seconds: int
+) -> Section:
     by_pair = {(row.name, row.solver): row for row in rows}
     widest = max(1.0 - each.lower / each.upper for each in found.values())
     contradicted = sum(bool(each.faults) for each in found.values())
@@ -111,7 +140,11 @@ def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[In
     settings = [(name, f"`{each.ending}`", each.settings) for name, each in SOLVERS.items()]
     megabytes = round(sum(file.size for file in files) / 1e6)
     intro = _INTRODUCTION.format(
-        count=len(found), files=len(files), megabytes=megabytes, widest=f"{widest:.0e}", contradicted=contradicted
+        count=len(found),
+        files=len(files),
+        megabytes=megabytes,
+        widest=f"{widest:.0e}",
+        contradicted=contradicted,
     )
     return Section(
         "Hard instances: which solver gets which right",
@@ -129,14 +162,20 @@ def _page(found: Mapping[str, Instance], rows: Sequence[Row], files: Sequence[In
             Section("Which", [_WHICH.format(**MARKS), _table(found, by_pair)]),
             Section(
                 "Measured with",
-                [_MEASURED.format(python=platform.python_version(), versions=versions, arithmetic=arithmetic())],
+                [
+                    _MEASURED.format(
+                        python=platform.python_version(), versions=versions, arithmetic=arithmetic()
+                    )
+                ],
             ),
         ],
     )
 
 
 def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> Table:
-    """For every kind of cones and solver: how many right of those tried, and how many claims were wrong."""
+    """For every kind of cones and solver: how many right of those tried, and how many claims were
+    wrong.
+    """
     lines = []
     for kind in KINDS.values():
         names = {name for name, instance in found.items() if instance.kind == kind}
@@ -152,13 +191,34 @@ def _summary(found: Mapping[str, Instance], rows: Sequence[Row]) -> Table:
 
 
 def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -> Table:
-    heads = ("instance", "cones", "n", "m", "N", "least error probability", "digest", *SOLVERS, "what it breaks")
+    heads = (
+        "instance",
+        "cones",
+        "n",
+        "m",
+        "N",
+        "least error probability",
+        "digest",
+        *SOLVERS,
+        "what it breaks",
+    )
     lines = []
     for name, each in found.items():
         told = each.columns
         sizes = (told["private_values"], told["guesses"], told["outcomes"])
-        marks = (mark(rows.get((name, solver))) if _reads(solver, each.kind) else "" for solver in SOLVERS)
-        cells = (f"`{name}`", each.kind, *sizes, _common(each.lower, each.upper), told["digest"], *marks, told["note"])
+        marks = (
+            mark(rows.get((name, solver))) if _reads(solver, each.kind) else ""
+            for solver in SOLVERS
+        )
+        cells = (
+            f"`{name}`",
+            each.kind,
+            *sizes,
+            _common(each.lower, each.upper),
+            told["digest"],
+            *marks,
+            told["note"],
+        )
         lines.append([str(cell) for cell in cells])
     return Table("", heads, lines)
 
@@ -171,7 +231,10 @@ def _reads(solver: str, kind: str) -> bool:
 
 def _common(lower: float, upper: float) -> str:
     """The digits that both bounds share once rounded, at most ten."""
-    return next((f"{upper:.{k}g}" for k in range(10, 1, -1) if f"{upper:.{k}g}" == f"{lower:.{k}g}"), f"{upper:.1g}")
+    return next(
+        (f"{upper:.{k}g}" for k in range(10, 1, -1) if f"{upper:.{k}g}" == f"{lower:.{k}g}"),
+        f"{upper:.1g}",
+    )
 
 
 _INTRODUCTION = """{count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses
@@ -194,7 +257,10 @@ _READERS = """SCS and ECOS get the program through cvxpy, from a reader of CBF t
 ECOS has no power
 cones."""
 
-_MANY = "Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is not right."
+_MANY = (
+    "Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is "
+    "not right."
+)
 
 _WHICH = """{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit, {missing}
 not run yet;

@@ -19,7 +19,9 @@ __all__ = ["SOLVERS", "Found", "Solver"]
 
 @dataclass(frozen=True)
 class Found:
-    """What a solver says: its status, whether that claims an optimum, objective and variables, if there are any."""
+    """What a solver says: its status, whether that claims an optimum, objective and variables, if
+    there are any.
+    """
 
     status: str
     claims: bool
@@ -42,16 +44,27 @@ def _highs(method: str) -> Callable[[Path], Found]:
         import highspy
 
         solver = highspy.Highs()
-        for name in ("primal_feasibility", "dual_feasibility", "primal_residual", "dual_residual", "pdlp_optimality"):
+        for name in (
+            "primal_feasibility",
+            "dual_feasibility",
+            "primal_residual",
+            "dual_residual",
+            "pdlp_optimality",
+        ):
             solver.setOptionValue(f"{name}_tolerance", 1e-10)
-        for name, value in {"ipm_optimality_tolerance": 1e-12, "small_matrix_value": 1e-12, "output_flag": False}.items():
+        for name, value in {
+            "ipm_optimality_tolerance": 1e-12,
+            "small_matrix_value": 1e-12,
+            "output_flag": False,
+        }.items():
             solver.setOptionValue(name, value)
         solver.setOptionValue("solver", method)
         solver.setOptionValue("threads", 1)
         if solver.readModel(str(path)) == highspy.HighsStatus.kError:
             return Found("the file is refused", False)
         solver.run()
-        status, answer = solver.getModelStatus(), solver.getSolution()
+        status = solver.getModelStatus()
+        answer = solver.getSolution()
         optimal = status == highspy.HighsModelStatus.kOptimal
         said = solver.modelStatusToString(status)
         if not answer.value_valid:
@@ -65,7 +78,8 @@ def _clarabel(path: Path) -> Found:
     import clarabel
 
     settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_iter = False, 500
+    settings.verbose = False
+    settings.max_iter = 500
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     answer = clarabel.load_from_file(str(path), settings).solve()
     said = str(answer.status)
@@ -84,14 +98,21 @@ def _through_cvxpy(name: str, options: Mapping[str, Any]) -> Callable[[Path], Fo
             except cp.SolverError as error:
                 return Found(str(error).partition(".")[0], False)
         claims = model.status in ("optimal", "optimal_inaccurate")
-        return Found(model.status, claims, model.value if variables.value is not None else None, variables.value)
+        return Found(
+            model.status,
+            claims,
+            model.value if variables.value is not None else None,
+            variables.value,
+        )
 
     return solve
 
 
 SOLVERS: Mapping[str, Solver] = {
     "HiGHS simplex": Solver(".mps", _highs("simplex"), "tolerances 1e-10"),
-    "HiGHS IPX": Solver(".mps", _highs("ipx"), "tolerances 1e-10, of the gap 1e-12, with crossover"),
+    "HiGHS IPX": Solver(
+        ".mps", _highs("ipx"), ("tolerances 1e-10, of the gap 1e-12, with crossover")
+    ),
     "HiGHS PDLP": Solver(".mps", _highs("pdlp"), "tolerances 1e-10"),
     "Clarabel": Solver(".json", _clarabel, "tolerances 1e-12, at most 500 iterations"),
     "SCS": Solver(
@@ -101,7 +122,9 @@ SOLVERS: Mapping[str, Solver] = {
     ),
     "ECOS": Solver(
         ".cbf",
-        _through_cvxpy("ECOS", {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10, "max_iters": 500}),
+        _through_cvxpy(
+            "ECOS", {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10, "max_iters": 500}
+        ),
         "tolerances 1e-10, at most 500 iterations",
         lacks=("POW",),
     ),

@@ -19,7 +19,12 @@ _LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "highspy")
 
 def described() -> dict[str, str]:
     """Name → words, for the head of the report."""
-    facts = {"processor": _processor(), "cores": str(cores()), "memory": _memory(), "system": platform.system()}
+    facts = {
+        "processor": _processor(),
+        "cores": str(cores()),
+        "memory": _memory(),
+        "system": platform.system(),
+    }
     facts["python"] = ".".join(map(str, sys.version_info[:3]))
     facts["discreet"] = ds.__version__
     for library in _LIBRARIES:

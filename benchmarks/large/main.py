@@ -1,8 +1,9 @@
 """The command line, and one process for every case.
 
-A child gets the name of its case and leaves its rows as JSON in a file. Its compiled code goes to a folder that is empty at
-its start, so that the first run of every case shows what compiling costs; BLAS has one thread unless the environment says
-otherwise, because the passes have threads of their own. What a child does not finish is a row that says so.
+A child gets the name of its case and leaves its rows as JSON in a file. Its compiled code goes to a
+folder that is empty at its start, so that the first run of every case shows what compiling costs;
+BLAS has one thread unless the environment says otherwise, because the passes have threads of their
+own. What a child does not finish is a row that says so.
 """
 
 from __future__ import annotations
@@ -38,14 +39,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     if asked.child:
         return _child(asked)
-    chosen = [case for case in CASES if _wanted(case.name, asked.only) and not (case.slow and asked.no_peers)]
+    chosen = [
+        case
+        for case in CASES
+        if _wanted(case.name, asked.only) and not (case.slow and asked.no_peers)
+    ]
     if asked.list:
         print("\n".join(case.name for case in chosen))
         return 0
     if not chosen:
-        print(f"no row is called {' or '.join(asked.only)}; --list prints the names", file=sys.stderr)
+        print(
+            (f"no row is called {' or '.join(asked.only)}; --list prints the names"),
+            file=sys.stderr,
+        )
         return 2
-    out, rows, started, head = Path(asked.out), list[Row](), time.time(), ""
+    out = Path(asked.out)
+    rows = list[Row]()
+    started = time.time()
+    head = ""
     if asked.add:
         try:
             head = head_with(out, described(), started, asked.only, quick=asked.quick)
@@ -65,19 +76,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.add:
         names = [case.name for case in CASES]
         again = {row.case for row in rows}
-        rows = sorted([*(row for row in read(out) if row.case not in again), *rows], key=lambda row: names.index(row.case))
+        rows = sorted(
+            [*(row for row in read(out) if row.case not in again), *rows],
+            key=lambda row: names.index(row.case),
+        )
     write(out, rows, described(), started, quick=asked.quick, head=head)
     return 1 if any(row.missed for row in rows) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="What large problems cost, measured.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, a minute or two: to see that everything runs")
-    parser.add_argument("--no-peers", action="store_true", help="leave out the references that take minutes")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="rows whose names begin so; repeatable")
-    parser.add_argument("--add", action="store_true", help="put the rows into the report that is there, and keep its others")
-    parser.add_argument("--out", default=str(_ROOT / "reports" / "large-scale"), help="the report, without its ending")
-    parser.add_argument("--scratch", metavar="FOLDER", help="where a file of 6.4 GB may be made (default: temporary folder)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=("small sizes, a minute or two: to see that everything runs"),
+    )
+    parser.add_argument(
+        "--no-peers", action="store_true", help=("leave out the references that take minutes")
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="rows whose names begin so; repeatable",
+    )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help=("put the rows into the report that is there, and keep its others"),
+    )
+    parser.add_argument(
+        "--out",
+        default=str(_ROOT / "reports" / "large-scale"),
+        help="the report, without its ending",
+    )
+    parser.add_argument(
+        "--scratch",
+        metavar="FOLDER",
+        help=("where a file of 6.4 GB may be made (default: temporary folder)"),
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--result", help=argparse.SUPPRESS)
@@ -102,11 +140,19 @@ def _measured(name: str, asked: argparse.Namespace) -> list[Row]:
         ]
         command += ["--quick"] if asked.quick else []
         command += ["--scratch", asked.scratch] if asked.scratch else []
-        environment = {**dict.fromkeys(_PINNED, "1"), **os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+        environment = {
+            **dict.fromkeys(_PINNED, "1"),
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(Path(folder) / "compiled"),
+        }
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS)
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS
+            )
         except subprocess.TimeoutExpired:
-            return [Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")]
+            return [
+                Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")
+            ]
         if done.returncode != 0 or not result.exists():
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             return [Row(name, name, status="failed", note=last[:_LAST_LINES])]
@@ -132,13 +178,16 @@ def _compare(rows: list[Row]) -> None:
         own = [row for row in rows if row.case == name]
         others = [row for row in rows if row.case == f"{name}/reference"]
         for row, other in zip(own, others, strict=False):
-            row.reference, row.reference_seconds = other.work, other.seconds
+            row.reference = other.work
+            row.reference_seconds = other.seconds
 
 
 def _judge(row: Row, target: Target, *, quick: bool) -> None:
     """Small sizes prove nothing, and a ratio needs its reference."""
     row.target = target.words
-    row.judged = not quick and (target.faster is None or row.reference_seconds is not None or row.seconds is None)
+    row.judged = not quick and (
+        target.faster is None or row.reference_seconds is not None or row.seconds is None
+    )
     row.missed = target.missed(row) if row.judged else []
 
 

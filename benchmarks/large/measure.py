@@ -29,10 +29,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def timed(work: Callable[[], Value], repeats: int = 5, *, warm: bool = True) -> tuple[Value, dict[str, Any]]:
-    """The last result, and seconds, first_seconds, repeats for a `Row`: the median of up to `repeats` runs after a first.
+def timed(
+    work: Callable[[], Value], repeats: int = 5, *, warm: bool = True
+) -> tuple[Value, dict[str, Any]]:
+    """The last result, and seconds, first_seconds, repeats for a `Row`: the median of up to
+    `repeats` runs after a first.
 
-    Repeats end after a few seconds. warm: False where one run takes so long that nothing is gained by a second.
+    Repeats end after a few seconds. warm: False where one run takes so long that nothing is gained
+    by a second.
     """
     spent: list[float] = []
     for _ in range(repeats + 1 if warm else 1):
@@ -55,12 +59,22 @@ def compiled() -> bool:
 
 
 def read_seconds(arrays: Sequence[Any], repeats: int = 5) -> tuple[str, float]:
-    """(how, seconds) of the plainest pass over all entries of 2-D arrays: adding them up, on all cores.
+    """(how, seconds) of the plainest pass over all entries of 2-D arrays: adding them up, on all
+    cores.
 
     With numba the kernel is vectorised and runs at the speed of memory; without it, NumPy's sum.
     """
-    how, add = ("one parallel numba read", _compiled_sum()) if compiled() else ("one parallel NumPy read", np.sum)
-    pieces = [piece for array in arrays for row in array for piece in np.array_split(row, _PIECES * cores())]
+    how, add = (
+        ("one parallel numba read", _compiled_sum())
+        if compiled()
+        else ("one parallel NumPy read", np.sum)
+    )
+    pieces = [
+        piece
+        for array in arrays
+        for row in array
+        for piece in np.array_split(row, _PIECES * cores())
+    ]
     with ThreadPoolExecutor(cores()) as pool:
         _, found = timed(lambda: sum(pool.map(add, pieces)), repeats)
     return how, float(found["seconds"])
@@ -80,7 +94,9 @@ def _compiled_sum() -> Any:
 
 
 class Memory:
-    """Peak memory of this process in MiB, from its start on; sampled where the system keeps no mark."""
+    """Peak memory of this process in MiB, from its start on; sampled where the system keeps no
+    mark.
+    """
 
     def __init__(self) -> None:
         self._private = 0.0
@@ -100,13 +116,17 @@ class Memory:
 
 
 def _peak() -> float | None:
-    """The high-water mark. Linux hands ru_maxrss of the starting process on to the started one, so VmHWM comes first."""
+    """The high-water mark. Linux hands ru_maxrss of the starting process on to the started one, so
+    VmHWM comes first.
+    """
     marked = _status("VmHWM")
     if marked is not None or sys.platform == "win32":
         return marked
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1024.0 if sys.platform != "darwin" else 1024.0**2
+    )
 
 
 def _status(field: str) -> float | None:

@@ -25,28 +25,69 @@ __all__ = ["head_with", "read", "write"]
 _SMALL = "**Small sizes: a trial run, in which no target is judged.**"
 _FEWEST = 3  # rows for an exponent and a figure
 _COSTS = (
-    ("cost-outcomes", "outcomes", "outcomes N", "paper-single, ε = 0.01, solved in blocks from memory and judged"),
-    ("cost-entries", "entries", "entries of the tilt n·m", "mixtures with n = m, a fixed number of outcomes, ds.solve"),
-    ("cost-sensors", "sensors", "sensors M", "4 bins, σ = 1: lattice, solution and judge, what is left out within 1e-15"),
+    (
+        "cost-outcomes",
+        "outcomes",
+        "outcomes N",
+        ("paper-single, ε = 0.01, solved in blocks from memory and judged"),
+    ),
+    (
+        "cost-entries",
+        "entries",
+        "entries of the tilt n·m",
+        ("mixtures with n = m, a fixed number of outcomes, ds.solve"),
+    ),
+    (
+        "cost-sensors",
+        "sensors",
+        "sensors M",
+        ("4 bins, σ = 1: lattice, solution and judge, what is left out within 1e-15"),
+    ),
 )
 
 
 def write(
-    stem: Path, rows: Sequence[Row], machine: Mapping[str, str], started: float, *, quick: bool, head: str = ""
+    stem: Path,
+    rows: Sequence[Row],
+    machine: Mapping[str, str],
+    started: float,
+    *,
+    quick: bool,
+    head: str = "",
 ) -> None:
-    """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured; head: of the page, in place of its own."""
-    write_pages(stem, _page(rows, machine, started, head, quick=quick), [_record(row) for row in rows])
+    """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured; head: of the page, in
+    place of its own.
+    """
+    write_pages(
+        stem, _page(rows, machine, started, head, quick=quick), [_record(row) for row in rows]
+    )
 
 
-def head_with(stem: Path, machine: Mapping[str, str], started: float, names: Sequence[str], *, quick: bool) -> str:
-    """The head of STEM.md with a sentence on rows added to it; ValueError where it is of other sizes or machines."""
-    head = stem.with_name(f"{stem.name}.md").read_text(encoding="utf-8").partition("\n\n## ")[0].partition("\n\n")[2]
+def head_with(
+    stem: Path, machine: Mapping[str, str], started: float, names: Sequence[str], *, quick: bool
+) -> str:
+    """The head of STEM.md with a sentence on rows added to it; ValueError where it is of other
+    sizes or machines.
+    """
+    head = (
+        stem.with_name(f"{stem.name}.md")
+        .read_text(encoding="utf-8")
+        .partition("\n\n## ")[0]
+        .partition("\n\n")[2]
+    )
     if quick is not (_SMALL in head):
-        raise ValueError(f"{stem.name}.md is {'not ' * quick}of small sizes; {'leave out' if quick else 'give'} --quick")
+        raise ValueError(
+            f"{stem.name}.md is {'not ' * quick}of small sizes; "
+            f"{'leave out' if quick else 'give'} --quick"
+        )
     if table(("", ""), list(machine.items())).partition("--- |\n")[2] not in head:
-        raise ValueError(f"{stem.name}.md is of another machine or other versions; measure all rows again")
+        raise ValueError(
+            f"{stem.name}.md is of another machine or other versions; measure all rows again"
+        )
     day = time.strftime("%Y-%m-%d", time.gmtime(started))
-    command = f"python benchmarks/large_scale.py --add {' '.join(f'--only {name}' for name in names)}"
+    command = (
+        f"python benchmarks/large_scale.py --add {' '.join(f'--only {name}' for name in names)}"
+    )
     return f"{head}\n\nAdded on {day}, measured on the same machine by `{command}`."
 
 
@@ -56,7 +97,9 @@ def read(stem: Path) -> list[Row]:
     found = []
     with stem.with_name(f"{stem.name}.csv").open(encoding="utf-8", newline="") as stream:
         for record in csv.DictReader(stream):
-            told = {name: _value(kinds[name], text) for name, text in record.items() if name in kinds}
+            told = {
+                name: _value(kinds[name], text) for name, text in record.items() if name in kinds
+            }
             verdict, _, missed = record["verdict"].partition(": ")
             judged = verdict in ("met", "not met")
             found.append(Row(**told, judged=judged, missed=missed.split("; ") if missed else []))
@@ -66,19 +109,32 @@ def read(stem: Path) -> list[Row]:
 def _value(kind: str, text: str) -> str | int | float | None:
     if not text and kind != "str":
         return None
-    return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else unguarded(text)
+    return (
+        int(text)
+        if kind.startswith("int")
+        else float(text)
+        if kind.startswith("float")
+        else unguarded(text)
+    )
 
 
 def _record(row: Row) -> dict[str, Any]:
     own = {name: value for name, value in asdict(row).items() if name not in ("judged", "missed")}
-    more = {"compile_seconds": row.compile_seconds, "multiple_of_reference": row.multiple, "verdict": row.verdict}
+    more = {
+        "compile_seconds": row.compile_seconds,
+        "multiple_of_reference": row.multiple,
+        "verdict": row.verdict,
+    }
     return {**own, **more}
 
 
-# -- the page --------------------------------------------------------------------------------------------------------------
+# -- the page
+# --------------------------------------------------------------------------------------------------
 
 
-def _page(rows: Sequence[Row], machine: Mapping[str, str], started: float, head: str, *, quick: bool) -> Section:
+def _page(
+    rows: Sequence[Row], machine: Mapping[str, str], started: float, head: str, *, quick: bool
+) -> Section:
     day = time.strftime("%Y-%m-%d", time.gmtime(started))
     main = [row for row in rows if not row.case.startswith(("ablation-", "cost-"))]
     asked = [row for row in main if not row.case.endswith("/reference")]
@@ -92,7 +148,10 @@ def _page(rows: Sequence[Row], machine: Mapping[str, str], started: float, head:
         "Large problems",
         [
             *([head] if head else _head(day, machine, time.time() - started, quick=quick)),
-            Section("Targets", [said, _targets(asked), Sentences(notes) if notes else None] if asked else []),
+            Section(
+                "Targets",
+                [said, _targets(asked), Sentences(notes) if notes else None] if asked else [],
+            ),
             Section("The references", [_PEERS, _references(peers)] if peers else []),
             Section("What each part brings", [_ABLATION, _ablation(ablation)] if ablation else []),
             Section("Cost against size", [_cost(rows, *cost) for cost in _COSTS]),
@@ -121,23 +180,62 @@ building the problem), and in brackets the part that is no page of a file. BLAS 
 
 
 def _targets(rows: Iterable[Row]) -> Table:
-    heads = ["work", "outcomes", "seconds", "compile", "reference", "ratio", "gap", "leakage ÷ budget", "‖ΦP‖∞", "MiB",
-             "target", "verdict"]  # fmt: skip
-    return Table("", heads, [
-        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), _seconds(row.compile_seconds), _reference(row), _ratio(row),
-         _small(row.gap), _share(row.leakage_share), _small(row.phi_residual), _memory(row), row.target or NOTHING,
-         row.verdict or NOTHING]
-        for row in rows
-    ])  # fmt: skip
+    heads = [
+        "work",
+        "outcomes",
+        "seconds",
+        "compile",
+        "reference",
+        "ratio",
+        "gap",
+        "leakage ÷ budget",
+        "‖ΦP‖∞",
+        "MiB",
+        "target",
+        "verdict",
+    ]
+    return Table(
+        "",
+        heads,
+        [
+            [
+                row.work,
+                f"{row.outcomes:,}",
+                _seconds(row.seconds),
+                _seconds(row.compile_seconds),
+                _reference(row),
+                _ratio(row),
+                _small(row.gap),
+                _share(row.leakage_share),
+                _small(row.phi_residual),
+                _memory(row),
+                row.target or NOTHING,
+                row.verdict or NOTHING,
+            ]
+            for row in rows
+        ],
+    )
 
 
 def _references(rows: Iterable[Row]) -> Table:
     heads = ["work", "outcomes", "seconds", "says", "is", "gap", "leakage ÷ budget", "‖ΦP‖∞"]
-    return Table("", heads, [
-        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), row.note or NOTHING, row.status, _small(row.gap),
-         _share(row.leakage_share), _small(row.phi_residual)]
-        for row in rows
-    ])  # fmt: skip
+    return Table(
+        "",
+        heads,
+        [
+            [
+                row.work,
+                f"{row.outcomes:,}",
+                _seconds(row.seconds),
+                row.note or NOTHING,
+                row.status,
+                _small(row.gap),
+                _share(row.leakage_share),
+                _small(row.phi_residual),
+            ]
+            for row in rows
+        ],
+    )
 
 
 def _ablation(rows: Sequence[Row]) -> Table:
@@ -147,7 +245,9 @@ def _ablation(rows: Sequence[Row]) -> Table:
     for words in dict.fromkeys(row.work for row in rows):
         line = [words]
         for size in sizes:
-            found = next((row.seconds for row in rows if (row.work, row.outcomes) == (words, size)), None)
+            found = next(
+                (row.seconds for row in rows if (row.work, row.outcomes) == (words, size)), None
+            )
             brought = f" ({last[size] / found:.3g}×)" if found and size in last else ""
             line.append(_seconds(found) + brought)
             if found:
@@ -161,12 +261,23 @@ def _cost(rows: Sequence[Row], case: str, name: str, words: str, what: str) -> S
     if not own:
         return Section("", [])
     heads = [words, "outcomes", "seconds", "gap", "status"]
-    lines = [[f"{row.size:,.0f}", f"{row.outcomes:,}", _seconds(row.seconds), _small(row.gap), row.status] for row in own]
+    lines = [
+        [
+            f"{row.size:,.0f}",
+            f"{row.outcomes:,}",
+            _seconds(row.seconds),
+            _small(row.gap),
+            row.status,
+        ]
+        for row in own
+    ]
     if case == "cost-outcomes":  # the size is the number of outcomes
         heads = heads[1:]
         lines = [line[1:] for line in lines]
     figure = _figure(own, name, words, what) if len(own) >= _FEWEST else None
-    return Section(f"Against {words}", [f"{what}. {_exponents(own)}", Table("", heads, lines), figure])
+    return Section(
+        f"Against {words}", [f"{what}. {_exponents(own)}", Table("", heads, lines), figure]
+    )
 
 
 def _exponents(rows: Sequence[Row]) -> str:
@@ -174,12 +285,15 @@ def _exponents(rows: Sequence[Row]) -> str:
         return ""
     upper = rows[len(rows) // 2 :] if len(rows) >= 4 else rows
     whole = f"Seconds grow like size^{_exponent(rows):.2f} over all sizes"
-    return whole + (f", ^{_exponent(upper):.2f} over the larger half." if len(upper) < len(rows) else ".")
+    return whole + (
+        (f", ^{_exponent(upper):.2f} over the larger half.") if len(upper) < len(rows) else "."
+    )
 
 
 def _exponent(rows: Sequence[Row]) -> float:
     """The slope of a straight line through (log size, log seconds), least squares."""
-    sizes, seconds = np.log([row.size for row in rows]), np.log([row.seconds or math.nan for row in rows])
+    sizes = np.log([row.size for row in rows])
+    seconds = np.log([row.seconds or math.nan for row in rows])
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
@@ -196,16 +310,25 @@ def _figure(own: Sequence[Row], name: str, words: str, what: str) -> Figure:
         x_label=words,
         y_label="seconds",
         series=(
-            Series("measured", sizes, tuple(row.seconds or math.nan for row in own), kind="both", tone=0),
+            Series(
+                "measured",
+                sizes,
+                tuple(row.seconds or math.nan for row in own),
+                kind="both",
+                tone=0,
+            ),
             Series(f"size^{exponent:.2f}", sizes, fitted, tone=1),
         ),
-        description=f"Seconds against {words} on logarithmic axes; the fitted exponent is {exponent:.2f}.",
+        description=(
+            f"Seconds against {words} on logarithmic axes; the fitted exponent is {exponent:.2f}."
+        ),
         log_x=True,
         log_y=True,
     )
 
 
-# -- numbers in cells ------------------------------------------------------------------------------------------------------
+# -- numbers in cells
+# --------------------------------------------------------------------------------------------------
 
 
 def _cell(style: Callable[[float], str]) -> Callable[[float | None], str]:
@@ -218,7 +341,11 @@ _share = _cell(lambda value: f"{value:.6g}" if value < 10 else f"{value:.3g}")
 
 
 def _reference(row: Row) -> str:
-    return NOTHING if row.reference_seconds is None else f"{row.reference}: {_seconds(row.reference_seconds)} s"
+    return (
+        NOTHING
+        if row.reference_seconds is None
+        else f"{row.reference}: {_seconds(row.reference_seconds)} s"
+    )
 
 
 def _ratio(row: Row) -> str:

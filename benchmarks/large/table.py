@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 
 __all__ = ["Row", "Target"]
 
-_STATED = ("", "certified", "inaccurate")  # a feasible answer; what its gap is, is a matter of its own
+# a feasible answer; what its gap is, is a matter of its own
+_STATED = ("", "certified", "inaccurate")
 
 
 @dataclass
 class Row:
     """One measured piece of work. What was not measured is None.
 
-    seconds            median of `repeats` warm runs; `first_seconds` is the run before them, compiling included
+    seconds            median of `repeats` warm runs; `first_seconds` is the run before them,
+                       compiling included
     work               what was done, in words; `size` is what costs are plotted against
     reference          what it is compared with; `reference_seconds` of that work, in the same run
     gap                certified relative gap (upper − lower) / upper
-    leakage_share      what the answer leaks ÷ the budget; of a reference: what it leaks before the judge repairs it
+    leakage_share      what the answer leaks ÷ the budget; of a reference: what it leaks before the
+                       judge repairs it
     phi_residual       ‖Φ P‖∞, likewise
     iterations         of the interior point, in all
     peak_mib           most resident memory of the process
@@ -105,9 +108,15 @@ class Target:
         ]
         if self.faster is not None:
             times = 1.0 / row.multiple if row.multiple else math.nan
-            over.append("" if times >= self.faster else f"{times:.3g}× faster, not {self.faster:g}×")
+            over.append(
+                "" if times >= self.faster else (f"{times:.3g}× faster, not {self.faster:g}×")
+            )
         over.append("" if row.status in _STATED else f"status {row.status}")
-        over.append("" if row.leakage_share is None or row.leakage_share <= 1.0 else f"{row.leakage_share:.3g}× the budget")
+        over.append(
+            ""
+            if row.leakage_share is None or row.leakage_share <= 1.0
+            else f"{row.leakage_share:.3g}× the budget"
+        )
         return [words for words in over if words]
 
 

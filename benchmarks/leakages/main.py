@@ -41,19 +41,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [row for name in CASES if name in chosen for row in _case(name, quick=asked.quick)]
     for row in rows:
         _judge(row, quick=asked.quick)
-        _tell(f"{row.case}: {row.work}: {'–' if row.seconds is None else f'{row.seconds:.3g} s'} {row.status} {row.verdict}")
+        _tell(
+            f"{row.case}: {row.work}: {'–' if row.seconds is None else f'{row.seconds:.3g} s'} "
+            f"{row.status} {row.verdict}"
+        )
     against = _against(asked.against) if asked.against and "against" in chosen else None
     write(asked.out, Found(tuple(attempts), tuple(rows), against, started, asked.quick))
     return 1 if any(row.missed for row in rows) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Who solves which measure of leakage, to what gap and how fast.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, half a minute: to see that everything runs")
+    parser = argparse.ArgumentParser(
+        description=("Who solves which measure of leakage, to what gap and how fast.")
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=("small sizes, half a minute: to see that everything runs"),
+    )
     parser.add_argument("--only", action="append", choices=_PARTS, help="one part; repeatable")
-    parser.add_argument("--against", type=Path, metavar="TREE", help="another checkout, for mutual information alone")
-    parser.add_argument("--reference", type=Path, metavar="FILE", help="where the rows of the study go, for advice")
-    parser.add_argument("--out", type=Path, default=_ROOT / "reports" / "by-measure", help="the page, without its ending")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="TREE",
+        help=("another checkout, for mutual information alone"),
+    )
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        metavar="FILE",
+        help=("where the rows of the study go, for advice"),
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=_ROOT / "reports" / "by-measure",
+        help="the page, without its ending",
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--result", help=argparse.SUPPRESS)
     return parser
@@ -67,14 +91,27 @@ def _case(name: str, *, quick: bool) -> list[Row]:
     """The rows of one case, from a process of its own; one that says so where it does not end."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "rows.json"
-        command = [sys.executable, str(_BENCHMARKS / "by_measure.py"), "--child", name, "--result", str(result)]
+        command = [
+            sys.executable,
+            str(_BENCHMARKS / "by_measure.py"),
+            "--child",
+            name,
+            "--result",
+            str(result),
+        ]
         environment = {**dict.fromkeys(_PINNED, "1"), **os.environ}
         try:
             done = subprocess.run(
-                [*command, *["--quick"] * quick], env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS
+                [*command, *["--quick"] * quick],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=_LIMIT_SECONDS,
             )
         except subprocess.TimeoutExpired:
-            return [Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")]
+            return [
+                Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")
+            ]
         if done.returncode != 0 or not result.exists():
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             return [Row(name, name, status="failed", note=last[:300])]
@@ -84,19 +121,40 @@ def _case(name: str, *, quick: bool) -> list[Row]:
 def _judge(row: Row, *, quick: bool) -> None:
     """Targets are about `tilt`, in full size."""
     target = TARGETS.get(row.case.partition("-")[0])
-    if target is None or "tilt" not in row.work or (target.multiple is not None and not row.reference):
+    if (
+        target is None
+        or "tilt" not in row.work
+        or (target.multiple is not None and not row.reference)
+    ):
         return
-    row.target, row.judged = target.words, not quick
+    row.target = target.words
+    row.judged = not quick
     row.missed = target.missed(row) if row.judged else []
 
 
 def _against(other: Path) -> tuple[float, float, int, str]:
-    """(geometric mean, largest, number) of the ratios of times, this tree ÷ the other, on the study `quick`; its commit."""
+    """(geometric mean, largest, number) of the ratios of times, this tree ÷ the other, on the study
+    `quick`; its commit.
+    """
     command = [sys.executable, str(_BENCHMARKS / "against.py"), str(other), "--study", "quick"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(_ROOT)})
-    found = re.search(r"geometric mean ([\d.]+), largest ([\d.]+), above [\d.]+: \d+ of (\d+)", said.stdout)
+    said = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(_ROOT)},
+    )
+    found = re.search(
+        (
+            r"geometric mean ([\d.]+), largest ([\d.]+), above [\d.]+: \d+ of "
+            r"(\d+)"
+        ),
+        said.stdout,
+    )
     if found is None:
         raise SystemExit(f"against.py has said something else: {said.stdout[-300:]}")
     _tell(said.stdout)
-    commit = subprocess.run(["git", "-C", str(other), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    commit = subprocess.run(
+        ["git", "-C", str(other), "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    )
     return float(found[1]), float(found[2]), int(found[3]), commit.stdout.strip() or "unknown"

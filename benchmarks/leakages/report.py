@@ -28,8 +28,8 @@ class Found:
     """Everything that a run found.
 
     attempts   of the study; rows: of the timed cases
-    against    geometric mean, largest and number of the ratios of times to another checkout, mutual information alone;
-               and its commit
+    against    geometric mean, largest and number of the ratios of times to another checkout, mutual
+               information alone; and its commit
     """
 
     attempts: tuple[Measurement, ...]
@@ -53,11 +53,24 @@ def _records(found: Found) -> list[dict[str, Any]]:
     """A record for each attempt and each timed case, with the measure first."""
     records = []
     for row in sorted(found.attempts, key=lambda row: (row.measure, row.problem, row.backend)):
-        answered = {"gap": row.relative_gap, "seconds": row.seconds, "leakage_over_budget": row.leakage_over_budget}
+        answered = {
+            "gap": row.relative_gap,
+            "seconds": row.seconds,
+            "leakage_over_budget": row.leakage_over_budget,
+        }
         records.append(
             dict.fromkeys(_COLUMNS)
-            | {"measure": row.measure, "problem": _plain(row.problem), "private_values": row.private_values}
-            | {"guesses": row.guesses, "outcomes": row.outcomes, "backend": row.label, "status": row.status.value}
+            | {
+                "measure": row.measure,
+                "problem": _plain(row.problem),
+                "private_values": row.private_values,
+            }
+            | {
+                "guesses": row.guesses,
+                "outcomes": row.outcomes,
+                "backend": row.label,
+                "status": row.status.value,
+            }
             | (answered if row.answered else {"note": row.message})
         )
     for row in found.rows:
@@ -65,19 +78,38 @@ def _records(found: Found) -> list[dict[str, Any]]:
         records.append(
             dict.fromkeys(_COLUMNS)
             | {name: getattr(row, name) for name in _COLUMNS if hasattr(row, name)}
-            | {"measure": _measure_of(row), "problem": row.work, "private_values": values, "guesses": values}
+            | {
+                "measure": _measure_of(row),
+                "problem": row.work,
+                "private_values": values,
+                "guesses": values,
+            }
             | {"leakage_over_budget": row.leakage_share}
         )
     return records
 
 
 _COLUMNS = (
-    "measure", "problem", "private_values", "guesses", "outcomes", "backend", "status", "gap", "seconds",
-    "leakage_over_budget", "reference", "reference_seconds", "target", "verdict", "note",
-)  # fmt: skip
+    "measure",
+    "problem",
+    "private_values",
+    "guesses",
+    "outcomes",
+    "backend",
+    "status",
+    "gap",
+    "seconds",
+    "leakage_over_budget",
+    "reference",
+    "reference_seconds",
+    "target",
+    "verdict",
+    "note",
+)
 
 
-# -- the page --------------------------------------------------------------------------------------------------------------
+# -- the page
+# --------------------------------------------------------------------------------------------------
 
 
 def _page(found: Found) -> Section:
@@ -85,7 +117,9 @@ def _page(found: Found) -> Section:
         return [row for row in found.rows if row.case.partition("-")[0] in cases]
 
     timed = {row.case.partition("-")[0] for row in found.rows}
-    targets, sizes, curves = rows_of(*(timed - {"sizes", "curves"})), rows_of("sizes"), rows_of("curves")
+    targets = rows_of(*(timed - {"sizes", "curves"}))
+    sizes = rows_of("sizes")
+    curves = rows_of("curves")
     against = ""
     if found.against is not None:
         mean, largest, count, commit = found.against
@@ -95,7 +129,9 @@ def _page(found: Found) -> Section:
         [
             *_head(found),
             Section("People and secrets", [_PEOPLE, _targets(targets)] if targets else []),
-            Section("200,000 outcomes", [_SIZES, *_by_size(sizes), _ratios(found)] if sizes else []),
+            Section(
+                "200,000 outcomes", [_SIZES, *_by_size(sizes), _ratios(found)] if sizes else []
+            ),
             Section("Curves", [_CURVES, _curves(curves)] if curves else []),
             Section("Mutual information alone", [against]),
             Section(
@@ -140,12 +176,35 @@ def _head(found: Found) -> list[Part]:
 
 
 def _targets(rows: Sequence[Row]) -> Table:
-    heads = ["work", "seconds", "reference", "times faster", "status", "gap", "leakage ÷ budget", "target", "verdict"]
-    return Table("", heads, [
-        [row.work, _seconds(row.seconds), _reference(row), _faster(row), row.status, _small(row.gap),
-         _share(row.leakage_share), row.target or NOTHING, row.verdict or row.note or NOTHING]
-        for row in rows
-    ])  # fmt: skip
+    heads = [
+        "work",
+        "seconds",
+        "reference",
+        "times faster",
+        "status",
+        "gap",
+        "leakage ÷ budget",
+        "target",
+        "verdict",
+    ]
+    return Table(
+        "",
+        heads,
+        [
+            [
+                row.work,
+                _seconds(row.seconds),
+                _reference(row),
+                _faster(row),
+                row.status,
+                _small(row.gap),
+                _share(row.leakage_share),
+                row.target or NOTHING,
+                row.verdict or row.note or NOTHING,
+            ]
+            for row in rows
+        ],
+    )
 
 
 def _by_size(rows: Sequence[Row]) -> list[Part]:
@@ -154,7 +213,9 @@ def _by_size(rows: Sequence[Row]) -> list[Part]:
     lines = []
     for measure, own in named.items():
         by_size = {int(row.size): row for row in own}
-        lines.append([measure, *(_sized(by_size[size]) if size in by_size else NOTHING for size in sizes)])
+        lines.append(
+            [measure, *(_sized(by_size[size]) if size in by_size else NOTHING for size in sizes)]
+        )
     met = [row for row in rows if row.judged]
     count = sum(row.verdict == "met" for row in met)
     said = f"{count} of {len(met)} rows meet the target: {met[0].target}." if met else ""
@@ -165,23 +226,50 @@ def _sized(row: Row) -> str:
     if row.seconds is None:
         return row.status
     ratio = "" if row.multiple is None else f" ({row.multiple:.2g}×)"
-    return f"{_seconds(row.seconds)}{ratio}" + ("" if row.status == "certified" else " (not certified)")
+    return f"{_seconds(row.seconds)}{ratio}" + (
+        "" if row.status == "certified" else " (not certified)"
+    )
 
 
 def _curves(rows: Sequence[Row]) -> Table:
-    heads = ["measure", "work", "curve", "one by one", "ratio", "status", "gap of a point", "bracketed"]
-    return Table("", heads, [
-        [_measure_of(row), row.work, _seconds(row.seconds), _seconds(row.reference_seconds),
-         NOTHING if row.multiple is None else f"{row.multiple:.2f}", row.status, _small(row.gap), row.note]
-        for row in rows
-    ])  # fmt: skip
+    heads = [
+        "measure",
+        "work",
+        "curve",
+        "one by one",
+        "ratio",
+        "status",
+        "gap of a point",
+        "bracketed",
+    ]
+    return Table(
+        "",
+        heads,
+        [
+            [
+                _measure_of(row),
+                row.work,
+                _seconds(row.seconds),
+                _seconds(row.reference_seconds),
+                NOTHING if row.multiple is None else f"{row.multiple:.2f}",
+                row.status,
+                _small(row.gap),
+                row.note,
+            ]
+            for row in rows
+        ],
+    )
 
 
 def _who(found: Found) -> Table:
-    backends = list(dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label))))
+    backends = list(
+        dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label)))
+    )
     cells = grouped(found.tried, lambda row: (_kind(row), row.label))
     measures = _in_order(kind for kind, _ in cells)
-    lines = [[name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures]
+    lines = [
+        [name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures
+    ]
     return Table("", ["measure", *(f"`{label}`" for label in backends)], lines)
 
 
@@ -191,30 +279,54 @@ def _solved(rows: Sequence[Measurement]) -> str:
     certified = [row for row in rows if row.certified]
     gaps = [row.relative_gap for row in rows if row.answered]
     widest = f", gap ≤ {scientific(max(gaps), 0)}" if gaps else ""
-    mean = f", {span(statistics.geometric_mean(row.seconds for row in certified))}" if certified else ""
+    mean = (
+        f", {span(statistics.geometric_mean(row.seconds for row in certified))}"
+        if certified
+        else ""
+    )
     return f"{len(certified)} of {len(rows)}{widest}{mean}"
 
 
-# -- figures ---------------------------------------------------------------------------------------------------------------
+# -- figures
+# --------------------------------------------------------------------------------------------------
 
 
 def _gaps(found: Found) -> Figure | None:
     """Certified gaps of all answers, a line for each measure and a mark for each backend."""
     answered = [row for row in found.tried if row.answered]
     told = "every answer of the study; the shaded part is more than was asked for"
-    return _strips("gaps", "Certified gap by measure", told, "relative gap, certified", answered,
-                   lambda row: min(1.0, max(row.relative_gap, 1e-16)), zone=1e-9)  # fmt: skip
+    return _strips(
+        "gaps",
+        "Certified gap by measure",
+        told,
+        "relative gap, certified",
+        answered,
+        lambda row: min(1.0, max(row.relative_gap, 1e-16)),
+        zone=1e-9,
+    )
 
 
 def _times(found: Found) -> Figure | None:
     """Seconds of every backend on the census."""
     chosen = [row for row in found.tried if row.certified and row.entry == "census"]
-    return _strips("times", "Seconds by measure, on the census", "certified answers; lowering, solving and lifting",
-                   "seconds", chosen, lambda row: row.seconds)  # fmt: skip
+    return _strips(
+        "times",
+        ("Seconds by measure, on the census"),
+        "certified answers; lowering, solving and lifting",
+        "seconds",
+        chosen,
+        lambda row: row.seconds,
+    )
 
 
 def _strips(
-    name: str, title: str, subtitle: str, x_label: str, rows: Sequence[Measurement], value: Any, zone: float | None = None
+    name: str,
+    title: str,
+    subtitle: str,
+    x_label: str,
+    rows: Sequence[Measurement],
+    value: Any,
+    zone: float | None = None,
 ) -> Figure | None:
     if not rows:
         return None
@@ -226,13 +338,27 @@ def _strips(
         lane = 0.5 * (tone - 0.5 * (len(labels) - 1)) / max(1, len(labels) - 1)
         places = tuple(measures.index(_kind(row)) + lane for row in own)
         series.append(Series(label, tuple(map(value, own)), places, "points", tone))
-    told = "; ".join(f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}" for each in series)
-    return Figure(name, title, subtitle, x_label, "", tuple(series), f"{title}: {told}.", log_x=True, rows=tuple(measures),
-                  zone_from=zone)  # fmt: skip
+    told = "; ".join(
+        (f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}") for each in series
+    )
+    return Figure(
+        name,
+        title,
+        subtitle,
+        x_label,
+        "",
+        tuple(series),
+        f"{title}: {told}.",
+        log_x=True,
+        rows=tuple(measures),
+        zone_from=zone,
+    )
 
 
 def _ratios(found: Found) -> Figure | None:
-    """How many times as long as mutual information `tilt` took, a mark for each number of values."""
+    """How many times as long as mutual information `tilt` took, a mark for each
+    number of values.
+    """
     rows = [row for row in found.rows if row.multiple is not None and row.case.startswith("sizes")]
     if not rows:
         return None
@@ -241,19 +367,41 @@ def _ratios(found: Found) -> Figure | None:
     series = []
     for tone, size in enumerate(sizes):
         own = [row for row in rows if int(row.size) == size]
-        places = tuple(measures.index(_named(_measure_of(row))) + 0.11 * (tone - 0.5 * (len(sizes) - 1)) for row in own)
-        series.append(Series(f"n = m = {size}", tuple(row.multiple or math.nan for row in own), places, "points", tone))
+        places = tuple(
+            measures.index(_named(_measure_of(row))) + 0.11 * (tone - 0.5 * (len(sizes) - 1))
+            for row in own
+        )
+        series.append(
+            Series(
+                f"n = m = {size}",
+                tuple(row.multiple or math.nan for row in own),
+                places,
+                "points",
+                tone,
+            )
+        )
     told = "; ".join(
         f"{name} up to {max(row.multiple or 0.0 for row in rows if _named(_measure_of(row)) == name):.2g}"
         for name in measures
     )
     subtitle = "tilt, 200,000 outcomes; the shaded part is more than five times"
     description = f"Times as long as mutual information: {told}."
-    return Figure("ratios", "Time ÷ that of mutual information", subtitle, "times as long as mutual information", "",
-                  tuple(series), description, log_x=True, rows=tuple(measures), zone_from=5.0)  # fmt: skip
+    return Figure(
+        "ratios",
+        ("Time ÷ that of mutual information"),
+        subtitle,
+        "times as long as mutual information",
+        "",
+        tuple(series),
+        description,
+        log_x=True,
+        rows=tuple(measures),
+        zone_from=5.0,
+    )
 
 
-# -- words -----------------------------------------------------------------------------------------------------------------
+# -- words
+# --------------------------------------------------------------------------------------------------
 
 _FIRST = ("tilt", "blahut-arimoto", "highs", "conic")
 
@@ -284,8 +432,12 @@ def _in_order(kinds: Iterable[str]) -> list[str]:
 
 def _measure_of(row: Row) -> str:
     case, _, measure = row.case.partition("-")
-    fixed = {"parity": "parity-difference", "streamed": "parity-difference", "conditional": "conditional-mutual-information",
-             "secrets": "several"}  # fmt: skip
+    fixed = {
+        "parity": "parity-difference",
+        "streamed": "parity-difference",
+        "conditional": "conditional-mutual-information",
+        "secrets": "several",
+    }
     return fixed.get(case, measure)
 
 
@@ -308,7 +460,11 @@ def _share(value: float | None) -> str:
 
 
 def _reference(row: Row) -> str:
-    return NOTHING if row.reference_seconds is None else f"{row.reference}: {span(row.reference_seconds)}"
+    return (
+        NOTHING
+        if row.reference_seconds is None
+        else f"{row.reference}: {span(row.reference_seconds)}"
+    )
 
 
 def _faster(row: Row) -> str:

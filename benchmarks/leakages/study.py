@@ -1,4 +1,6 @@
-"""The cells of the study `measures`, each in a process of its own, and their rows for the page and for advice."""
+"""The cells of the study `measures`, each in a process of its own, and their rows for the page and
+for advice.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _REPEAT_SECONDS = 0.2  # a short attempt is repeated within that time
 
 
 def measured(reference: Path | None, quick: bool, tell: Callable[[str], None]) -> list[Measurement]:
-    """The rows of all cells; written to a reference file if one is named. quick: every twentieth cell."""
+    """The rows of all cells; written to a reference file if one is named. quick: every twentieth
+    cell.
+    """
     cells = cells_of(read_study("measures")).cells[:: 20 if quick else 1]
     with tempfile.TemporaryDirectory() as folder:
         with Store(Path(folder)) as store:

@@ -1,4 +1,5 @@
-"""The methods, one file each, the contract they keep, the registry that finds them and the loop that runs them.
+"""The methods, one file each, the contract they keep, the registry that finds them and the loop
+that runs them.
 
 The public names stand in `__init__.pyi`; each loads when it is first used.
 """

@@ -1,8 +1,9 @@
 """One backend asked once: reduce, lower, solve, lift, restore. The answer is not judged.
 
-A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for outcomes to merge would take
-longer than solving. Its answer is then an `OutcomeRule`, and the matrix is made only when somebody asks for it. Conversely
-it gets few outcomes in blocks as arrays, reduced as such, and its answer is stated as a rule.
+A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for
+outcomes to merge would take longer than solving. Its answer is then an `OutcomeRule`, and the
+matrix is made only when somebody asks for it. Conversely it gets few outcomes in blocks as arrays,
+reduced as such, and its answer is stated as a rule.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from discreet.problems.rule import OutcomeRule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds
-_IN_BLOCKS_FROM = 1 << 15  # arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes
-# 0.1 µs for each outcome and value, several times as long as the passes of a solve
+# arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes 0.1
+# µs for each outcome and value, several times as long as the passes of a solve
+_IN_BLOCKS_FROM = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,14 @@ def ask(
     clock = Clock() if clock is None else clock
     with clock.step("lower_seconds"):
         reduced = _reduced(solver, problem) if reduced is None else reduced
-        whole = BlockProblem.of(problem) if isinstance(problem, Problem) and reduced is None else problem
-        lowered = solver.lower(without_known_secrets(whole if reduced is None else reduced.problem), options)
+        whole = (
+            BlockProblem.of(problem)
+            if isinstance(problem, Problem) and reduced is None
+            else problem
+        )
+        lowered = solver.lower(
+            without_known_secrets(whole if reduced is None else reduced.problem), options
+        )
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
@@ -81,38 +89,63 @@ def ask(
         _check_shapes(problem, answer)
         passes = raw.passes
         if reduced is not None and isinstance(problem, BlockProblem):
-            answer, passes = _as_rule(reduced.original, answer), 1
+            answer = _as_rule(reduced.original, answer)
+            passes = 1
     taken = clock.timings()
-    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=passes)
+    return Attempt(
+        solver.name,
+        answer,
+        None,
+        "",
+        raw.claimed,
+        raw.iterations,
+        taken,
+        versions_of(solver),
+        passes=passes,
+    )
 
 
 def _reduced(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None:
-    """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on in blocks."""
+    """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on
+    in blocks.
+    """
     if isinstance(problem, Problem):
         in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
         return None if in_blocks else reduce(problem)
-    return reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
+    return (
+        reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
+    )
 
 
 def _as_rule(problem: Problem, answer: Answer) -> Answer:
-    """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the tilt."""
+    """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the
+    tilt.
+    """
     tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
     rule = OutcomeRule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
     seen = problem.p_z[rule.ties] > 0.0
-    return Answer(OutcomeRule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multipliers)
+    return Answer(
+        OutcomeRule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multipliers
+    )
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
-    """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad input of the user."""
+    """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad
+    input of the user.
+    """
     outcomes = getattr(problem, "N", 0)
-    expected: list[tuple[str, Array | None, tuple[int, ...]]] = [("tilt", answer.tilt, (problem.m, problem.n))]
+    expected: list[tuple[str, Array | None, tuple[int, ...]]] = [
+        ("tilt", answer.tilt, (problem.m, problem.n))
+    ]
     expected.append(("multipliers", answer.multipliers, (len(problem.terms),)))
     expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
     if isinstance(answer.estimator, np.ndarray):
         expected.append(("estimator", answer.estimator, (problem.m, outcomes)))
     for what, array, shape in expected:
         if array is not None and np.shape(array) != shape:
-            raise BackendError(f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due")
+            raise BackendError(
+                f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due"
+            )
 
 
 def restored(reduced: Reduced, answer: Answer) -> Answer:

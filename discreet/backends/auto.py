@@ -1,8 +1,9 @@
 """`auto`: the best backend there is, as a policy of the loop.
 
-Backends are asked in the order of preference, skipping those that cannot run here or do not serve the problem. The first
-answer that the judge certifies within the asked gap is taken; if there is none, the one with the narrowest bracket. If a
-backend raises an exception, the next is asked. The time limit is for all together. `claimed` names the one that answered.
+Backends are asked in the order of preference, skipping those that cannot run here or do not serve
+the problem. The first answer that the judge certifies within the asked gap is taken; if there is
+none, the one with the narrowest bracket. If a backend raises an exception, the next is asked. The
+time limit is for all together. `claimed` names the one that answered.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 
 
 class Auto(Policy):
-    """Chooses a backend for any kind of problem, budget and size that some available backend serves."""
+    """Chooses a backend for any kind of problem, budget and size that some available backend
+    serves.
+    """
 
     name = "auto"
     preference = ("tilt", "blahut-arimoto", "highs", "conic", "slsqp", "intervals", "sequence-form")

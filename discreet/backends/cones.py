@@ -1,15 +1,18 @@
-"""A program as linear equations, bounds and standard cones: what conic solvers and their files take.
+"""A program as linear equations, bounds and standard cones: what conic solvers and their files
+take.
 
-Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess and group of rows,
+Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess
+and group of rows,
 
-- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π s/root and x of its own, so
-  that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no such term is negative;
+- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π
+  s/root and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no
+  such term is negative;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
-- `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j = norm, written in what
-  q is over independence, q_j = π_j s + root e_j.
+- `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j =
+  norm, written in what q is over independence, q_j = π_j s + root e_j.
 
-Variables of `Program` come first, then those of linear pieces, then those of cones. Source: MOSEK ApS, *Modeling Cookbook*,
-chapters 3 to 5; the excess terms are those of the backend `conic`.
+Variables of `Program` come first, then those of linear pieces, then those of cones. Source: MOSEK
+ApS, *Modeling Cookbook*, chapters 3 to 5; the excess terms are those of the backend `conic`.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ class Block:
 
 @dataclass(frozen=True)
 class ConeProgram:
-    """min cost·x, where the first `signed` of the x are at least 0, and right − matrix x is 0, at least 0, or in cones.
+    """min cost·x, where the first `signed` of the x are at least 0, and right − matrix x is 0, at
+    least 0, or in cones.
 
     matrix, right  rows [·, variables] and their right-hand sides, in this order:
     equations      how many rows are 0; inequalities: how many then are at least 0, budgets last
@@ -72,8 +76,12 @@ class ConeProgram:
             if not part.linear:
                 found.add_part(program, part)
         cost = np.append(arrays.cost, np.zeros(found.variables - arrays.cost.size))
-        given = sparse.hstack([arrays.matrix, sparse.csc_array((arrays.low.size, cost.size - arrays.cost.size))])
-        matrix = sparse.vstack([given, _matrix(found.budgets, cost.size), _matrix(found.rows, cost.size)])
+        given = sparse.hstack(
+            [arrays.matrix, sparse.csc_array((arrays.low.size, cost.size - arrays.cost.size))]
+        )
+        matrix = sparse.vstack(
+            [given, _matrix(found.budgets, cost.size), _matrix(found.rows, cost.size)]
+        )
         equations = int((arrays.low == arrays.high).sum())
         return cls(
             program,
@@ -92,12 +100,18 @@ class ConeProgram:
         return self.equations + self.inequalities
 
     def standard(self) -> tuple[csc_array, Array]:
-        """matrix and right with the bounds as rows, after the equations: what solvers without bounds take."""
+        """matrix and right with the bounds as rows, after the equations: what solvers without
+        bounds take.
+        """
         from scipy import sparse
 
         signs = sparse.eye_array(self.signed, self.cost.size) * -1.0
-        matrix = sparse.vstack([self.matrix[: self.equations], signs, self.matrix[self.equations :]])
-        return sparse.csc_array(matrix), np.insert(self.right, self.equations, np.zeros(self.signed))
+        matrix = sparse.vstack(
+            [self.matrix[: self.equations], signs, self.matrix[self.equations :]]
+        )
+        return sparse.csc_array(matrix), np.insert(
+            self.right, self.equations, np.zeros(self.signed)
+        )
 
 
 _Sum: TypeAlias = "tuple[list[int], list[float]]"
@@ -105,12 +119,16 @@ _Sum: TypeAlias = "tuple[list[int], list[float]]"
 
 
 class _Cones:
-    """Cones of sums of variables, and sums that are bounded; `variables` counts those of the program and new ones."""
+    """Cones of sums of variables, and sums that are bounded; `variables` counts those of the
+    program and new ones.
+    """
 
     def __init__(self, variables: int) -> None:
         self.variables = variables
-        self.blocks, self.rows = list[Block](), list[_Sum]()
-        self.budgets, self.limits = list[_Sum](), list[float]()
+        self.blocks = list[Block]()
+        self.rows = list[_Sum]()
+        self.budgets = list[_Sum]()
+        self.limits = list[float]()
 
     def _new(self) -> int:
         """The place of one variable more."""
@@ -123,17 +141,26 @@ class _Cones:
         self.rows += [(places, [-factor for factor in factors]) for places, factors in members]
 
     def add_part(self, program: Program, part: Part) -> None:
-        """The cones of a measure that is not linear; Σ of what they return for every guess is leakage/B, at most 1."""
-        each = {Cone.QUADRATIC: self._quadratic, Cone.POWER: self._powers, Cone.ENTROPY: self._exponential}[part.cone]
+        """The cones of a measure that is not linear; Σ of what they return for every guess is
+        leakage/B, at most 1.
+        """
+        each = {
+            Cone.QUADRATIC: self._quadratic,
+            Cone.POWER: self._powers,
+            Cone.ENTROPY: self._exponential,
+        }[part.cone]
         leaks = [
-            (guess, each(part, group, deviation.tolist(), guess)) for _, deviation, guess, _, group in program.places(part)
+            (guess, each(part, group, deviation.tolist(), guess))
+            for _, deviation, guess, _, group in program.places(part)
         ]
         if part.measure.scope is Scope.TOTAL:
             places = [place for _, (its, _) in leaks for place in its]
             self.budgets.append((places, [factor for _, (_, its) in leaks for factor in its]))
             self.limits.append(1.0)
         else:
-            self.budgets += [([*places, guess], [*values, -1.0]) for guess, (places, values) in leaks]
+            self.budgets += [
+                ([*places, guess], [*values, -1.0]) for guess, (places, values) in leaks
+            ]
             self.limits += [0.0] * len(leaks)
 
     def _exponential(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
@@ -153,13 +180,18 @@ class _Cones:
     def _quadratic(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
         h = self._new()
         sums = [([h, guess], [1.0, 1.0]), ([h, guess], [1.0, -1.0])]
-        sums += [([place], [2.0 / math.sqrt(p)]) for place, p in zip(deviation, group.prior.tolist(), strict=True)]
+        sums += [
+            ([place], [2.0 / math.sqrt(p)])
+            for place, p in zip(deviation, group.prior.tolist(), strict=True)
+        ]
         self._add(Block(Cone.QUADRATIC, len(sums)), *sums)
         return [h], [1.0]
 
     def _powers(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
         """root Σ_j e_j/B; every member of a cone is divided by the root."""
-        order, extra, root = 1.0 / part.measure.order, [self._new() for _ in deviation], part.root
+        order = 1.0 / part.measure.order
+        extra = [self._new() for _ in deviation]
+        root = part.root
         norm = ([guess, *extra], [1.0 / root, *[1.0] * len(extra)])
         for place, e, prior in zip(deviation, extra, group.prior.tolist(), strict=True):
             weight = prior ** (order - 1.0)
@@ -177,4 +209,6 @@ def _matrix(rows: list[_Sum], columns: int) -> csc_array:
 
     counts = [len(places) for places, _ in rows]
     places, factors = (np.array([each for row in rows for each in row[k]]) for k in (0, 1))
-    return sparse.csc_array((factors, (np.repeat(np.arange(len(rows)), counts), places)), shape=(len(rows), columns))
+    return sparse.csc_array(
+        (factors, (np.repeat(np.arange(len(rows)), counts), places)), shape=(len(rows), columns)
+    )

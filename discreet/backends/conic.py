@@ -1,30 +1,36 @@
 """Backend `conic`: the problem as an exponential-cone program, through cvxpy.
 
-Method: min ⟨L, P⟩ over column-stochastic P with Σ_ij KL(u_ij, π_j s_i) ≤ ε, each term one exponential cone, u explicit so
-that the cones do not repeat the N outcomes. Two forms, setting `form`:
+Method: min ⟨L, P⟩ over column-stochastic P with Σ_ij KL(u_ij, π_j s_i) ≤ ε, each term one
+exponential cone, u explicit so that the cones do not repeat the N outcomes. Two forms, setting
+`form`:
 
-- `deviation`: variables D = (A P − π s) / sqrt(ε) and the Kullback–Leibler terms u log(u/v) − u + v, none of which is
-  negative, in cones scaled by 1/sqrt(ε) (ECOS: 1/ε, without which it fails from 64 outcomes). Measured best for the interior
-  point solvers: on the paper's 10 sensors Clarabel's own leakage is at most 5e-8 over the budget, with `joint` 1e-3; on 14
-  sensors at most 3e-4 over, where `joint` ends at 1.1 to 2.1 times the budget. Default for clarabel, ecos and mosek.
-- `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a scaling that helps. It
-  suits SCS best. Default for scs.
+- `deviation`: variables D = (A P − π s) / sqrt(ε) and the Kullback–Leibler terms u log(u/v) − u +
+  v, none of which is negative, in cones scaled by 1/sqrt(ε) (ECOS: 1/ε, without which it fails from
+  64 outcomes). Measured best for the interior point solvers: on the paper's 10 sensors Clarabel's
+  own leakage is at most 5e-8 over the budget, with `joint` 1e-3; on 14 sensors at most 3e-4 over,
+  where `joint` ends at 1.1 to 2.1 times the budget. Default for clarabel, ecos and mosek.
+- `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a
+  scaling that helps. It suits SCS best. Default for scs.
 
-Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the others by quadratic, power or
-exponential cones. Several constraints have each their own, and a conditional one those of every group of rows. All is stated
-in functions of cvxpy, which makes the same cones as `cones` has, in an order of its own: the last digits of its solvers
-depend on the order, for better on some problems and for worse on others.
+Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the
+others by quadratic, power or exponential cones. Several constraints have each their own, and a
+conditional one those of every group of rows. All is stated in functions of cvxpy, which makes the
+same cones as `cones` has, in an order of its own: the last digits of its solvers depend on the
+order, for better on some problems and for worse on others.
 
-At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left.
-Tolerances are a tenth of the gap asked for, relative to an objective in units of the Bayes error.
+At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the
+column sums are left. Tolerances are a tenth of the gap asked for, relative to an objective in units
+of the Bayes error.
 
-Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization", JMLR 17 (2016); P. J.
-Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
-(arXiv:2405.12762); B. O'Donoghue et al., SCS, JOTA 169 (2016); A. Domahidi, E. Chu, S. Boyd, ECOS, ECC 2013.
+Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization",
+JMLR 17 (2016); P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with
+quadratic objectives", 2024 (arXiv:2405.12762); B. O'Donoghue et al., SCS, JOTA 169 (2016); A.
+Domahidi, E. Chu, S. Boyd, ECOS, ECC 2013.
 
-Cannot: resolve small budgets. A cone stores its excess over the ray u = v, which is of the size of ε, next to numbers of
-size one, so about log10(1/ε) digits of the leakage are lost. Below 1e-8 nats too few are left. ECOS has no time
-limit. `claimed` is cvxpy's status; Clarabel's iterate without sufficient progress is kept and called "optimal_inaccurate".
+Cannot: resolve small budgets. A cone stores its excess over the ray u = v, which is of the size of
+ε, next to numbers of size one, so about log10(1/ε) digits of the leakage are lost. Below 1e-8 nats
+too few are left. ECOS has no time limit. `claimed` is cvxpy's status; Clarabel's iterate without
+sufficient progress is kept and called "optimal_inaccurate".
 """
 
 from __future__ import annotations
@@ -54,19 +60,30 @@ if TYPE_CHECKING:
 
     _Links: TypeAlias = dict[str, cvxpy.Constraint]
 
-_FORMS = {"clarabel": ("deviation", 0.5), "ecos": ("deviation", 1.0), "mosek": ("deviation", 0.5), "scs": ("joint", 0.5)}
-"""Solver -> its default form, and the power of ε by which its cones are divided in the `deviation` form."""
+_FORMS = {
+    "clarabel": ("deviation", 0.5),
+    "ecos": ("deviation", 1.0),
+    "mosek": ("deviation", 0.5),
+    "scs": ("joint", 0.5),
+}
+"""Solver -> its default form, and the power of ε by which its cones are divided in the `deviation`
+form.
+"""
 
 SETTINGS = {
     "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
     "form": "deviation (default except for scs) or joint: how the leakage is written as cones",
-    "tolerance": "all tolerances of the solver; by default a tenth of the gap asked for, at least 1e-12",
+    "tolerance": (
+        "all tolerances of the solver; by default a tenth of the gap asked for, at least 1e-12"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class _Lowered:
-    """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints after solving."""
+    """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints
+    after solving.
+    """
 
     model: cvxpy.Problem
     estimator: cvxpy.Variable  # [m, N]
@@ -85,13 +102,22 @@ class Conic(Unlifted):
         largest_outcomes=200_000,  # compilation and factorisation take seconds there
         gives_duals=True,
         method="exponential-cone program (cvxpy), by an interior point or a splitting method",
-        citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, CVXPY, JMLR 17 (2016)",
+        citation=(
+            "P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, "
+            "CVXPY, JMLR 17 (2016)"
+        ),
         method_class="cones",
         reach=(
             Reach(
-                "a first-order method: the time limit passes before its tolerance is met", 20_000, settings={"solver": "scs"}
+                "a first-order method: the time limit passes before its tolerance is met",
+                20_000,
+                settings={"solver": "scs"},
             ),
-            Reach("ECOS fails on entropy problems of this kind and size", 2_000, settings={"solver": "ecos"}),
+            Reach(
+                ("ECOS fails on entropy problems of this kind and size"),
+                2_000,
+                settings={"solver": "ecos"},
+            ),
         ),
         libraries=("cvxpy", "clarabel"),
         extra="conic",
@@ -101,32 +127,50 @@ class Conic(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
-        """Write the program and compile it for the chosen solver. Raises Absent if cvxpy does not find that solver."""
+        """Write the program and compile it for the chosen solver. Raises Absent if cvxpy does not
+        find that solver.
+        """
         import cvxpy as cp
 
         solver = choice(options, self.name, "solver", _FORMS, "clarabel")
         if solver.upper() not in cp.installed_solvers():
-            raise Absent(f'backend conic: cvxpy finds no solver {solver}; pip install "discreet[conic]", or {solver} itself')
+            raise Absent(
+                f"backend conic: cvxpy finds no solver {solver}; pip install "
+                f'"discreet[conic]", or {solver} itself'
+            )
         form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))
-        lowered.model.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
+        # compiles; cvxpy keeps it for `solve`
+        lowered.model.get_problem_data(solver=solver.upper())
         return lowered
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
-        """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the solver gives up."""
+        """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the
+        solver gives up.
+        """
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message="Solution may be inaccurate", category=UserWarning
+            )
             lowered.model.solve(solver=lowered.solver.upper(), **lowered.solver_options)
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
         # cvxpy does not say which limit was reached: not optimal this late means the time limit
-        seconds, limit = statistics.solve_time, options.time_limit
-        late = limit is not None and seconds is not None and status != "optimal" and seconds >= 0.9 * limit
+        seconds = statistics.solve_time
+        limit = options.time_limit
+        late = (
+            limit is not None
+            and seconds is not None
+            and status != "optimal"
+            and seconds >= 0.9 * limit
+        )
         estimator = point_of(lowered.solver, status, late, options, lowered.estimator.value)
         duals = {name: constraint.dual_value for name, constraint in lowered.constraints.items()}
         known = all(value is not None for value in duals.values())
         answer = Answer(estimator, *_duals(lowered.program, duals)) if known else Answer(estimator)
-        return Raw(status, answer, None if statistics.num_iters is None else int(statistics.num_iters))
+        return Raw(
+            status, answer, None if statistics.num_iters is None else int(statistics.num_iters)
+        )
 
 
 def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, object]) -> _Lowered:
@@ -150,18 +194,26 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, o
     return _Lowered(model, estimator, constraints, program, solver, solver_options)
 
 
-def _deviation_form(program: Program, estimator: cvxpy.Variable, constraints: _Links, solver: str) -> None:
-    """Every part's leakage ÷ B ≤ 1 from D = (A P − π s)/root and s; adds the links "deviation" and "mass"."""
+def _deviation_form(
+    program: Program, estimator: cvxpy.Variable, constraints: _Links, solver: str
+) -> None:
+    """Every part's leakage ÷ B ≤ 1 from D = (A P − π s)/root and s; adds the links "deviation" and
+    "mass".
+    """
     import cvxpy as cp
 
-    m, (deviations, masses) = program.problem.m, program.law()
-    deviation, mass = cp.Variable((m, len(deviations))), cp.Variable((m, len(masses)))
+    m = program.problem.m
+    (deviations, masses) = program.law()
+    deviation = cp.Variable((m, len(deviations)))
+    mass = cp.Variable((m, len(masses)))
     constraints["deviation"] = deviation == estimator @ deviations.T
     constraints["mass"] = mass == estimator @ masses.T
     for k, part in enumerate(program.parts):
         laws = [
             _Law(
-                deviation if len(deviations) == group.prior.size else deviation[:, first : first + group.prior.size],
+                deviation
+                if len(deviations) == group.prior.size
+                else deviation[:, first : first + group.prior.size],
                 mass if len(masses) == 1 else mass[:, guess : guess + 1],
                 group.prior,
             )
@@ -188,13 +240,21 @@ class _Law:
         return self.mass @ self.prior[None, :]
 
 
-def _leakage(part: Part, laws: list[_Law], constraints: _Links, solver: str) -> cvxpy.Expression | None:
+def _leakage(
+    part: Part, laws: list[_Law], constraints: _Links, solver: str
+) -> cvxpy.Expression | None:
     """Leakage ÷ B by a part's measure; None where every single guess is constrained."""
     import cvxpy as cp
 
-    measure, level, unit, root, law = part.measure, part.level, part.unit, part.root, laws[0]
+    measure = part.measure
+    level = part.level
+    unit = part.unit
+    root = part.root
+    law = laws[0]
     if part.linear:
-        rows = [law.deviation @ each[:, :-1].T + law.mass @ each[:, -1:].T for each in part.pieces[0]]
+        rows = [
+            law.deviation @ each[:, :-1].T + law.mass @ each[:, -1:].T for each in part.pieces[0]
+        ]
         if measure.scope is Scope.POSTERIOR:
             constraints["guesses"] = cp.hstack(rows) <= 0
             return None
@@ -206,18 +266,27 @@ def _leakage(part: Part, laws: list[_Law], constraints: _Links, solver: str) -> 
     if measure.cone is Cone.ENTROPY and measure.scope is Scope.TOTAL:
         scale = level ** _FORMS[solver][1]
         joints = [each.independent / scale + (root / scale) * each.deviation for each in laws]
-        divergences = [cp.kl_div(u, each.independent / scale) for u, each in zip(joints, laws, strict=True)]
+        divergences = [
+            cp.kl_div(u, each.independent / scale) for u, each in zip(joints, laws, strict=True)
+        ]
         return sum(cp.sum(each) for each in divergences) * (scale / level)
     m, n = law.deviation.shape
     if measure.cone is Cone.QUADRATIC:
-        return sum(cp.quad_over_lin(law.deviation[i] / np.sqrt(law.prior), law.mass[i, 0]) for i in range(m))
+        return sum(
+            cp.quad_over_lin(law.deviation[i] / np.sqrt(law.prior), law.mass[i, 0])
+            for i in range(m)
+        )
     if measure.cone is Cone.POWER:
         joint = law.independent + root * law.deviation
-        order, norms, powers = 1.0 / measure.order, cp.Variable(m), cp.Variable((m, n))
+        order = 1.0 / measure.order
+        norms = cp.Variable(m)
+        powers = cp.Variable((m, n))
         constraints["norms"] = cp.sum(powers, axis=1) == norms
         for i in range(m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
             weighted = cp.multiply(joint[i], law.prior ** (order - 1.0))
-            constraints[f"power {i}"] = cp.PowCone3D(powers[i], norms[i] * np.ones(n), weighted, order)
+            constraints[f"power {i}"] = cp.PowCone3D(
+                powers[i], norms[i] * np.ones(n), weighted, order
+            )
         return (cp.sum(norms) - 1.0) / unit
     independent = law.independent / root  # divided by root, as for mutual information
     scaled = cp.kl_div(independent + law.deviation, independent)
@@ -225,7 +294,9 @@ def _leakage(part: Part, laws: list[_Law], constraints: _Links, solver: str) -> 
     return None
 
 
-def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links) -> cvxpy.Expression:
+def _joint_form(
+    problem: Problem, estimator: cvxpy.Variable, constraints: _Links
+) -> cvxpy.Expression:
     """Leakage ÷ ε from U = A P; adds the link "joint"."""
     import cvxpy as cp
 
@@ -236,7 +307,9 @@ def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links
 
 
 def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
-    """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
+    """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt
+    −y.
+    """
     prices = [float(np.sum(duals.get(f"budget {k}", 0.0))) for k in range(len(program.parts))]
     if "joint" in duals:
         return -program.unit * np.asarray(duals["joint"]), program.multipliers(prices)
@@ -245,14 +318,20 @@ def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:
-    """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only report failure sooner."""
-    tolerance = number(options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12))
+    """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only
+    report failure sooner.
+    """
+    tolerance = number(
+        options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12)
+    )
     tolerances, iterations, seconds = {
         "clarabel": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
         "scs": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
         "ecos": (("abstol", "reltol", "feastol"), "max_iters", ""),
         "mosek": (
-            tuple(f"MSK_DPAR_INTPNT_CO_TOL_{name}" for name in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
+            tuple(
+                f"MSK_DPAR_INTPNT_CO_TOL_{name}" for name in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")
+            ),
             "MSK_IPAR_INTPNT_MAX_ITERATIONS",
             "MSK_DPAR_OPTIMIZER_MAX_TIME",
         ),

@@ -1,13 +1,15 @@
-"""Predicted duals at a budget, from the duals at other budgets of the same model: a start close to the optimum.
+"""Predicted duals at a budget, from the duals at other budgets of the same model: a start close to
+the optimum.
 
-Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0 the ratios fall like √ε
-and the price tends to a limit. Towards I_MAP, from which on the budget is slack, the price falls to 0. So both are
-interpolated by polynomials in √ε through the nearest solved budgets. At a kink, where the number of ties changes, the
-prediction is worse. Of several secrets ε is the common factor of the budgets, and tilts take the place of ratios, as some of
-the prices may be 0.
+Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0
+the ratios fall like √ε and the price tends to a limit. Towards I_MAP, from which on the budget is
+slack, the price falls to 0. So both are interpolated by polynomials in √ε through the nearest
+solved budgets. At a kink, where the number of ties changes, the prediction is worse. Of several
+secrets ε is the common factor of the budgets, and tilts take the place of ratios, as some of the
+prices may be 0.
 
-Under linear measures duals are constant between kinks. The chord between the solved budgets on both sides is exact where
-no kink lies between them, and as good as a polynomial where many do.
+Under linear measures duals are constant between kinks. The chord between the solved budgets on both
+sides is exact where no kink lies between them, and as good as a polynomial where many do.
 
 Source: discreet, docs/theory.md, sections 14 (continuation along the curve) and 22.
 """
@@ -36,7 +38,9 @@ _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A budget of a model, or a factor of several, with tilt [m, n] and multiplier (inf at 0) of its certified solution."""
+    """A budget of a model, or a factor of several, with tilt [m, n] and multiplier (inf at 0) of
+    its certified solution.
+    """
 
     budget: float
     tilt: Array
@@ -59,7 +63,9 @@ class Known:
 
 
 def predicted(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Duals at that budget or factor, the likeliest first; none if the known ones, all distinct, do not suffice."""
+    """Duals at that budget or factor, the likeliest first; none if the known ones, all distinct, do
+    not suffice.
+    """
     if all(term.measure.name in LINEAR for term in problem.terms):
         return _on_the_chord(known, at)
     return _interpolated(known, at) if len(problem.terms) > 1 else _of_one_secret(problem, known)
@@ -70,7 +76,11 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
     for below, above in pairwise(ordered):
         if below.budget < at < above.budget:
             share = (at - below.budget) / (above.budget - below.budget)
-            price = (1.0 - share) * below.multiplier + share * above.multiplier if below.budget > 0.0 else above.multiplier
+            price = (
+                (1.0 - share) * below.multiplier + share * above.multiplier
+                if below.budget > 0.0
+                else above.multiplier
+            )
             yield Duals((1.0 - share) * below.tilt + share * above.tilt, price)
 
 
@@ -87,19 +97,26 @@ def _interpolated(known: Sequence[Known], at: float) -> Iterator[Duals]:
 def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
     """Under a smooth measure.
 
-    The first prediction uses the nearest budgets on both sides, two more one side alone, since a kink may lie between. If
-    only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.
+    The first prediction uses the nearest budgets on both sides, two more one side alone, since a
+    kink may lie between. If only perfect privacy and slack budgets are known, its tilt comes first,
+    scaled in √ε to 0 at the least slack budget.
     """
-    budget, place = problem.budget, math.sqrt(problem.budget)
+    budget = problem.budget
+    place = math.sqrt(problem.budget)
     if all(at.multiplier in (0.0, math.inf) for at in known):
-        left = 1.0 - place / min((at.root for at in known if at.multiplier == 0.0), default=math.inf)
+        left = 1.0 - place / min(
+            (at.root for at in known if at.multiplier == 0.0), default=math.inf
+        )
         for tilt in (at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()):
             yield Duals(left * tilt, left * price_of_perfect(tilt, problem))
     none = np.zeros((problem.m, problem.n))
     nearest = sorted(known, key=lambda at: abs(at.root - place))
     larger = [at for at in nearest if at.budget > budget]
-    if larger and larger[0].multiplier > 0.0:  # a slack budget is of use for the budgets next to it only
-        nearest, larger = ([at for at in points if at.multiplier > 0.0] for points in (nearest, larger))
+    # a slack budget is of use for the budgets next to it only
+    if larger and larger[0].multiplier > 0.0:
+        nearest, larger = (
+            [at for at in points if at.multiplier > 0.0] for points in (nearest, larger)
+        )
     for points in (nearest, larger, [at for at in nearest if at.budget <= budget]):
         priced = list(islice((at for at in points if at.multiplier < math.inf), _NEIGHBOURS))
         tilted = list(islice((at for at in points if at.multiplier > 0.0), _NEIGHBOURS))
@@ -112,24 +129,33 @@ def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
 
 
 def price_of_perfect(tilt: Array, problem: Constrained) -> float:
-    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j π_j t_ij² / (2 μ).
+    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j
+    π_j t_ij² / (2 μ).
 
     Under a measure of another kind one of several powers of two; 0 where it reads none.
     """
     term = problem.terms[0]
     if term.measure == MUTUAL_INFORMATION or term.measure.conditional:
-        return math.sqrt(float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget))
+        return math.sqrt(
+            float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget)
+        )
     if term.measure.scope is not Scope.TOTAL:
         return 0.0
     possible = problem.p_x > 0.0
-    tilt, p_x = tilt[:, possible], problem.p_x[possible]
+    tilt = tilt[:, possible]
+    p_x = problem.p_x[possible]
     prices = np.abs(tilt).max() * 2.0 ** np.arange(-2.0, 64.0)
-    costs = [price * term.level + term.measure.ceiling(tilt, p_x, price, term.level).max() for price in prices]
+    costs = [
+        price * term.level + term.measure.ceiling(tilt, p_x, price, term.level).max()
+        for price in prices
+    ]
     return float(prices[int(np.argmin(costs))])
 
 
 def _weighted(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:
-    """Distinct budgets, each with its weight at √ε = place in the polynomial in √ε through their values."""
+    """Distinct budgets, each with its weight at √ε = place in the polynomial in √ε through their
+    values.
+    """
     for own in points:
         others = (at.root for at in points if at is not own)
         yield math.prod((place - other) / (own.root - other) for other in others), own

@@ -1,13 +1,15 @@
 """What a backend is: three functions and its capabilities as data.
 
-A backend turns a problem into something that its solver understands (`lower`), runs the solver (`solve`), and turns the
-result into an estimator and, if there are any, duals (`lift`). It never judges itself: the loop in `run` times the three
-steps, catches their exceptions and gives the answer to the judge. Before `lower` is called, outcomes of probability zero are
-removed from a `Problem` and proportional ones merged (`problems.reduction`); after `lift` they are restored.
+A backend turns a problem into something that its solver understands (`lower`), runs the solver
+(`solve`), and turns the result into an estimator and, if there are any, duals (`lift`). It never
+judges itself: the loop in `run` times the three steps, catches their exceptions and gives the
+answer to the judge. Before `lower` is called, outcomes of probability zero are removed from a
+`Problem` and proportional ones merged (`problems.reduction`); after `lift` they are restored.
 
 Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i, signed such that the optimal rule is
-argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of Σ_i g(u_i) ≤ B, for mutual information of
-leakage ≤ ε, in error probability per nat. A measure of each single guess needs no multiplier.
+argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of Σ_i g(u_i) ≤ B, for mutual
+information of leakage ≤ ε, in error probability per nat. A measure of each single guess needs no
+multiplier.
 """
 
 from __future__ import annotations
@@ -18,7 +20,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
@@ -85,7 +96,9 @@ class Regime(Enum):
 
     @classmethod
     def of(cls, problem: AnyProblem) -> Regime:
-        """The regime of a problem's budget, of several constraints the one that all have, else the constrained one."""
+        """The regime of a problem's budget, of several constraints the one that all have, else the
+        constrained one.
+        """
         if problem.perfect:
             return cls.PERFECT
         return cls.OBLIVIOUS if problem.oblivious else cls.CONSTRAINED
@@ -93,16 +106,24 @@ class Regime(Enum):
     @classmethod
     def of_term(cls, term: Term) -> Regime:
         """The regime of one constraint."""
-        return cls.CONSTRAINED if term.priced else cls.PERFECT if term.budget.perfect else cls.OBLIVIOUS
+        return (
+            cls.CONSTRAINED
+            if term.priced
+            else cls.PERFECT
+            if term.budget.perfect
+            else cls.OBLIVIOUS
+        )
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What a class of methods reaches with default options on small problems: ordinary, degenerate, under a tiny budget.
+    """What a class of methods reaches with default options on small problems: ordinary, degenerate,
+    under a tiny budget.
 
     words    which methods these are
     gap      largest relative certified gap
-    excess   largest relative excess of the answer's own leakage over a positive budget, before any repair
+    excess   largest relative excess of the answer's own leakage over a positive budget, before any
+             repair
     """
 
     words: str
@@ -113,14 +134,30 @@ class Accuracy:
 ACCURACY = {
     "structured": Accuracy("use the form of the optimum", (1e-9, 1e-9, 1e-9), (1e-9, 1e-9, 1e-6)),
     "simplex": Accuracy("end at a vertex of a linear program", (1e-9, 1e-9, 1e-9), (0.0, 0.0, 0.0)),
-    "fixed point": Accuracy("alternate between closed forms", (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)),
-    "cones": Accuracy("interior points of exponential cones", (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)),
-    "dense SQP": Accuracy("sequential quadratic programming", (1e-7, 1e-3, 1e-7), (1e-7, 1e-3, 1e-5)),
-    "barrier": Accuracy("interior points of a smooth program", (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)),
-    "first order": Accuracy("gradients only, run until they are exact", (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)),
-    "low accuracy": Accuracy("a few digits, like plain gradients", (1e-2, math.inf, math.inf), (1e-2, math.inf, math.inf)),
+    "fixed point": Accuracy(
+        ("alternate between closed forms"), (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)
+    ),
+    "cones": Accuracy(
+        ("interior points of exponential cones"), (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
+    ),
+    "dense SQP": Accuracy(
+        ("sequential quadratic programming"), (1e-7, 1e-3, 1e-7), (1e-7, 1e-3, 1e-5)
+    ),
+    "barrier": Accuracy(
+        ("interior points of a smooth program"), (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
+    ),
+    "first order": Accuracy(
+        ("gradients only, run until they are exact"), (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)
+    ),
+    "low accuracy": Accuracy(
+        ("a few digits, like plain gradients"),
+        (1e-2, math.inf, math.inf),
+        (1e-2, math.inf, math.inf),
+    ),
 }
-"""Accuracy by class of methods; a backend names its class, and the conformance tests hold it to the row."""
+"""Accuracy by class of methods; a backend names its class, and the conformance tests hold it to the
+row.
+"""
 
 COLUMNS = ("ordinary", "degenerate", "tiny budget")
 """The kinds of problem for which an `Accuracy` has numbers, in their order."""
@@ -128,9 +165,11 @@ COLUMNS = ("ordinary", "degenerate", "tiny budget")
 
 @dataclass(frozen=True)
 class Reach:
-    """A size beyond which studies and benchmarks do not try a backend, although it would accept the problem, and why.
+    """A size beyond which studies and benchmarks do not try a backend, although it would accept the
+    problem, and why.
 
-    outcomes   N above which it is not tried; `unknowns` the same for m N; without both it is never tried
+    outcomes   N above which it is not tried; `unknowns` the same for m N; without both it is never
+               tried
     settings   the reach of the backend with these settings only
     curves     the reach for whole curves only, which are many solves
     """
@@ -142,8 +181,13 @@ class Reach:
     curves: bool = False
 
     def refusal(self, problem: Problem) -> str:
-        """Why the problem is not tried, as text after the name of the backend; empty if it is tried."""
-        sizes = ((problem.N, self.outcomes, "outcomes"), (problem.m * problem.N, self.unknowns, "unknowns"))
+        """Why the problem is not tried, as text after the name of the backend; empty if it is
+        tried.
+        """
+        sizes = (
+            (problem.N, self.outcomes, "outcomes"),
+            (problem.m * problem.N, self.unknowns, "unknowns"),
+        )
         given = [(size, most, what) for size, most, what in sizes if most < math.inf]
         if given and all(size <= most for size, most, _ in given):
             return ""
@@ -156,9 +200,10 @@ class Capabilities:
     """What a backend can do, as data; the rest of the project knows nothing else about it.
 
     regimes            the budgets it serves, of mutual information
-    measures           other measures of leakage whose positive budgets it serves; at the two other regimes all are alike,
-                       but for those that are conditional
-    several            whether it serves several constraints, of any regimes and measures that it serves
+    measures           other measures of leakage whose positive budgets it serves; at the two other
+                       regimes all are alike, but for those that are conditional
+    several            whether it serves several constraints, of any regimes and measures that it
+                       serves
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
     largest_variables  (m − 1) N above which it refuses: a dense method would take minutes
     gives_duals        whether its answers carry tilt and multiplier
@@ -167,7 +212,8 @@ class Capabilities:
     kinds              the kinds of problem it serves
     method_class       which row of `ACCURACY` it is held to
     falls_short        problems of the conformance tests on which it misses that row -> why
-    unreliable         kinds of problem (`COLUMNS`) of which it misses that row, or runs out of time, on some -> why
+    unreliable         kinds of problem (`COLUMNS`) of which it misses that row, or runs out of
+                       time, on some -> why
     libraries          importable names it needs, beyond the base install
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
@@ -195,23 +241,44 @@ class Capabilities:
 
     def __post_init__(self) -> None:
         if self.method_class not in ACCURACY:
-            raise InputError(f"there is no class of methods {self.method_class!r}; choose one of: {', '.join(ACCURACY)}")
+            raise InputError(
+                f"there is no class of methods {self.method_class!r}; choose one of: "
+                f"{', '.join(ACCURACY)}"
+            )
 
     def refusal(self, problem: AnyProblem) -> str:
-        """Why the problem is not served, as text after the name of the backend; empty if it is served."""
+        """Why the problem is not served, as text after the name of the backend; empty if it is
+        served.
+        """
         kind = Kind.of(problem)
         if kind not in self.kinds:
             return f"does not serve {kind.value}"
         if len(problem.terms) > 1 and not self.several:
             return f"does not serve several constraints, and this problem has {len(problem.terms)}"
-        if (term := next((each for each in problem.terms if not self._serves(each)), None)) is not None:
-            regime, other = Regime.of_term(term), term.measure != MUTUAL_INFORMATION
-            named = f" of {term.measure.name}" if other and (term.priced or term.measure.conditional) else ""
+        if (
+            term := next((each for each in problem.terms if not self._serves(each)), None)
+        ) is not None:
+            regime = Regime.of_term(term)
+            other = term.measure != MUTUAL_INFORMATION
+            named = (
+                f" of {term.measure.name}"
+                if other and (term.priced or term.measure.conditional)
+                else ""
+            )
             return f"does not serve {regime.value}{named}"
         if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
-            return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
-        if isinstance(problem, Problem) and (variables := (problem.m - 1) * problem.N) > self.largest_variables:
-            return f"refuses more than {self.largest_variables} variables and here (m − 1) N = {variables}"
+            return (
+                f"refuses more than {self.largest_outcomes} outcomes and this problem has "
+                f"{problem.N}"
+            )
+        if (
+            isinstance(problem, Problem)
+            and (variables := (problem.m - 1) * problem.N) > self.largest_variables
+        ):
+            return (
+                f"refuses more than {self.largest_variables} variables and here (m − 1) N = "
+                f"{variables}"
+            )
         return ""
 
     def serves_budget(self, problem: AnyProblem) -> bool:
@@ -226,21 +293,33 @@ class Capabilities:
             return term.measure.name in self.measures
         return regime in self.regimes
 
-    def skipped(self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False) -> str:
-        """Why studies and benchmarks do not run it, refused or out of reach, as text after its name; empty if they do."""
-        reach = (each for each in self.reach if each.settings.items() <= settings.items() and (curve or not each.curves))
-        return self.refusal(problem) or next(filter(None, (each.refusal(problem) for each in reach)), "")
+    def skipped(
+        self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False
+    ) -> str:
+        """Why studies and benchmarks do not run it, refused or out of reach, as text after its
+        name; empty if they do.
+        """
+        reach = (
+            each
+            for each in self.reach
+            if each.settings.items() <= settings.items() and (curve or not each.curves)
+        )
+        return self.refusal(problem) or next(
+            filter(None, (each.refusal(problem) for each in reach)), ""
+        )
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks of a backend, which translates it to its solver's parameters as far as they exist.
+    """What the caller asks of a backend, which translates it to its solver's parameters as far as
+    they exist.
 
     gap             relative certified gap aimed at
     time_limit      seconds for `solve`, or None
     max_iterations  or None for the backend's own limit
     settings        backend-specific, by the names in `Capabilities.settings`
-    progress        called with (what was done, lower bound, upper bound) by backends that work in rounds, and by the judge
+    progress        called with (what was done, lower bound, upper bound) by backends that work in
+                    rounds, and by the judge
     """
 
     gap: float = 1e-9
@@ -251,20 +330,34 @@ class Options:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.gap, Real) and 0.0 < self.gap < 1.0):
-            raise InputError(f"the gap is {brief(self.gap)}; give a relative gap between 0 and 1, such as 1e-9")
-        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0.0):
-            raise InputError(f"the time limit is {brief(self.time_limit)} s; give a positive number of seconds")
-        if self.time_limit is not None and self.time_limit > 1e9:  # thirty years; systems do not wait for much longer
+            raise InputError(
+                f"the gap is {brief(self.gap)}; give a relative gap between 0 and 1, such as 1e-9"
+            )
+        if self.time_limit is not None and not (
+            isinstance(self.time_limit, Real) and self.time_limit > 0.0
+        ):
+            raise InputError(
+                f"the time limit is {brief(self.time_limit)} s; give a positive number of seconds"
+            )
+        # thirty years; systems do not wait for much longer
+        if self.time_limit is not None and self.time_limit > 1e9:
             object.__setattr__(self, "time_limit", None)
         if self.max_iterations is not None:
             whole(self.max_iterations, "max_iterations", 1)
         if not isinstance(self.settings, Mapping):
-            raise InputError(f"the settings are {brief(self.settings)}; give a mapping of names to values")
+            raise InputError(
+                f"the settings are {brief(self.settings)}; give a mapping of names to values"
+            )
         if not (self.progress is None or callable(self.progress)):
-            raise InputError(f"progress is {brief(self.progress)}, which cannot be called; give a function or None")
+            raise InputError(
+                f"progress is {brief(self.progress)}, which cannot be called; give a "
+                "function or None"
+            )
 
     def deadline(self) -> float:
-        """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf without a limit."""
+        """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf
+        without a limit.
+        """
         return math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
 
 
@@ -285,10 +378,12 @@ class Raw(Generic[_Found]):
 class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
-    estimator    a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a `CausalRule` for guesses over time
+    estimator    a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a
+                 `CausalRule` for guesses over time
     tilt         of the duals [m, n]
     multipliers  ≥ 0, one for each constraint [C]; without duals a rule's own tilt counts
-    anchors      estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
+    anchors      estimators [m, N] that the backend believes to leak nothing; the judge may repair
+                 towards them
     """
 
     estimator: Array | OutcomeRule | IntervalRule | CausalRule
@@ -306,7 +401,8 @@ class Answer:
 class Backend(Protocol[_P_contra, _Lowered, _Found]):
     """The contract, by the type of problem, the result of `lower` and the result of `solve`.
 
-    Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to tolerance.
+    Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to
+    tolerance.
     """
 
     @property
@@ -331,7 +427,9 @@ AnyBackend: TypeAlias = Backend[Any, Any, Any]
 
 
 class Policy:
-    """A name for several backends, asked in turn until an answer is certified; otherwise the narrowest bracket counts."""
+    """A name for several backends, asked in turn until an answer is certified; otherwise the
+    narrowest bracket counts.
+    """
 
     name: str
     capabilities: Capabilities
@@ -347,14 +445,17 @@ class Duals(NamedTuple):
 
 @runtime_checkable
 class Continuation(Protocol[_Found]):
-    """Optional: a backend that solves faster next to duals predicted from other budgets of the same model (see `sweep`).
+    """Optional: a backend that solves faster next to duals predicted from other budgets of the same
+    model (see `sweep`).
 
-    The budget is positive and finite. It may be slack: whether the Bayes rule keeps it is for the backend to check. starts:
-    likeliest first; there may be none. If it returns None, or an answer that the judge does not certify, the budget is
-    solved afresh.
+    The budget is positive and finite. It may be slack: whether the Bayes rule keeps it is for the
+    backend to check. starts: likeliest first; there may be none. If it returns None, or an answer
+    that the judge does not certify, the budget is solved afresh.
     """
 
-    def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[_Found] | None: ...
+    def continued(
+        self, problem: Problem, options: Options, starts: Iterable[Duals]
+    ) -> Raw[_Found] | None: ...
     def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 

@@ -1,7 +1,8 @@
 """The backends that the files of this folder declare, read from their text without importing any.
 
-A backend is a class with `name = "..."` and, below it, `capabilities = Capabilities(`. Standard library only: benchmarks
-load this file by its path, for the backends of their own checkout, and `python -I declared.py` prints the names.
+A backend is a class with `name = "..."` and, below it, `capabilities = Capabilities(`. Standard
+library only: benchmarks load this file by its path, for the backends of their own checkout, and
+`python -I declared.py` prints the names.
 """
 
 import re
@@ -9,7 +10,9 @@ from pathlib import Path
 
 _LINES = r"(?:(?:    .*)?\n)*?"  # of the body of a class
 _CLASS = re.compile(
-    rf'^class (\w+).*:\n{_LINES}    name = "([\w-]+)"\n{_LINES}    capabilities = Capabilities\(', re.MULTILINE
+    rf'^class (\w+).*:\n{_LINES}    name = "([\w-]+)"\n{_LINES}    capabilities = '
+    rf"Capabilities\(",
+    re.MULTILINE,
 )
 
 
@@ -18,7 +21,8 @@ def declared() -> dict[str, str]:
     here = Path(__file__).resolve().parent
     found = {}
     for path in sorted(here.rglob("*.py"), key=lambda path: (path.parent.name == "peers", path)):
-        text, module = path.read_text(encoding="utf-8"), ".".join(path.relative_to(here).with_suffix("").parts)
+        text = path.read_text(encoding="utf-8")
+        module = ".".join(path.relative_to(here).with_suffix("").parts)
         for kind, name in _CLASS.findall(text) if "capabilities = Capabilities(" in text else ():
             found[name] = f"discreet.backends.{module}:{kind}"
     return found

@@ -1,7 +1,8 @@
 """Small linear systems whose equations may depend on each other: the solution of least norm.
 
-Method: least squares by singular values, of which those that are rounding count as 0 (`Precision.rank`). Unknowns and
-equations are scaled beforehand, so that no unit decides what counts as rounding. A vector needs no singular values.
+Method: least squares by singular values, of which those that are rounding count as 0
+(`Precision.rank`). Unknowns and equations are scaled beforehand, so that no unit decides what
+counts as rounding. A vector needs no singular values.
 
 Source: G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, §5.5.
 """
@@ -44,7 +45,9 @@ def equilibrated(matrix: Array, right: Array) -> Array | None:
 
 
 def bordered(matrix: Array, border: Array, right: Array, last: float) -> Array | None:
-    """The solution (x [k], y) of matrix x + y border = right and border · x = last, equilibrated."""
+    """The solution (x [k], y) of matrix x + y border = right and border · x = last,
+    equilibrated.
+    """
     if border.size == 1:  # the last equation alone determines x
         first = last / border
         return finite(np.concatenate([first, (right - matrix[0] * first) / border]))

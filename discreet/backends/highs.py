@@ -1,18 +1,21 @@
-"""Backend `highs`: perfect privacy and linear measures of leakage as linear programs, passed to HiGHS by its own interface.
+"""Backend `highs`: perfect privacy and linear measures of leakage as linear programs, passed to
+HiGHS by its own interface.
 
-Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering` (whitened equations,
-variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse arrays. `method` selects the dual simplex
-method, HiGHS's interior point method IPX (with crossover) or the first-order method PDLP. Row duals become the tilt.
-Without a constraint (budget inf) the same program has no privacy equations left. A measure that is a largest of linear
-functions, or a sum of such, adds rows and variables instead (`Program.linear_program`), at any budget.
+Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering`
+(whitened equations, variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse
+arrays. `method` selects the dual simplex method, HiGHS's interior point method IPX (with crossover)
+or the first-order method PDLP. Row duals become the tilt. Without a constraint (budget inf) the
+same program has no privacy equations left. A measure that is a largest of linear functions, or a
+sum of such, adds rows and variables instead (`Program.linear_program`), at any budget.
 
-Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex method", Math. Prog. Comp. 10 (2018); L. Schork,
-J. Gondzio, "Implementation of an interior point method with basis preconditioning", Math. Prog. Comp. 12 (2020);
-D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid gradient", NeurIPS 2021.
+Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex method", Math. Prog.
+Comp. 10 (2018); L. Schork, J. Gondzio, "Implementation of an interior point method with basis
+preconditioning", Math. Prog. Comp. 12 (2020); D. Applegate et al., "Practical large-scale linear
+programming using primal-dual hybrid gradient", NeurIPS 2021.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear. Its tolerances are absolute and
-at least 1e-10 (1e-12 for IPX's own gap), so error probabilities much smaller than that relative to the best constant guess
-lose digits.
+Cannot: positive finite budgets of mutual information and other measures that are not linear. Its
+tolerances are absolute and at least 1e-10 (1e-12 for IPX's own gap), so error probabilities much
+smaller than that relative to the best constant guess lose digits.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ if TYPE_CHECKING:
     from highspy import HighsLp
 
 METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
-"""Values of the setting `method`, with HiGHS's word for them in its limits and counts of iterations."""
+"""Values of the setting `method`, with HiGHS's word for them in its limits and counts of
+iterations.
+"""
 
 SETTINGS = {
     "method": "simplex (default), ipx (interior point with crossover) or pdlp (first order)",
@@ -65,32 +70,53 @@ class Highs(Unlifted):
         return Lowered(program, _model(program), highs_options(options, self.name))
 
     def solve(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Raw[Answer]:
-        """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
+        """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit,
+        BackendError without a point.
+        """
         import highspy
 
         solver = highspy.Highs()
         for name, value in lowered.options.items():
             if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-                raise BackendError(f"HiGHS {solver.version()} does not take the option {name} = {value!r}")
+                raise BackendError(
+                    f"HiGHS {solver.version()} does not take the option {name} = {value!r}"
+                )
         solver.passModel(lowered.model)
         solver.run()
-        status, solution = solver.getModelStatus(), solver.getSolution()
+        status = solver.getModelStatus()
+        solution = solver.getSolution()
         claimed = solver.modelStatusToString(status)
         late = status == highspy.HighsModelStatus.kTimeLimit
-        variables = point_of("HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None)
+        variables = point_of(
+            "HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None
+        )
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
-        iterations = getattr(solver.getInfo(), f"{METHODS[str(lowered.options['solver'])]}_iteration_count")
+        iterations = getattr(
+            solver.getInfo(), f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
+        )
         return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Setting]:
-    """HiGHS options by their names there; no tolerance is smaller than HiGHS takes (1e-10, 1e-12 for IPX's own gap)."""
-    method, share = choice(options, backend, "method", METHODS, "simplex"), Precision.own_gap * options.gap
-    each = ("primal_feasibility", "dual_feasibility", "primal_residual", "dual_residual", "pdlp_optimality")
+    """HiGHS options by their names there; no tolerance is smaller than HiGHS takes (1e-10, 1e-12
+    for IPX's own gap).
+    """
+    method = choice(options, backend, "method", METHODS, "simplex")
+    share = Precision.own_gap * options.gap
+    each = (
+        "primal_feasibility",
+        "dual_feasibility",
+        "primal_residual",
+        "dual_residual",
+        "pdlp_optimality",
+    )
     found: dict[str, Setting] = {f"{name}_tolerance": max(share, 1e-10) for name in each}
     found |= {"ipm_optimality_tolerance": max(share, 1e-12), "output_flag": False, "solver": method}
     found["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
-    limits = {"time_limit": options.time_limit, f"{METHODS[method]}_iteration_limit": options.max_iterations}
+    limits = {
+        "time_limit": options.time_limit,
+        f"{METHODS[method]}_iteration_limit": options.max_iterations,
+    }
     return found | {name: value for name, value in limits.items() if value is not None}
 
 
@@ -102,10 +128,14 @@ def _model(program: Program) -> HighsLp:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = entries.shape
     model.col_cost_ = arrays.cost
-    model.col_lower_, model.col_upper_ = arrays.least, np.full(arrays.cost.size, highspy.kHighsInf)
-    model.row_lower_, model.row_upper_ = arrays.low, arrays.high
+    model.col_lower_ = arrays.least
+    model.col_upper_ = np.full(arrays.cost.size, highspy.kHighsInf)
+    model.row_lower_ = arrays.low
+    model.row_upper_ = arrays.high
     matrix = model.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kColwise
     matrix.num_row_, matrix.num_col_ = entries.shape
-    matrix.start_, matrix.index_, matrix.value_ = entries.indptr, entries.indices, entries.data
+    matrix.start_ = entries.indptr
+    matrix.index_ = entries.indices
+    matrix.value_ = entries.data
     return model

@@ -1,9 +1,10 @@
-"""One attempt in a process of its own: a crash is a status, a time limit is kept, and the judge stays here.
+"""One attempt in a process of its own: a crash is a status, a time limit is kept, and the judge
+stays here.
 
-The process (`process` starts it) imports what the backend needs, lowers one tiny problem to warm up, and reports `ready`.
-Only then does the time limit start. At the limit plus `GRACE_SECONDS` its whole process group is killed:
-status timed-out. A process that dies otherwise, of a signal or with an exit code, leaves status failed with the reason and
-the end of what it wrote to standard error.
+The process (`process` starts it) imports what the backend needs, lowers one tiny problem to warm
+up, and reports `ready`. Only then does the time limit start. At the limit plus `GRACE_SECONDS` its
+whole process group is killed: status timed-out. A process that dies otherwise, of a signal or with
+an exit code, leaves status failed with the reason and the end of what it wrote to standard error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from typing import Any
 from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Backend, Options, refuse_all_but_arrays
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
-from discreet.backends.registry import Availability, availability, load_backend, refuse_unknown_names, require_libraries
+from discreet.backends.registry import (
+    Availability,
+    availability,
+    load_backend,
+    refuse_unknown_names,
+    require_libraries,
+)
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
@@ -44,19 +51,24 @@ def solve_isolated(
     memory_limit: int | None = None,
     threads: int | None = None,
 ) -> Solution:
-    """`run.solve` of arrays with the backend in a process of its own; the judge certifies in this one.
+    """`run.solve` of arrays with the backend in a process of its own; the judge certifies in this
+    one.
 
-    time_limit     seconds from the moment the backend's libraries are imported; at the limit the process is killed
-    memory_limit   bytes of private memory the attempt may take beyond what the imports took (Linux only)
+    time_limit     seconds from the moment the backend's libraries are imported; at the limit the
+                   process is killed
+    memory_limit   bytes of private memory the attempt may take beyond what the imports took (Linux
+                   only)
     threads        threads of BLAS and OpenMP in the process; None leaves them as they are here
     settings       numbers, strings, booleans, None and lists of them
 
-    Raises InputError for an unknown backend or setting, and for a value that cannot be sent to another process. Everything
-    else that can happen is a status of the Solution.
+    Raises InputError for an unknown backend or setting, and for a value that cannot be sent to
+    another process. Everything else that can happen is a status of the Solution.
     """
     refuse_all_but_arrays("solve_isolated", problem)
     options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
-    return conclude(problem, attempt_isolated(problem, backend, options, memory_limit, threads), options)
+    return conclude(
+        problem, attempt_isolated(problem, backend, options, memory_limit, threads), options
+    )
 
 
 def attempt_isolated(
@@ -70,12 +82,15 @@ def attempt_isolated(
 ) -> Attempt:
     """`run.attempt` in a process of its own; raises InputError only.
 
-    repeat_seconds   a shorter attempt is repeated within these seconds, up to seven runs in all. The timings are then those
-                     of the median of all runs but the first. The answer is always that of the first run.
+    repeat_seconds   a shorter attempt is repeated within these seconds, up to seven runs in all.
+                     The timings are then those of the median of all runs but the first. The answer
+                     is always that of the first run.
     """
     _check_request(backend, options, memory_limit, threads)
     with spawn([problem], backend, options, memory_limit, threads, repeat_seconds) as child:
-        return failed_start(child, backend) or next_attempt(child, backend, options.time_limit, repeat_seconds)
+        return failed_start(child, backend) or next_attempt(
+            child, backend, options.time_limit, repeat_seconds
+        )
 
 
 def spawn(
@@ -86,33 +101,47 @@ def spawn(
     threads: int | None = None,
     repeat_seconds: float = 0.0,
 ) -> Child:
-    """A process that attempts the problems one after another; see `failed_start` and `next_attempt`."""
-    models = [(each.p_xz, each.loss, each.terms, each.name) for each in problems]  # no other data of theirs
+    """A process that attempts the problems one after another; see `failed_start` and
+    `next_attempt`.
+    """
+    # no other data of theirs
+    models = [(each.p_xz, each.loss, each.terms, each.name) for each in problems]
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = models, backend, asked, memory_limit, repeat_seconds
     return Child("discreet.backends.isolated:serve_attempts", request, threads)
 
 
 def failed_start(child: Child, backend: str) -> Attempt | None:
-    """None once the process reports that it is ready; else the attempt that states why it is not."""
+    """None once the process reports that it is ready; else the attempt that states
+    why it is not.
+    """
     try:
         child.receive(STARTUP_SECONDS)
     except EOFError:
         return Attempt(backend, None, Status.FAILED, child.ending("before it was ready to solve"))
     except TimeoutError:
-        return Attempt(backend, None, Status.FAILED, f"the process was not ready to solve within {STARTUP_SECONDS:g} s")
+        return Attempt(
+            backend,
+            None,
+            Status.FAILED,
+            (f"the process was not ready to solve within {STARTUP_SECONDS:g} s"),
+        )
     return None
 
 
 def next_attempt(child: Child, backend: str, limit: float | None, extra: float = 0.0) -> Attempt:
-    """The next attempt of the process, or the one that ended it; raises its InputError. `extra`: seconds for repeats."""
+    """The next attempt of the process, or the one that ended it; raises its InputError. `extra`:
+    seconds for repeats.
+    """
     started = time.perf_counter()
     try:
         found = child.receive(None if limit is None else limit + extra + GRACE_SECONDS)
     except (EOFError, TimeoutError) as error:
         timings = Timings(solve_seconds=time.perf_counter() - started)
         if isinstance(error, EOFError):
-            return Attempt(backend, None, Status.FAILED, child.ending("while solving"), timings=timings)
+            return Attempt(
+                backend, None, Status.FAILED, child.ending("while solving"), timings=timings
+            )
         message = f"the process was killed {GRACE_SECONDS:g} s after the time limit of {limit:g} s"
         peak = _status_bytes("VmHWM", child.pid)
         return Attempt(backend, None, Status.TIMED_OUT, message, timings=timings, peak_bytes=peak)
@@ -122,18 +151,22 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     return found
 
 
-def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limit: float, seconds: float) -> list[Attempt]:
+def attempt_all(
+    backend: str, problems: Sequence[Problem], gap: float, time_limit: float, seconds: float
+) -> list[Attempt]:
     """The backend's attempt at each problem, not yet judged, in as few processes as possible.
 
-    Starting a process takes longer than solving a small problem, so one process serves the list. After a crash, or an
-    attempt past its time limit, a new process continues with the rest. Three such ends in a row fail the rest.
+    Starting a process takes longer than solving a small problem, so one process serves the list.
+    After a crash, or an attempt past its time limit, a new process continues with the rest. Three
+    such ends in a row fail the rest.
 
     time_limit   seconds per attempt, then its process is killed
     seconds      for all of them; attempts not begun by then are timed out
     """
     ends = time.monotonic() + seconds
     done: list[Attempt] = []
-    deaths, most = 0, 3
+    deaths = 0
+    most = 3
     while len(done) < len(problems) and deaths < most and (not done or time.monotonic() < ends):
         before = len(done)
         fault = _serve(backend, problems, done, Options(gap, time_limit), ends)
@@ -146,9 +179,14 @@ def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limi
     return [*done, *[rest] * (len(problems) - len(done))]
 
 
-def _serve(backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float) -> Attempt | None:
-    """Attempt in one process until the list or the time is over (None), or until it ends early: returns the last attempt."""
-    with spawn(problems[len(done) :], backend, options, threads=1) as child:  # several backends work at once
+def _serve(
+    backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float
+) -> Attempt | None:
+    """Attempt in one process until the list or the time is over (None), or until it ends early:
+    returns the last attempt.
+    """
+    # several backends work at once
+    with spawn(problems[len(done) :], backend, options, threads=1) as child:
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
             found = next_attempt(child, backend, options.time_limit)
@@ -159,7 +197,9 @@ def _serve(backend: str, problems: Sequence[Problem], done: list[Attempt], optio
 
 
 def probe(backend: str) -> Availability:
-    """`registry.availability` in a process of its own: a library that kills the process at import is *broken*."""
+    """`registry.availability` in a process of its own: a library that kills the process at import
+    is *broken*.
+    """
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.isolated:serve_probe", (backend,), 1) as child:
         try:
@@ -174,7 +214,9 @@ def probe(backend: str) -> Availability:
     return Availability(backend, "broken", f"backend {backend} does not import: {reason}")
 
 
-def _check_request(backend: str, options: Options, memory_limit: int | None, threads: int | None) -> None:
+def _check_request(
+    backend: str, options: Options, memory_limit: int | None, threads: int | None
+) -> None:
     refuse_unknown_names([backend])
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; give at least 1")
@@ -183,16 +225,22 @@ def _check_request(backend: str, options: Options, memory_limit: int | None, thr
             json.dumps(value)
         except (TypeError, ValueError):
             raise InputError(
-                f"setting {brief(name)} is {brief(value)}, which cannot be handed to another process; "
+                f"setting {brief(name)} is {brief(value)}, which cannot be handed to another "
+                "process; "
                 "give a number, a string, a boolean, None or a list of these"
             ) from None
     if memory_limit is not None and memory_limit < 1:
-        raise InputError(f"the memory limit is {memory_limit} bytes; give a positive number of bytes")
+        raise InputError(
+            f"the memory limit is {memory_limit} bytes; give a positive number of bytes"
+        )
     if memory_limit is not None and sys.platform != "linux":
-        raise InputError(f"a memory limit cannot be kept on {sys.platform}, only on Linux; leave it out")
+        raise InputError(
+            f"a memory limit cannot be kept on {sys.platform}, only on Linux; leave it out"
+        )
 
 
-# -- the inside ----------------------------------------------------------------------------------------------------------
+# -- the inside
+# --------------------------------------------------------------------------------------------------
 
 
 def serve_probe(send: Callable[[Any], None], backend: str) -> None:
@@ -208,7 +256,9 @@ def serve_attempts(
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, terms, name) with the options asked."""
+    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, terms, name) with
+    the options asked.
+    """
     problems = [Problem.of_rows(a, loss, terms, name=name) for a, loss, terms, name in models]
     options = Options(*asked)
     _preload(backend, problems[0], options)
@@ -224,15 +274,30 @@ def serve_attempts(
             send(error)
             return
         seconds = tuple(_seconds(run) for run in runs)
-        ordered = sorted(runs[1:] or runs, key=_seconds)  # of several the first loads and compiles more
+        # of several the first loads and compiles more
+        ordered = sorted(runs[1:] or runs, key=_seconds)
         typical = ordered[(len(ordered) - 1) // 2].timings
-        send(replace(tried, timings=typical, samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
+        send(
+            replace(
+                tried,
+                timings=typical,
+                samples=seconds,
+                peak_bytes=peak_bytes,
+                solve_bytes=solve_bytes,
+            )
+        )
 
 
-def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:
-    """Further runs of a short attempt, for timing only: as many as fit into the seconds, up to seven runs in all."""
+def _again(
+    problem: Problem, first: Attempt, options: Options, repeat_seconds: float
+) -> list[Attempt]:
+    """Further runs of a short attempt, for timing only: as many as fit into the seconds, up to
+    seven runs in all.
+    """
     runs: list[Attempt] = []
-    room = min(repeat_seconds, math.inf if options.time_limit is None else options.time_limit) - _seconds(first)
+    room = min(
+        repeat_seconds, math.inf if options.time_limit is None else options.time_limit
+    ) - _seconds(first)
     longest = _seconds(first)
     while first.answer is not None and len(runs) < 6 and longest <= room:
         started = time.perf_counter()
@@ -248,15 +313,22 @@ def _seconds(tried: Attempt) -> float:
 
 
 def _preload(backend: str, problem: Problem, options: Options) -> None:
-    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries import more only then.
+    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries
+    import more only then.
 
     Neither the time limit nor the timings include imports.
     """
     limit = LeakageBudget(0.01)
     if is_plain(problem.terms):
-        limit = LeakageBudget(problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure)
+        limit = LeakageBudget(
+            problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure
+        )
     with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
-        tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], limit)
+        tiny = Problem(
+            [[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]],
+            [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]],
+            limit,
+        )
         solver = load_backend(backend)
         require_libraries(solver)
         if isinstance(solver, Backend):
@@ -268,7 +340,8 @@ def _limit_memory(room: int | None) -> None:
         return
     import resource
 
-    held = resource.RLIMIT_DATA  # private memory only: address space that libraries merely reserve does not count
+    # private memory only: address space that libraries merely reserve does not count
+    held = resource.RLIMIT_DATA
     used = _status_bytes("VmData")  # what this limit counts
     if used is None:
         raise OSError("/proc/self/status has no VmData line")
@@ -276,16 +349,23 @@ def _limit_memory(room: int | None) -> None:
 
 
 def _status_bytes(field: str, process: int | str = "self") -> int | None:
-    """A field of /proc/PROCESS/status in bytes; None where there is no such file or field (not Linux, or gone)."""
+    """A field of /proc/PROCESS/status in bytes; None where there is no such file or field (not
+    Linux, or gone).
+    """
     try:
         text = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(f"{field}:")), None)
+    return next(
+        (int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(f"{field}:")),
+        None,
+    )
 
 
 class _Memory:
-    """Resident memory from now on. Linux can reset the peak after the imports; elsewhere only the whole peak is known."""
+    """Resident memory from now on. Linux can reset the peak after the imports; elsewhere only the
+    whole peak is known.
+    """
 
     def __init__(self) -> None:
         self._peak_of_imports = _status_bytes("VmHWM")
@@ -295,7 +375,9 @@ class _Memory:
             self._held = _status_bytes("VmRSS")
 
     def used(self) -> tuple[int | None, int | None]:
-        """The peak up to now, and its excess over the memory held before; None where it is not known."""
+        """The peak up to now, and its excess over the memory held before; None where it is not
+        known.
+        """
         peak = _status_bytes("VmHWM")
         if peak is not None:
             beyond = None if self._held is None else max(0, peak - self._held)
@@ -304,4 +386,5 @@ class _Memory:
             return None, None
         import resource
 
-        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), None  # on Linux a parent's peak would be inherited
+        # on Linux a parent's peak would be inherited
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), None

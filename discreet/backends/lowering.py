@@ -1,25 +1,30 @@
-"""A problem as one sparse program, in the variables and scales that suit other solvers, and its answers.
+"""A problem as one sparse program, in the variables and scales that suit other solvers, and its
+answers.
 
-**Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose minimum is 0 at every
-outcome, in units of the size of the answer. What is subtracted adds up to the Bayes rule's error probability.
+**Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose
+minimum is 0 at every outcome, in units of the size of the answer. What is subtracted adds up to the
+Bayes rule's error probability.
 
-**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and under a leakage constraint D_ij = (u_ij −
-π_j s_i)/root [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian does
-not fill up over the outcomes. The root is sqrt(ε) for mutual information.
+**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and under a leakage constraint
+D_ij = (u_ij − π_j s_i)/root [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of
+m·(n + 1) variables and its Hessian does not fill up over the outcomes. The root is sqrt(ε) for
+mutual information.
 
 **Equations**, in this order:
 
     Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / root,    s_i = Σ_l w_l P_il,
 
-the last two only at positive finite budgets. At budget 0 the equations of perfect privacy (`parts`) replace them. Those of
-the last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
+the last two only at positive finite budgets. At budget 0 the equations of perfect privacy (`parts`)
+replace them. Those of the last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0,
+so a lowering omits them: its tilt row is 0.
 
-**Scales.** In a linear program v_l = sqrt(w_l). In measurements it beat P, whose small coefficients HiGHS drops (‖ΦP‖ 1e-8
-at 20 sensors), and masses w_l P_il, whose columns lie below the tolerances (gap 4e-10 against 2e-11). Where the leakage is a
-constraint, v_l = 1 was best for all solvers but QICS.
+**Scales.** In a linear program v_l = sqrt(w_l). In measurements it beat P, whose small coefficients
+HiGHS drops (‖ΦP‖ 1e-8 at 20 sensors), and masses w_l P_il, whose columns lie below the tolerances
+(gap 4e-10 against 2e-11). Where the leakage is a constraint, v_l = 1 was best for all solvers but
+QICS.
 
-Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation, mutual information and data
-privacy", CWIT 2015, and of the paper (docs/theory.md).
+Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation,
+mutual information and data privacy", CWIT 2015, and of the paper (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -58,7 +63,9 @@ Setting: TypeAlias = str | float | bool
 
 @dataclass(frozen=True)
 class Lowered(Generic[_Model, _Arguments]):
-    """A program in the form one solver takes: its model, and the settings or arguments to run it with."""
+    """A program in the form one solver takes: its model, and the settings or arguments to run it
+    with.
+    """
 
     program: Program
     model: _Model
@@ -95,33 +102,72 @@ class Program:
 
     @classmethod
     def of(cls, problem: Problem, power: float = 0.0, loose: float = Precision.unit[2]) -> Program:
-        """The program of a problem without zero masses, with v_l = (N w_l)^power. loose: least unit without a leakage."""
+        """The program of a problem without zero masses, with v_l = (N w_l)^power. loose: least unit
+        without a leakage.
+        """
         slack = all(term.budget.oblivious or _is_slack(problem, term) for term in problem.terms)
-        return cls._scaled(problem, (problem.N * problem.p_z) ** power, loose if slack else Precision.unit[0], whitened_rows)
+        return cls._scaled(
+            problem,
+            (problem.N * problem.p_z) ** power,
+            loose if slack else Precision.unit[0],
+            whitened_rows,
+        )
 
     @classmethod
     def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
-        """The program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows` unless told otherwise."""
-        return cls._scaled(problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows)
+        """The program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows` unless
+        told otherwise.
+        """
+        return cls._scaled(
+            problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows
+        )
 
     @classmethod
     def _scaled(cls, problem: Problem, scale: Array, least: float, equations: Equations) -> Program:
-        """Costs in units of the Bayes error, or of a share `least` of the constant guess's error where that is larger."""
+        """Costs in units of the Bayes error, or of a share `least` of the constant guess's error
+        where that is larger.
+        """
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
-        groups = [[Group.of(problem, rows, len(term.groups) == 1) for rows in term.groups] for term in problem.terms]
-        found, first, guesses = list[Part](), 0, 0
+        groups = [
+            [Group.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
+            for term in problem.terms
+        ]
+        found = list[Part]()
+        first = 0
+        guesses = 0
         for number, (term, own) in enumerate(zip(problem.terms, groups, strict=True)):
             if not (term.budget.perfect or term.budget.oblivious or _is_slack(problem, term)):
-                level, amount = term.measure.level(term.budget.amount), term.budget.amount
-                found.append(Part(number, term, tuple(own), first, guesses, level, level if amount > 0.0 else 1.0))
-                first, guesses = first + found[-1].width, guesses + len(own)
-        private = [group for term, own in zip(problem.terms, groups, strict=True) for group in own if term.budget.perfect]
-        return cls(problem, cost, scale, unit, stacked_rows(problem, private, equations), tuple(found))
+                level = term.measure.level(term.budget.amount)
+                amount = term.budget.amount
+                found.append(
+                    Part(
+                        number,
+                        term,
+                        tuple(own),
+                        first,
+                        guesses,
+                        level,
+                        level if amount > 0.0 else 1.0,
+                    )
+                )
+                first = first + found[-1].width
+                guesses = guesses + len(own)
+        private = [
+            group
+            for term, own in zip(problem.terms, groups, strict=True)
+            for group in own
+            if term.budget.perfect
+        ]
+        return cls(
+            problem, cost, scale, unit, stacked_rows(problem, private, equations), tuple(found)
+        )
 
     @property
     def leaks(self) -> bool:
-        """Whether there is a leakage constraint, and with it D and s. A budget of H(X) constrains nothing."""
+        """Whether there is a leakage constraint, and with it D and s. A budget of H(X) constrains
+        nothing.
+        """
         return bool(self.parts)
 
     @property
@@ -136,12 +182,21 @@ class Program:
         return sum(part.width for part in self.parts), sum(len(part.groups) for part in self.parts)
 
     def places(self, part: Part) -> Iterator[tuple[int, NDArray[np.intp], int, int, Group]]:
-        """Guess, places of D_i and of s_i among the variables, number of the group, and group, guess by guess."""
-        (masses, deviations, _), (width, count) = self.sizes, self._widths
+        """Guess, places of D_i and of s_i among the variables, number of the group, and group,
+        guess by guess.
+        """
+        (masses, deviations, _) = self.sizes
+        (width, count) = self._widths
         for i in range(self.problem.m):
             for k, (first, guess, group) in enumerate(part.laws()):
                 start = masses + i * width + first
-                yield i, np.arange(start, start + group.prior.size), masses + deviations + i * count + guess, k, group
+                yield (
+                    i,
+                    np.arange(start, start + group.prior.size),
+                    masses + deviations + i * count + guess,
+                    k,
+                    group,
+                )
 
     @property
     def row(self) -> Array:
@@ -152,7 +207,8 @@ class Program:
         """The privacy equations of every guess but the last [(m − 1)·r, m·N]; None without any."""
         from scipy import sparse
 
-        block, guesses = self.row, self.problem.m - 1
+        block = self.row
+        guesses = self.problem.m - 1
         if block.size == 0 or guesses == 0:
             return None
         empty = sparse.csc_array((guesses * block.shape[0], self.problem.N))
@@ -161,20 +217,27 @@ class Program:
     def law(self) -> tuple[Array, Array]:
         """What D_i and s_i are of P_i: matrices [columns of D, N] and [columns of s, N]."""
         groups = [(group, part.root) for part in self.parts for group in part.groups]
-        return np.vstack([group.deviation / root for group, root in groups]), np.vstack([group.mass for group, _ in groups])
+        return np.vstack([group.deviation / root for group, root in groups]), np.vstack(
+            [group.mass for group, _ in groups]
+        )
 
     def equations(self) -> tuple[csc_array, Array]:
         """(E, right): the matrix [equations, variables] and the right-hand sides."""
         from scipy import sparse
 
-        problem, m = self.problem, self.problem.m
-        sums, privacy = sparse.hstack([sparse.eye_array(problem.N)] * m), self.privacy_equations()
+        problem = self.problem
+        m = self.problem.m
+        sums = sparse.hstack([sparse.eye_array(problem.N)] * m)
+        privacy = self.privacy_equations()
         whole: Any = sums if privacy is None else sparse.vstack([sums, privacy])
         if self.leaks:
             links, masses = (_diagonal(-each / self.scale, m) for each in self.law())
             _, deviations, guesses = self.sizes
             law = sparse.block_array(
-                [[links, sparse.eye_array(deviations), None], [masses, None, sparse.eye_array(guesses)]]
+                [
+                    [links, sparse.eye_array(deviations), None],
+                    [masses, None, sparse.eye_array(guesses)],
+                ]
             )
             empty = sparse.csc_array((whole.shape[0], deviations + guesses))
             whole = sparse.vstack([sparse.hstack([whole, empty]), law])
@@ -182,10 +245,11 @@ class Program:
         return matrix, np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
 
     def linear_program(self) -> LinearProgram:
-        """The program as arrays, of linear parts alone. A variable h_ik follows for each guess i and piece R_k of these.
+        """The program as arrays, of linear parts alone. A variable h_ik follows for each guess i
+        and piece R_k of these.
 
-        Its rows are the equations; R_k (D_i, s_i) ≤ h_ik; and Σ h_ik ≤ 1 over all guesses, or for each. A measure of each
-        posterior has R_k (D_i, s_i) ≤ 0 only, and no h.
+        Its rows are the equations; R_k (D_i, s_i) ≤ h_ik; and Σ h_ik ≤ 1 over all guesses, or for
+        each. A measure of each posterior has R_k (D_i, s_i) ≤ 0 only, and no h.
         """
         from scipy import sparse
 
@@ -193,8 +257,11 @@ class Program:
         rows, limits = self._inequalities()
         if not limits.size:
             return LinearProgram(self.objective(), matrix, right, right, self.lower_bounds())
-        heights, below = rows.shape[1] - matrix.shape[1], np.full(limits.size, -math.inf)
-        whole = sparse.vstack([sparse.hstack([matrix, sparse.csc_array((right.size, heights))]), rows])
+        heights = rows.shape[1] - matrix.shape[1]
+        below = np.full(limits.size, -math.inf)
+        whole = sparse.vstack(
+            [sparse.hstack([matrix, sparse.csc_array((right.size, heights))]), rows]
+        )
         return LinearProgram(
             np.append(self.objective(), np.zeros(heights)),
             sparse.csc_array(whole),
@@ -208,23 +275,35 @@ class Program:
         from scipy import sparse
 
         known = sum(self.sizes)
-        entries, budgets = list[tuple[Any, Any, Any]](), list[tuple[list[int], float]]()  # rows, columns, values
-        count, heights = 0, 0
+        entries = list[tuple[Any, Any, Any]]()
+        budgets = list[tuple[list[int], float]]()  # rows, columns, values
+        count = 0
+        heights = 0
         for part in (each for each in self.parts if each.linear):
-            scope, own = part.measure.scope, list[list[int]]([] for _ in range(self.problem.m))
+            scope = part.measure.scope
+            own = list[list[int]]([] for _ in range(self.problem.m))
             for i, deviation, guess, k, _ in self.places(part):
                 columns = np.append(deviation, guess)
                 for piece in part.pieces[k]:
-                    at, wide = np.arange(count, count + len(piece)), np.broadcast_to(columns, piece.shape)
+                    at = np.arange(count, count + len(piece))
+                    wide = np.broadcast_to(columns, piece.shape)
                     entries.append((np.repeat(at, columns.size), wide.ravel(), piece.ravel()))
                     if scope is not Scope.POSTERIOR:
-                        entries.append((at, np.full(at.size, known + heights), np.full(at.size, -1.0)))
+                        entries.append(
+                            (at, np.full(at.size, known + heights), np.full(at.size, -1.0))
+                        )
                         own[i].append(known + heights)
                         heights += 1
                     count += len(piece)
             budgets += [(bounded, part.level / part.unit) for bounded in part.bounded(own)]
         for k, (heights_of, _) in enumerate(budgets):
-            entries.append((np.full(len(heights_of), count + k), np.array(heights_of), np.ones(len(heights_of))))
+            entries.append(
+                (
+                    np.full(len(heights_of), count + k),
+                    np.array(heights_of),
+                    np.ones(len(heights_of)),
+                )
+            )
         shape = (count + len(budgets), known + heights)
         if not entries:
             return sparse.csc_array(shape), np.zeros(0)
@@ -239,7 +318,8 @@ class Program:
 
     def uniform_start(self) -> Array:
         """All variables for the uniform guess, which leaks nothing and lies inside every bound."""
-        problem, (masses, deviations, guesses) = self.problem, self.sizes
+        problem = self.problem
+        (masses, deviations, guesses) = self.sizes
         start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
         start[:masses] = np.tile(self.scale / problem.m, problem.m)
         if any(len(part.groups) > 1 for part in self.parts):
@@ -251,14 +331,19 @@ class Program:
         masses, deviations, guesses = self.sizes
         return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
 
-    def answer(self, variables: Array, prices: Array, budget_prices: Sequence[float] | None = None) -> Answer:
+    def answer(
+        self, variables: Array, prices: Array, budget_prices: Sequence[float] | None = None
+    ) -> Answer:
         """`estimator`, and its duals where they are numbers.
 
         variables      of which R come first
-        prices         of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x − right)
-        budget_prices  of each part, Σ budget_prices·(leakage/B − 1); by default the last prices, linear parts first
+        prices         of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x
+                       − right)
+        budget_prices  of each part, Σ budget_prices·(leakage/B − 1); by default the last prices,
+                       linear parts first
         """
-        problem, estimator = self.problem, self.estimator(variables[: self.cost.size])
+        problem = self.problem
+        estimator = self.estimator(variables[: self.cost.size])
         expected = problem.N + (problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
         if prices.size < expected:
             return Answer(estimator)
@@ -268,16 +353,22 @@ class Program:
         return Answer(estimator, *self.duals(prices[problem.N : expected], each))
 
     def estimator(self, variables: Array) -> Array:
-        """P = R / v, under a measure of each posterior without guesses that rounding alone makes: they may say anything."""
+        """P = R / v, under a measure of each posterior without guesses that rounding alone makes:
+        they may say anything.
+        """
         found = variables.reshape(self.cost.shape) / self.scale
         if all(part.measure.scope is not Scope.POSTERIOR for part in self.parts):
             return found
         return without_rare(normalise(found), self.problem.p_z, Precision.unseen)
 
     def _last(self, prices: Array) -> list[float]:
-        """The price of each part's budget, from the last prices: first those of linear parts, then those of the others."""
-        found, end = dict[int, float](), prices.size
-        for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):  # from the end
+        """The price of each part's budget, from the last prices: first those of linear parts, then
+        those of the others.
+        """
+        found = dict[int, float]()
+        end = prices.size
+        # from the end
+        for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):
             count = 1 if part.measure.scope is Scope.TOTAL else self.problem.m
             count = 0 if part.linear and part.measure.scope is Scope.POSTERIOR else count
             found[part.number] = float(prices[end - count : end].sum())
@@ -285,24 +376,29 @@ class Program:
         return [found[part.number] for part in self.parts]
 
     def duals(self, prices: Array, budget_prices: Sequence[float]) -> tuple[Array, Any]:
-        """(tilt [m, n], multiplier) of the prices of all equations but the first N, and of the budget of each part.
+        """(tilt [m, n], multiplier) of the prices of all equations but the first N, and of the
+        budget of each part.
 
         The multiplier is a number, or one for each of several constraints.
         """
         r = (self.problem.m - 1) * len(self.rows.features)
         tilt = self.private_tilt(prices[:r])
-        links, masses = prices[r : r + self.sizes[1]], prices[r + self.sizes[1] :]
+        links = prices[r : r + self.sizes[1]]
+        masses = prices[r + self.sizes[1] :]
         for part in self.parts:
             for i, deviation, guess, _, group in self.places(part):
                 start = self.sizes[0]
                 slope = -self.unit / part.root * links[deviation - start]
-                shift = -self.unit * masses[guess - start - links.size] - slope @ group.prior  # D holds u − π s
+                # D holds u − π s
+                shift = -self.unit * masses[guess - start - links.size] - slope @ group.prior
                 tilt[i, group.rows] = slope + shift
         return tilt, self.multipliers(budget_prices)
 
     def private_tilt(self, prices: Array) -> Array:
         """The tilt [m, n] of the prices of the privacy equations; 0 without any."""
-        return self.rows.tilt(-self.unit * prices.reshape(self.problem.m - 1, len(self.rows.features)), self.problem.m)
+        return self.rows.tilt(
+            -self.unit * prices.reshape(self.problem.m - 1, len(self.rows.features)), self.problem.m
+        )
 
     def multipliers(self, prices: Sequence[float]) -> Array:
         """The multipliers [C], from the price of each part's budget in units of B."""
@@ -314,7 +410,9 @@ class Program:
 
 def _is_slack(problem: Problem, term: Term) -> bool:
     """Whether a budget of mutual information is at least the entropy of its X."""
-    return term.measure == MUTUAL_INFORMATION and term.budget.amount >= entropy(problem.p_x[term.rows])
+    return term.measure == MUTUAL_INFORMATION and term.budget.amount >= entropy(
+        problem.p_x[term.rows]
+    )
 
 
 def _diagonal(block: Array, times: int) -> sparray:
@@ -324,8 +422,12 @@ def _diagonal(block: Array, times: int) -> sparray:
     return sparse.block_diag([sparse.csc_array(block)] * times)
 
 
-def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None) -> Array:
-    """The point that a solver ended with; Interrupted if its time limit ended it, BackendError if it is no point."""
+def point_of(
+    solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None
+) -> Array:
+    """The point that a solver ended with; Interrupted if its time limit ended it, BackendError if
+    it is no point.
+    """
     if out_of_time:
         raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
     if variables is None or not np.isfinite(variables).all():

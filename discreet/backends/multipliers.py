@@ -1,4 +1,5 @@
-"""Duals for an answer that has none, under any measure and several constraints: the multipliers that prove most.
+"""Duals for an answer that has none, under any measure and several constraints: the multipliers
+that prove most.
 
 At an optimum each tilt is a combination of few directions, which the law of the answer names:
 
@@ -6,11 +7,13 @@ At an optimum each tilt is a combination of few directions, which the law of the
 - Σ_k λ_ik R_k of a linear one, with Σ_k λ_ik = μ for each matrix R of its pieces;
 - any vector of mean 0 of a secret that must not leak.
 
-Each such tilt is feasible, so the bound Σ_l min_i F_il − Σ μ B is concave and piecewise linear in the multipliers:
+Each such tilt is feasible, so the bound Σ_l min_i F_il − Σ μ B is concave and piecewise linear in
+the multipliers:
 
     maximise Σ_l w_l z_l − Σ μ B   subject to   z_l ≤ (L_il + t_i·a_l) / w_l for every i and l.
 
-A guess that is never made has no gradient. It may get those at the posteriors of the outcomes where it loses least.
+A guess that is never made has no gradient. It may get those at the posteriors of the outcomes where
+it loses least.
 
 Source: docs/theory.md, sections 6 and 22.
 """
@@ -34,15 +37,19 @@ from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
 
 _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
-_TRIED = 16  # outcomes whose posteriors a guess that is never made may exclude, for each private value
+# outcomes whose posteriors a guess that is never made may exclude, for each private value
+_TRIED = 16
 
 
-@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # private values of subnormal probability
-def multipliers_of(problem: Problem, law: Law, seconds: float = math.inf) -> tuple[Array, Array] | None:
+# private values of subnormal probability
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+def multipliers_of(
+    problem: Problem, law: Law, seconds: float = math.inf
+) -> tuple[Array, Array] | None:
     """(tilt [m, n], multipliers [C]) for an answer of this law.
 
-    Outcomes and private values need positive probability. Returns None if there are many outcomes, if
-    a coefficient overflows, or if the linear program has no solution within the given seconds.
+    Outcomes and private values need positive probability. Returns None if there are many outcomes,
+    if a coefficient overflows, or if the linear program has no solution within the given seconds.
     """
     from scipy.optimize import linprog
 
@@ -107,10 +114,20 @@ class _Program:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self.directions, self.costs, self.least = list[Array](), list[float](), list[float]()
-        self.sums, self.prices = list[tuple[list[int], int]](), dict[int, int]()
+        self.directions = list[Array]()
+        self.costs = list[float]()
+        self.least = list[float]()
+        self.sums = list[tuple[list[int], int]]()
+        self.prices = dict[int, int]()
 
-    def _new(self, rows: slice, tilt: Array, guess: int | None = None, cost: float = 0.0, least: float = 0.0) -> int:
+    def _new(
+        self,
+        rows: slice,
+        tilt: Array,
+        guess: int | None = None,
+        cost: float = 0.0,
+        least: float = 0.0,
+    ) -> int:
         """A variable whose tilt is that of all guesses [m, ·], or of one [·]."""
         whole = np.zeros((self._problem.m, self._problem.n))
         if guess is None:
@@ -123,7 +140,9 @@ class _Program:
         return len(self.directions) - 1
 
     def equal(self, term: Term) -> None:
-        """Perfect privacy: any vector of mean 0 for every guess but the last, as the same for all changes nothing."""
+        """Perfect privacy: any vector of mean 0 for every guess but the last, as the same for all
+        changes nothing.
+        """
         for group in term.groups:
             prior = self._problem.p_x[group] / self._problem.p_x[group].sum()
             for j in np.delete(np.arange(prior.size), prior.argmax()):
@@ -133,7 +152,9 @@ class _Program:
 
     def bounded(self, number: int, term: Term, laws: Sequence[OutputLaw]) -> None:
         """A budget: of pieces all, else the gradients at the laws of the groups."""
-        level, scope, total = term.level, term.measure.scope, None
+        level = term.level
+        scope = term.measure.scope
+        total = None
         nothing = np.zeros((self._problem.m, self._problem.p_x[term.rows].size))
         if scope is Scope.TOTAL:
             total = self.prices[number] = self._new(term.rows, nothing, cost=level)
@@ -148,8 +169,11 @@ class _Program:
                         self.sums.append((members, total))
 
     def _gradients(self, term: Term, group: slice, law: OutputLaw, guess: int) -> list[Array]:
-        """One matrix of the gradients [·, k] that a guess may have; with 0, at the end of V, if it is never made."""
-        x, measure = law.ratio_minus_one()[[guess]], term.measure
+        """One matrix of the gradients [·, k] that a guess may have; with 0, at the end of V, if it
+        is never made.
+        """
+        x = law.ratio_minus_one()[[guess]]
+        measure = term.measure
         made = law.mass[guess] > Precision.unseen * law.mass.sum()
         if not made:
             mass = self._problem.p_xz[group].sum(axis=0)
@@ -158,6 +182,7 @@ class _Program:
             nearest = nearest[mass[nearest] > 0.0]
             x = (self._problem.p_xz[group][:, nearest] / mass[nearest]).T / law.p_x - 1.0
         slopes = measure.slope(x, law.p_x)
-        if measure.scope is Scope.POSTERIOR:  # normal to the posteriors of as much leakage, and at those of the budget
+        # normal to the posteriors of as much leakage, and at those of the budget
+        if measure.scope is Scope.POSTERIOR:
             slopes = slopes - (term.level - measure.excess(x, law.p_x))[:, None]
         return [slopes if made else np.vstack([slopes, np.zeros(law.p_x.size)])]

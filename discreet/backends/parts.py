@@ -1,19 +1,22 @@
-"""What bounds a program: leakage constraints with a positive budget, and the equations of perfect privacy at budget 0.
+"""What bounds a program: leakage constraints with a positive budget, and the equations of perfect
+privacy at budget 0.
 
-**Parts.** Each constraint with a positive budget is a `Part` with columns of D and s of its own, one of s for each group of
-rows that has a prior of its own. `lowering` has these variables.
+**Parts.** Each constraint with a positive budget is a `Part` with columns of D and s of its own,
+one of s for each group of rows that has a prior of its own. `lowering` has these variables.
 
-**Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With E over the outcomes, weights
-w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the equations are Σ_l w_l f_rl P_il = 0. Two
-choices of c:
+**Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With E
+over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1,
+and the equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
 
-- `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As well conditioned as the
-  model allows; used by the solvers that take arrays.
-- `rows_by_private_value`: one equation for each of an independent set of private values; the readable form.
+- `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As
+  well conditioned as the model allows; used by the solvers that take arrays.
+- `rows_by_private_value`: one equation for each of an independent set of private values; the
+  readable form.
 
 Both drop implied equations (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding).
 
-Source: the canonical correlations are H. O. Lancaster's; the equations are those of the paper (docs/theory.md).
+Source: the canonical correlations are H. O. Lancaster's; the equations are those of the paper
+(docs/theory.md).
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of the private joint that have a prior of their own: all of a secret, or those of one given value.
+    """Rows of the private joint that have a prior of their own: all of a secret, or those of one
+    given value.
 
     rows   of `p_xz`; joint: these rows [k, N]
     prior  π_j within the group [k]
@@ -54,7 +58,8 @@ class Group:
     @classmethod
     def of(cls, problem: Problem, rows: slice, alone: bool) -> Group:
         """The group of these rows; alone: whether the term has no other."""
-        joint, prior = problem.p_xz[rows], problem.p_x[rows]
+        joint = problem.p_xz[rows]
+        prior = problem.p_x[rows]
         return cls(rows, joint, prior if alone else prior / prior.sum(), joint.sum(axis=0))
 
     @property
@@ -65,9 +70,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Part:
-    """One leakage constraint of a `Program`, in units of its B: Σ g(u_i)/B ≤ 1 over guesses and groups, or for each guess.
+    """One leakage constraint of a `Program`, in units of its B: Σ g(u_i)/B ≤ 1 over guesses and
+    groups, or for each guess.
 
-    number  of the term; groups: with rows of their own; `first`, `guesses`: the first column of their D and s
+    number  of the term; groups: with rows of their own; `first`, `guesses`: the first column of
+            their D and s
     level   B; unit: B, or 1 at budget 0
     """
 
@@ -86,11 +93,15 @@ class Part:
 
     @cached_property
     def pieces(self) -> tuple[tuple[Array, ...], ...]:
-        """For each group matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) = g(u_i)/B, or ≤ 0 for posteriors.
+        """For each group matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) =
+        g(u_i)/B, or ≤ 0 for posteriors.
 
         Without a piece if the measure is not linear.
         """
-        return tuple(tuple(self._scaled(each, group.prior) for each in self._rows(group)) for group in self.groups)
+        return tuple(
+            tuple(self._scaled(each, group.prior) for each in self._rows(group))
+            for group in self.groups
+        )
 
     @cached_property
     def linear(self) -> bool:
@@ -117,15 +128,22 @@ class Part:
         return self.measure.pieces(group.prior, self.level) or ()
 
     def _scaled(self, piece: Array, prior: Array) -> Array:
-        mean, size = piece @ prior, np.abs(piece) @ prior  # of independence; rounding is not divided by B
+        mean = piece @ prior
+        size = np.abs(piece) @ prior  # of independence; rounding is not divided by B
         exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)
         return np.column_stack([piece * self.root, exact]) / self.unit
 
     def bounded(self, own: list[list[_Item]]) -> list[list[_Item]]:
-        """Of what belongs to each guess, the sums that the budget bounds: over all guesses, of each guess, or none."""
+        """Of what belongs to each guess, the sums that the budget bounds: over all guesses, of each
+        guess, or none.
+        """
         if self.measure.scope is Scope.POSTERIOR:
             return []
-        return [[each for items in own for each in items]] if self.measure.scope is Scope.TOTAL else own
+        return (
+            [[each for items in own for each in items]]
+            if self.measure.scope is Scope.TOTAL
+            else own
+        )
 
     def laws(self) -> Iterator[tuple[int, int, Group]]:
         """The first column of D, the column of s, and the group, of every group."""
@@ -149,10 +167,11 @@ class PrivacyRows:
     private_values: NDArray[np.intp]
 
     def tilt(self, prices: Array, guesses: int) -> Array:
-        """The tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses; Σ_j π_j t_ij = 0.
+        """The tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses; Σ_j π_j
+        t_ij = 0.
 
-        Sign: y is the derivative of the optimal value by the right-hand side, as HiGHS and Pyomo report row duals, so
-        the priced loss is L_il − Σ_r y_ir w_l f_rl = L_il + a_l·t_i.
+        Sign: y is the derivative of the optimal value by the right-hand side, as HiGHS and Pyomo
+        report row duals, so the priced loss is L_il − Σ_r y_ir w_l f_rl = L_il + a_l·t_i.
         """
         tilt = np.zeros((guesses, self.combination.shape[1]))
         tilt[: prices.shape[0]] = -prices @ self.combination
@@ -164,8 +183,12 @@ Equations: TypeAlias = Callable[[Group, Array], PrivacyRows]
 
 
 def stacked_rows(problem: Problem, groups: Sequence[Group], equations: Equations) -> PrivacyRows:
-    """The equations of perfect privacy of these groups of rows; combinations are of all rows of the problem."""
-    none = PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
+    """The equations of perfect privacy of these groups of rows; combinations are of all rows of the
+    problem.
+    """
+    none = PrivacyRows(
+        np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp)
+    )
     found = [none]
     for group in groups:
         own = equations(group, problem.p_z)
@@ -189,7 +212,9 @@ def whitened_rows(group: Group, p_z: Array) -> PrivacyRows:
 
 
 def rows_by_private_value(group: Group, p_z: Array) -> PrivacyRows:
-    """One feature per private value, φ_j / w scaled to variance 1, for an independent set of private values."""
+    """One feature per private value, φ_j / w scaled to variance 1, for an independent set of
+    private values.
+    """
     from scipy.linalg import qr
 
     kernel = _kernel(group)
@@ -202,9 +227,13 @@ def rows_by_private_value(group: Group, p_z: Array) -> PrivacyRows:
 
 
 def _kernel(group: Group) -> Array:
-    """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X and Z."""
+    """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X
+    and Z.
+    """
     expected = group.prior[:, None] * group.mass
-    return np.divide(group.deviation, np.sqrt(expected), out=np.zeros_like(expected), where=expected > 0.0)
+    return np.divide(
+        group.deviation, np.sqrt(expected), out=np.zeros_like(expected), where=expected > 0.0
+    )
 
 
 def _rows(group: Group, p_z: Array, mix: Array, private_values: NDArray[np.intp]) -> PrivacyRows:

@@ -1,13 +1,16 @@
 """A function in a process of its own, and the messages that it sends back, for `isolated`.
 
-The child reads its request from standard input and writes messages to standard output, both as pickles that only these two
-processes exchange. Solvers print freely, from C as well as from Python. So before any of them loads, the child keeps a
-private copy of file descriptor 1 and points it at standard error, whose end is kept for error messages.
+The child reads its request from standard input and writes messages to standard output, both as
+pickles that only these two processes exchange. Solvers print freely, from C as well as from Python.
+So before any of them loads, the child keeps a private copy of file descriptor 1 and points it at
+standard error, whose end is kept for error messages.
 
-Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process is killed, standard input
-of the child ends and the child exits. On Windows only the child itself is killed, not the processes that it started.
+Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process
+is killed, standard input of the child ends and the child exits. On Windows only the child itself is
+killed, not the processes that it started.
 
-A worker of Dask cannot be interrupted, but another of its threads can end the children of one run: `end_children`.
+A worker of Dask cannot be interrupted, but another of its threads can end the children of one run:
+`end_children`.
 """
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ from discreet.problems.errors import FileError
 from discreet.problems.files.writing import scratch_folder
 
 GRACE_SECONDS = 1.0
-"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to answer."""
+"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a
+moment to answer.
+"""
 
 STARTUP_SECONDS = 120.0
-"""Seconds a process may take to start and import its libraries; they do not count towards a time limit."""
+"""Seconds a process may take to start and import its libraries; they do not count towards a time
+limit.
+"""
 
 _alive: dict[int, Child] = {}  # by the number of the process
 _thread = threading.local()  # .run: what the children that it starts belong to
@@ -40,9 +47,11 @@ _THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUM
 
 
 class Child:
-    """A process, in a group of its own, that calls a function. A context manager: at its end the group is killed.
+    """A process, in a group of its own, that calls a function. A context manager: at its end the
+    group is killed.
 
-    function   "package.module:name"; called in the process with `send` and the request, it passes every message to `send`
+    function   "package.module:name"; called in the process with `send` and the request, it passes
+               every message to `send`
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
     ended      whether `receive` has raised an exception
@@ -58,21 +67,31 @@ class Child:
                 folder = held.enter_context(scratch_folder())
                 self._errors = held.enter_context(open(os.path.join(folder, "errors"), "w+b"))
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
+                    [
+                        sys.executable,
+                        "-P",
+                        "-c",
+                        ("from discreet.backends.process import main; main()"),
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._errors,
                     env=_environment(threads, folder),
-                    start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
+                    # a group of its own, to be killed as one; Ctrl-C reaches it through us only
+                    start_new_session=True,
                 )
             except OSError as error:
                 why = error.strerror or error
-                raise FileError(f"a process cannot be started: {why}; make room in the temporary folder") from None
+                raise FileError(
+                    f"a process cannot be started: {why}; make room in the temporary folder"
+                ) from None
             self._held = held.pop_all()
         assert self._process.stdin is not None  # PIPE was asked for
         assert self._process.stdout is not None
         _alive[self.pid] = self
-        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
+        self._listener = threading.Thread(
+            target=self._listen, args=(self._process.stdout,), daemon=True
+        )
         self._listener.start()
         try:
             with contextlib.suppress(BrokenPipeError):  # it has ended already: `receive` will raise
@@ -87,7 +106,8 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         _alive.pop(self.pid, None)
-        if self._process.returncode is None:  # otherwise `ending` did it, and the number may have been reused
+        # otherwise `ending` did it, and the number may have been reused
+        if self._process.returncode is None:
             self._kill_group()
             self._process.wait()
         self._listener.join(timeout=GRACE_SECONDS)
@@ -103,7 +123,9 @@ class Child:
         return self._process.pid
 
     def receive(self, seconds: float | None) -> Any:
-        """The next message; TimeoutError if there is none within the seconds, EOFError if the process has ended."""
+        """The next message; TimeoutError if there is none within the seconds, EOFError if the
+        process has ended.
+        """
         try:
             found = self._messages.get(timeout=seconds)
         except queue.Empty:
@@ -119,7 +141,9 @@ class Child:
             self._kill_group()
 
     def ending(self, when: str) -> str:
-        """How the process ended, after `receive` raised EOFError, and the last lines that it wrote."""
+        """How the process ended, after `receive` raised EOFError, and the last lines
+        that it wrote.
+        """
         try:
             code = self._process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -136,7 +160,11 @@ class Child:
     def _last_lines(self) -> str:
         length = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, length - 4096))
-        lines = [line.strip() for line in self._errors.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [
+            line.strip()
+            for line in self._errors.read().decode("utf-8", "replace").splitlines()
+            if line.strip()
+        ]
         return f"; it wrote last: {' / '.join(lines[-3:])}" if lines else ""
 
     def _kill_group(self) -> None:
@@ -144,7 +172,8 @@ class Child:
         if os.name != "posix":
             self._process.kill()
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left, or (macOS) only a zombie
+        # no process is left, or (macOS) only a zombie
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
@@ -187,7 +216,8 @@ def _environment(threads: int | None, folder: str) -> dict[str, str]:
     return environment
 
 
-# -- the inside ----------------------------------------------------------------------------------------------------------
+# -- the inside
+# --------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -208,9 +238,12 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Nothing follows the request on standard input. When it ends, the parent has ended, and this process exits."""
+    """Nothing follows the request on standard input. When it ends, the parent has ended, and this
+    process exits.
+    """
     while os.read(0, 1024):
         continue
-    if os.name == "posix" and os.getpgrp() == os.getpid():  # the group is our own: also end what the solver started
+    # the group is our own: also end what the solver started
+    if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(70)

@@ -1,10 +1,11 @@
 """Which backends exist, and whether each can be used here.
 
-The project's own backends are declared in the files of this folder (`declared`) and load only when asked for. Another
-package adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). A backend that is not
-packaged yet is named in the environment variable DISCREET_BACKENDS = "name=module:Class,...", which child processes inherit.
-A name used twice is an error. A backend whose library is not installed is *absent*; one whose library is installed but fails
-to import is *broken*, with the reason.
+The project's own backends are declared in the files of this folder (`declared`) and load only when
+asked for. Another package adds its own through the entry point group `discreet.backends` (name =
+"package.module:Class"). A backend that is not packaged yet is named in the environment variable
+DISCREET_BACKENDS = "name=module:Class,...", which child processes inherit. A name used twice is an
+error. A backend whose library is not installed is *absent*; one whose library is installed but
+fails to import is *broken*, with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from discreet.backends.auto import Auto
-from discreet.backends.contract import AnyBackend, AnyProblem, Backend, Capabilities, Kind, Options, Policy, refuse_unknown
+from discreet.backends.contract import (
+    AnyBackend,
+    AnyProblem,
+    Backend,
+    Capabilities,
+    Kind,
+    Options,
+    Policy,
+    refuse_unknown,
+)
 from discreet.backends.declared import declared
 from discreet.problems.checks import brief
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
@@ -45,7 +55,9 @@ class Availability:
 
 @cache
 def own_backends() -> Mapping[str, str]:
-    """Name -> "package.module:Class" of the project's own: first the preference of `auto`, then the others, then peers."""
+    """Name -> "package.module:Class" of the project's own: first the preference of `auto`, then the
+    others, then peers.
+    """
     found = declared()
     return {name: found[name] for name in (*Auto.preference, *found)}
 
@@ -55,7 +67,8 @@ def _targets() -> dict[str, str]:
     for name, target in (*_installed(), *_on_trial()):
         if targets.get(name, target) != target:
             raise DiscreetError(
-                f"backend {name!r} is registered twice ({targets[name]} and {target}); remove or rename one of them"
+                f"backend {name!r} is registered twice ({targets[name]} and {target}); remove or "
+                "rename one of them"
             )
         targets[name] = target
     return targets
@@ -63,7 +76,10 @@ def _targets() -> dict[str, str]:
 
 @cache
 def _installed() -> tuple[tuple[str, str], ...]:
-    return tuple((point.name, point.value) for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP))
+    return tuple(
+        (point.name, point.value)
+        for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    )
 
 
 def _on_trial() -> list[tuple[str, str]]:
@@ -71,18 +87,28 @@ def _on_trial() -> list[tuple[str, str]]:
     for entry in filter(None, os.environ.get(TRIAL_VARIABLE, "").split(",")):
         name, equals, target = entry.strip().partition("=")
         if not (name and equals and ":" in target):
-            raise InputError(f"{TRIAL_VARIABLE} holds {entry!r}; write name=module:Class, separated by commas")
+            raise InputError(
+                f"{TRIAL_VARIABLE} holds {entry!r}; write name=module:Class, separated by commas"
+            )
         found.append((name, target))
     return found
 
 
 def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
-    """Every registered backend, the project's own first; for a given kind of problem only those that serve it."""
-    return tuple(_targets()) if kind is None else tuple(name for name, able in capabilities().items() if kind in able.kinds)
+    """Every registered backend, the project's own first; for a given kind of problem only those
+    that serve it.
+    """
+    return (
+        tuple(_targets())
+        if kind is None
+        else tuple(name for name, able in capabilities().items() if kind in able.kinds)
+    )
 
 
 def load_backend(name: str) -> AnyBackend | Policy:
-    """The backend object, without importing its solver library. Raises InputError for an unknown name, or Broken."""
+    """The backend object, without importing its solver library. Raises InputError for an unknown
+    name, or Broken.
+    """
     targets = _targets()
     if not isinstance(name, str) or name not in targets:
         refuse_unknown_names([name])
@@ -94,7 +120,9 @@ def refuse_unknown_names(names: Iterable[str]) -> None:
     known = backend_names()
     for name in names:
         if not isinstance(name, str) or name not in known:
-            raise InputError(f"there is no backend {brief(name)}; choose one of: {', '.join(known)}")
+            raise InputError(
+                f"there is no backend {brief(name)}; choose one of: {', '.join(known)}"
+            )
 
 
 @cache
@@ -103,10 +131,13 @@ def _load(name: str, target: str) -> AnyBackend | Policy:
     try:
         backend = getattr(importlib.import_module(module), attribute)()
     except Exception as error:  # code of another package may raise anything
-        raise Broken(f"backend {name} cannot be loaded from {module}: {type(error).__name__}: {error}") from error
+        raise Broken(
+            f"backend {name} cannot be loaded from {module}: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(backend, Backend | Policy):
         raise Broken(
-            f"backend {name} ({module}:{attribute}) lacks part of the contract: name, capabilities, lower, solve, lift"
+            f"backend {name} ({module}:{attribute}) lacks part of the contract: name, "
+            "capabilities, lower, solve, lift"
         )
     return backend
 
@@ -130,11 +161,15 @@ def peers() -> frozenset[str]:
 
 
 def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options: Options) -> None:
-    """Raise Unsupported (or InputError for an unknown setting) with the same message for all, naming alternatives."""
+    """Raise Unsupported (or InputError for an unknown setting) with the same message for all,
+    naming alternatives.
+    """
     refuse_unknown(name, able, options)
     if refusal := able.refusal(problem):
         others = capabilities().items()
-        fit = [other for other, c in others if other != name and not c.peer and not c.refusal(problem)]
+        fit = [
+            other for other, c in others if other != name and not c.peer and not c.refusal(problem)
+        ]
         remedy = f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"
         raise Unsupported(f"backend {name} {refusal}; {remedy}")
 
@@ -147,12 +182,16 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
     for library in able.libraries:
         if importlib.util.find_spec(library) is None:
-            raise Absent(f"backend {backend.name} needs {library}, which is not installed; {remedy}")
+            raise Absent(
+                f"backend {backend.name} needs {library}, which is not installed; {remedy}"
+            )
         try:
             with np.printoptions():  # libqif changes how everybody's arrays of objects are printed
                 importlib.import_module(library)
         except Exception as error:  # a broken binary can raise anything at import
-            raise Broken(f"backend {backend.name}: {library} is installed but fails to import: {error}") from error
+            raise Broken(
+                f"backend {backend.name}: {library} is installed but fails to import: {error}"
+            ) from error
 
 
 def availability(name: str) -> Availability:
@@ -163,10 +202,17 @@ def availability(name: str) -> Availability:
         able = backend.capabilities
         require_libraries(backend)
     except (Absent, Broken) as error:
-        return Availability(name, "absent" if isinstance(error, Absent) else "broken", str(error), capabilities=able)
+        return Availability(
+            name, "absent" if isinstance(error, Absent) else "broken", str(error), capabilities=able
+        )
     return Availability(name, "available", "", versions_of(backend), able)
 
 
 def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
-    """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
-    return {library: version_of(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
+    """Versions of discreet, numpy, scipy and the backend's libraries, for the record
+    of a solution.
+    """
+    return {
+        library: version_of(library)
+        for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)
+    }

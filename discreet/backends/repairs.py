@@ -1,9 +1,12 @@
-"""What an answer may lack: a version within the budget, or that leaks nothing, and duals. The loop passes them to the judge.
+"""What an answer may lack: a version within the budget, or that leaks nothing, and duals. The loop
+passes them to the judge.
 
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
-- `within_budget` blends it with the best constant guess where that does not reach, and at positive budgets.
-- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves most;
-  `duals_of_law` also finds them for guesses that are never given, and `multipliers_of` under any measure.
+- `within_budget` blends it with the best constant guess where that does not reach, and at positive
+  budgets.
+- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves
+  most; `duals_of_law` also finds them for guesses that are never given, and `multipliers_of` under
+  any measure.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -46,8 +49,9 @@ if TYPE_CHECKING:
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
-    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too.
-    If several actions of an adversary are the best, onto the equations that keep these equally good.
+    Of several constraints, onto that of all who ask for perfect privacy; and that one within the
+    budgets of the others too. If several actions of an adversary are the best, onto the equations
+    that keep these equally good.
     """
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
@@ -60,16 +64,24 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
         return []
     joint = private.extended(problem.p_xz)
     prior = private.extended(problem.p_x)
-    deviations = np.concatenate([
-        joint[group] - (prior[group] / (prior[group].sum() or 1.0))[:, None] * joint[group].sum(axis=0)
-        for group in private.groups
-    ])  # fmt: skip
-    feature = np.divide(deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0)
+    deviations = np.concatenate(
+        [
+            joint[group]
+            - (prior[group] / (prior[group].sum() or 1.0))[:, None] * joint[group].sum(axis=0)
+            for group in private.groups
+        ]
+    )
+    feature = np.divide(
+        deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
+    )
     moved = _moved(columns, problem.p_z, feature, partial(_private_laws, problem, private))
     if moved is None:
         return []
     version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
-    return [version, *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else [])]
+    return [
+        version,
+        *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else []),
+    ]
 
 
 def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
@@ -84,8 +96,9 @@ def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tup
 def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
     """What each constraint lets leak, in its unit.
 
-    Where budget 0 compares several best actions of an adversary, no estimator of doubles leaks exactly nothing. There the
-    judge proves that one without leakage lies next to it, or states what it leaks.
+    Where budget 0 compares several best actions of an adversary, no estimator of doubles leaks
+    exactly nothing. There the judge proves that one without leakage lies next to it, or states what
+    it leaks.
     """
     tied = PrivateRows.of(problem.terms, problem.p_x).tied
     amounts = enumerate(term.budget.amount for term in problem.terms)
@@ -93,13 +106,16 @@ def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
-    """A private estimator blended until it keeps the other budgets, with what costs least of the guesses that ignore the
-    outcome: the best constant one, and a draw from the law of Ŷ.
+    """A private estimator blended until it keeps the other budgets, with what costs least of the
+    guesses that ignore the outcome: the best constant one, and a draw from the law of Ŷ.
     """
     law = problem.law(private)
     amounts = zip(problem.terms, amounts_to_keep(problem), strict=True)
-    budgets = [amount * (1.0 - Precision.searched) if term.priced else math.inf for term, amount in amounts]
-    found, slack = [], 2.0 * _uncertain(problem, private) + Precision.entry
+    budgets = [
+        amount * (1.0 - Precision.searched) if term.priced else math.inf for term, amount in amounts
+    ]
+    found = []
+    slack = 2.0 * _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
         share = least_common_share(law, law.under_guess(end), budgets, slack)
         if share is not None:
@@ -115,9 +131,11 @@ def _private_groups(problem: Problem, law: Law) -> tuple[OutputLaw, ...]:
 
 
 def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> float:
-    """By how much entries of the law of an estimator [m, N] may be other than they look, relatively.
+    """By how much entries of the law of an estimator [m, N] may be other than they look,
+    relatively.
 
-    Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
+    Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy,
+    which the others feel.
     """
     off = column_error(columns)
     own = problem.law(columns) if law is None else law
@@ -126,10 +144,11 @@ def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> floa
 
 
 def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Any] | None:
-    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, and at budget inf.
+    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes,
+    and at budget inf.
 
-    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a linear program; without time
-    left, only closed forms are used.
+    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a
+    linear program; without time left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
         return None
@@ -156,13 +175,22 @@ def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Arr
 
 
 def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Any] | None:
-    """Duals derived from the law of an estimator [m, N]; all outcomes and private values have positive probability."""
+    """Duals derived from the law of an estimator [m, N]; all outcomes and private values have
+    positive probability.
+    """
     law = problem.law(columns)
     first = problem.terms[0]
     if problem.measures == (MUTUAL_INFORMATION,) and first.priced:
-        return tilts_from_ratio(law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+        return tilts_from_ratio(
+            law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget
+        )
     found = multipliers_of(problem, law, seconds)
-    if found is not None or len(problem.terms) > 1 or not first.priced or first.measure.scope is not Scope.TOTAL:
+    if (
+        found is not None
+        or len(problem.terms) > 1
+        or not first.priced
+        or first.measure.scope is not Scope.TOTAL
+    ):
         return found
     slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
     direction = np.concatenate(slopes, axis=1)
@@ -172,7 +200,8 @@ def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, 
 
 def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
     """Duals of a causal rule: μ log ratio, with the μ whose backward pass proves most."""
-    model, tree = problem.noncausal, problem.tree
+    model = problem.noncausal
+    tree = problem.tree
     direction = log_ratio(model.output_law(rule.dense()).ratio_minus_one())
     direction[:, model.p_x == 0.0] = 0.0
 
@@ -193,26 +222,34 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
 
 
 def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
-    """An estimator [m, N] moved until it keeps the budget, rounding included, if it does not or errs like a constant guess.
+    """An estimator [m, N] moved until it keeps the budget, rounding included, if it does not or
+    errs like a constant guess.
 
-    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
-    guess itself replaces it if it errs no more than the relative `gap` above it.
+    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the
+    best constant guess. That guess itself replaces it if it errs no more than the relative `gap`
+    above it.
 
-    Of several constraints and of conditional measures: a private version where one must be, and else a blend.
+    Of several constraints and of conditional measures: a private version where one must be, and
+    else a blend.
     """
     if not is_plain(problem.terms):
         return _within_budgets(problem, columns)
     if PrivateRows.of(problem.terms, problem.p_x).gains.size:
         return columns if _keeps(problem, columns) else _within_budgets(problem, columns)
     error = float(np.vdot(columns, problem.loss))
-    law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure)
+    law = OutputLaw(
+        columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure
+    )
     if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
         return columns
     if problem.constant_error <= error * (1.0 + gap):
-        return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
+        return np.repeat(
+            np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1
+        )
     if problem.constraint.perfect:
         law = problem.output_law(columns)
-        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass  # where X is known nothing can leak
+        # where X is known nothing can leak
+        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass
         near = distance_from_private(law) <= Precision.private and frequent
         if near and _is_drawn_enough(columns, (law,)):
             return columns
@@ -222,14 +259,17 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
             return moved[0]
         if near:  # within a tolerance, where exactly would cost more than the gap
             return columns
-    if problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:  # in more digits than above
+    # in more digits than above
+    if problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:
         return columns
     share, towards = constant_share(problem, columns)
     return normalise((1.0 - share) * columns + share * towards[:, None])
 
 
 def _within_budgets(problem: Problem, columns: Array) -> Array:
-    """What errs least of the versions of an estimator that keep all budgets; without any that which comes nearest."""
+    """What errs least of the versions of an estimator that keep all budgets; without any that which
+    comes nearest.
+    """
     if PrivateRows.of(problem.terms, problem.p_x):
         versions = private_versions(problem, columns)
     elif _keeps(problem, columns):
@@ -255,14 +295,17 @@ def _keeps(problem: Problem, columns: Array) -> bool:
 
 
 def blended(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:
-    """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most `target`, or else that one."""
+    """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most
+    `target`, or else that one.
+    """
     share = least_share(law, end, target, 0.0)
     share = 1.0 if share is None else share
     return np.asarray((1.0 - share) * estimator + share * towards)
 
 
 def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of a guess [m] to blend in, so that rounding included the leakage is within the budget.
+    """How much of a guess [m] to blend in, so that rounding included the leakage is within the
+    budget.
 
     It is the best constant guess; drawn from the law of Ŷ where the budget is one of each guess.
     """
@@ -270,19 +313,26 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
     if problem.measure.scope is not Scope.TOTAL:
         constant = law.mass / law.mass.sum()
-    share = least_share(law, law.under_guess(constant), problem.budget, (problem.m + 1) * Precision.entry)
+    share = least_share(
+        law, law.under_guess(constant), problem.budget, (problem.m + 1) * Precision.entry
+    )
     return 1.0 if share is None else share, constant
 
 
-def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
-    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None if it randomises too little for that.
+def remove_leakage(
+    p_xz: Array, estimator: Array, marginal: DoubleDouble
+) -> tuple[Array, OutputLaw] | None:
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None if it randomises too little for
+    that.
 
-    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private within `Precision.private`.
+    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private
+    within `Precision.private`.
 
-    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
-    stochastic, and y [m, n] solves the normal equations. Guesses of next to no mass, and where that is not enough
-    rare ones, are given up first. At a vertex that cannot move, or has too few drawn guesses for an exactly private
-    estimator to be near, a small share of a guess that ignores the outcome is blended in before.
+    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay
+    zero, columns stay stochastic, and y [m, n] solves the normal equations. Guesses of next to no
+    mass, and where that is not enough rare ones, are given up first. At a vertex that cannot move,
+    or has too few drawn guesses for an exactly private estimator to be near, a small share of a
+    guess that ignores the outcome is blended in before.
     """
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
@@ -295,12 +345,17 @@ _LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
 """The laws under an estimator of all groups of rows that must be private."""
 
 
-def _moved(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tuple[Array, tuple[OutputLaw, ...]] | None:
+def _moved(
+    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
+) -> tuple[Array, tuple[OutputLaw, ...]] | None:
     """`remove_leakage` by features f_l [·, N] of all rows that must be private."""
     frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
-    starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (frequent is not estimator)
-    rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]  # the least first, as it costs least
+    starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (
+        frequent is not estimator
+    )
+    # the least first, as it costs least
+    rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]
     found = (_project(start, p_z, feature, laws) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
     mixed = (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)
@@ -308,7 +363,9 @@ def _moved(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tuple
 
 
 def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
-    """The estimator itself, or without guesses of less mass: their outcomes go to the likeliest other guess there."""
+    """The estimator itself, or without guesses of less mass: their outcomes go to the likeliest
+    other guess there.
+    """
     rare = estimator @ p_z < least
     if not rare.any() or not estimator[rare].any():
         return estimator
@@ -318,7 +375,9 @@ def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
     return kept
 
 
-def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tuple[Array, tuple[OutputLaw, ...]] | None:
+def _project(
+    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
+) -> tuple[Array, tuple[OutputLaw, ...]] | None:
     best: tuple[Array, tuple[OutputLaw, ...]] | None = None
     residual = np.inf
     for _ in range(8):
@@ -326,8 +385,13 @@ def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tup
         now = max(map(distance_from_private, found))
         if now >= 0.5 * residual:
             break
-        best, residual = (estimator, found), now
-        deviation = found[0].deviation if len(found) == 1 else np.concatenate([law.deviation for law in found], axis=1)
+        best = (estimator, found)
+        residual = now
+        deviation = (
+            found[0].deviation
+            if len(found) == 1
+            else np.concatenate([law.deviation for law in found], axis=1)
+        )
         step = _projection_step(p_z, estimator, feature, deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
@@ -336,9 +400,14 @@ def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tup
 
 
 def _is_drawn_enough(estimator: Array, laws: tuple[OutputLaw, ...]) -> bool:
-    """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly private estimator is near."""
+    """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly
+    private estimator is near.
+    """
     free = (np.count_nonzero(estimator > Precision.private, axis=0) - 1).sum()
-    return bool(free >= sum((np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1) for law in laws))
+    return bool(
+        free
+        >= sum((np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1) for law in laws)
+    )
 
 
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:
@@ -352,10 +421,13 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             system[i, :, k, :] = block
             system[k, :, i, :] = block
     diagonal = np.sqrt(np.maximum(np.einsum("ijij->ij", system), 0.0))
-    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)  # so that a rare guess counts too
+    # so that a rare guess counts too
+    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
     with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
-        y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[0].reshape(m, n)
+        y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[
+            0
+        ].reshape(m, n)
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))
 
@@ -366,10 +438,14 @@ def log_ratio(ratio_minus_one: Array) -> Array:
     return np.log1p(ratio_minus_one, out=cut, where=ratio_minus_one > -1.0)
 
 
-def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
-    """Duals for an estimator that has none: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
+def tilts_from_ratio(
+    ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float
+) -> tuple[Array, float]:
+    """Duals for an estimator that has none: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best
+    bound.
 
-    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
+    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They
+    are not feasible yet.
     """
     direction = log_ratio(ratio_minus_one)
     direction[:, p_xz.max(axis=1) == 0.0] = 0.0
@@ -384,13 +460,18 @@ def _least_by_outcome(losses: Array, slopes: Array) -> tuple[float, float]:
 
 
 def _best_multiplier(
-    slopes: Array, loss: Array, budget: float, least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome
+    slopes: Array,
+    loss: Array,
+    budget: float,
+    least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome,
 ) -> float:
-    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another minimum, and its change.
+    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another
+    minimum, and its change.
 
-    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. The next point is
-    where the tangents at both ends of the bracket cross. Every third time it is the geometric mean of the ends, since the
-    optimum may lie many powers of ten below that bound of μ.
+    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
+    The next point is where the tangents at both ends of the bracket cross. Every third time it is
+    the geometric mean of the ends, since the optimum may lie many powers of ten below that bound of
+    μ.
     """
 
     def bound(multiplier: float) -> tuple[float, float]:
@@ -398,12 +479,15 @@ def _best_multiplier(
         return value - multiplier * budget, slope - budget
 
     at_low = bound(0.0)
-    low, high = 0.0, min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
+    low = 0.0
+    high = min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
     at_high = bound(high)
     if at_low[1] <= 0.0 or at_high[1] >= 0.0:
         return low if at_low[0] >= at_high[0] else high
     for step in range(60):
-        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
+        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (
+            at_low[1] - at_high[1]
+        )
         ceiling = at_low[0] + at_low[1] * (crossing - low)
         if ceiling - max(at_low[0], at_high[0]) <= Precision.searched * abs(ceiling):
             break
@@ -412,33 +496,44 @@ def _best_multiplier(
             break
         here = bound(point)
         if here[1] > 0.0:
-            low, at_low = point, here
+            low = point
+            at_low = here
         else:
-            high, at_high = point, here
+            high = point
+            at_high = here
     return low if at_low[0] >= at_high[0] else high
 
 
 def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
-    """(tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget, also for guesses never given.
+    """(tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget, also for
+    guesses never given.
 
-    For the guesses in use they are those of `tilts_from_ratio`. Where Ŷ = y_i never happens there is no posterior, yet a
-    tilt that makes y_i look better than the guesses in use ruins the bound. With λ_l the least tilted loss of the guesses in
-    use and c_l = (L_il − λ_l)/(μ w_l), such a guess gets the t_i = μ x that solves
+    For the guesses in use they are those of `tilts_from_ratio`. Where Ŷ = y_i never happens there
+    is no posterior, yet a tilt that makes y_i look better than the guesses in use ruins the bound.
+    With λ_l the least tilted loss of the guesses in use and c_l = (L_il − λ_l)/(μ w_l), such a
+    guess gets the t_i = μ x that solves
 
-        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z  for every l,   log Σ_j π_j e^{x_j} ≤ 0;
+        maximise z   subject to c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l, log Σ_j π_j e^{x_j}
+                     ≤ 0;
 
-    z ≥ 0 is reached exactly if the guess is rightly unused. The smooth constraint enters as tangents at the points where
-    the linear programs (n + 1 variables) violate it (J. E. Kelley, J. SIAM 8 (1960)).
+    z ≥ 0 is reached exactly if the guess is rightly unused. The smooth constraint enters as
+    tangents at the points where the linear programs (n + 1 variables) violate it (J. E. Kelley, J.
+    SIAM 8 (1960)).
     """
     used = law.mass >= Precision.unseen
-    loss, tilt = problem.loss[used], np.zeros((problem.m, problem.n))
-    tilt[used], multiplier = tilts_from_ratio(law.ratio_minus_one()[used], problem.p_xz, loss, problem.budget)
+    loss = problem.loss[used]
+    tilt = np.zeros((problem.m, problem.n))
+    tilt[used], multiplier = tilts_from_ratio(
+        law.ratio_minus_one()[used], problem.p_xz, loss, problem.budget
+    )
     if multiplier > 0.0:
         least = (loss + tilt[used] @ problem.p_xz).min(axis=0)
         for i in np.flatnonzero(~used):
             lead = (problem.loss[i] - least) / problem.p_z / multiplier
             most = -np.log(problem.p_x)
-            tilt[i] = multiplier * excluded(lead, problem, partial(_log_mean, problem.p_x), np.ones_like(most), most)
+            tilt[i] = multiplier * excluded(
+                lead, problem, partial(_log_mean, problem.p_x), np.ones_like(most), most
+            )
     return tilt, multiplier
 
 
@@ -449,11 +544,16 @@ def _log_mean(p_x: Array, point: Array) -> tuple[float, Array]:
 
 
 def excluded(
-    lead: Array, problem: Problem, excess_at: Callable[[Array], tuple[float, Array]], size: Array, most: Array
+    lead: Array,
+    problem: Problem,
+    excess_at: Callable[[Array], tuple[float, Array]],
+    size: Array,
+    most: Array,
 ) -> Array:
     """t/μ [n] for a guess that loses by `lead` [N] (per mass, in units of μ) before it is tilted.
 
-    excess_at   a function of t/μ that must be at most 0, and its gradient; κ + 1 at t/μ + 1 if it is κ at t/μ
+    excess_at   a function of t/μ that must be at most 0, and its gradient; κ + 1 at t/μ + 1 if it
+                is κ at t/μ
     size, most  t/μ is at least `Precision.no_evidence` sizes [n] and at most this [n]
     """
     from scipy.optimize import linprog
@@ -461,8 +561,10 @@ def excluded(
     posterior = (problem.p_xz / problem.p_z).T
     objective = np.append(np.zeros(problem.n), -1.0)
     bounds = [*zip(Precision.no_evidence * size, most, strict=True), (None, None)]
-    rows, right = np.column_stack([-posterior, np.ones(problem.N)]), lead
-    best, widest = np.zeros(problem.n), float(lead.min())
+    rows = np.column_stack([-posterior, np.ones(problem.N)])
+    right = lead
+    best = np.zeros(problem.n)
+    widest = float(lead.min())
     for _ in range(60):  # cuts; ten are usually enough
         answer = linprog(objective, rows, right, bounds=bounds, method="highs")
         if answer.x is None:
@@ -471,8 +573,11 @@ def excluded(
         excess, tangent = excess_at(point)
         reached = float((lead + posterior @ (point - excess)).min())
         if reached > widest:
-            best, widest = point - excess, reached
-        if excess <= Precision.searched or widest >= 0.0:  # no constraint is violated, or the guess is excluded
+            best = point - excess
+            widest = reached
+        # no constraint is violated, or the guess is excluded
+        if excess <= Precision.searched or widest >= 0.0:
             break
-        rows, right = np.vstack([rows, np.append(tangent, 0.0)]), np.append(right, tangent @ point - excess)
+        rows = np.vstack([rows, np.append(tangent, 0.0)])
+        right = np.append(right, tangent @ point - excess)
     return best

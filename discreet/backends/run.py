@@ -1,8 +1,9 @@
 """The loop around every backend, written once: check, ask (`attempts`), judge.
 
-`attempt` asks one backend and turns every exception into a status; `conclude` passes the answer to the judge. They are
-separate so that an attempt can run in a process of its own (`isolated`) while the judge runs here. A `Policy` stands for
-several backends: each attempt is judged once, and the chosen Solution is returned.
+`attempt` asks one backend and turns every exception into a status; `conclude` passes the answer to
+the judge. They are separate so that an attempt can run in a process of its own (`isolated`) while
+the judge runs here. A `Policy` stands for several backends: each attempt is judged once, and the
+chosen Solution is returned.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ import numpy as np
 from discreet.backends.attempts import Attempt, Clock, ask
 from discreet.backends.contract import Answer, AnyProblem, Kind, Options, Policy, refuse_unknown
 from discreet.backends.precision import Precision
-from discreet.backends.registry import capabilities_of, load_backend, refuse_unserved, require_libraries
+from discreet.backends.registry import (
+    capabilities_of,
+    load_backend,
+    refuse_unserved,
+    require_libraries,
+)
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
@@ -46,15 +52,19 @@ def solve(
 
     problem      of any kind, or the path of a problem file
     gap          relative certified gap to aim at
-    time_limit   seconds, kept as far as the backend can (`isolated.solve_isolated` ends the process)
-    progress     called with (what was done, lower bound, upper bound) after every round by backends that work in rounds, and
-                 for any backend at the end, with the certified bracket
+    time_limit   seconds, kept as far as the backend can (`isolated.solve_isolated` ends the
+                 process)
+    progress     called with (what was done, lower bound, upper bound) after every round by backends
+                 that work in rounds, and for any backend at the end, with the certified bracket
 
-    Raises InputError for an unknown backend or setting, and FileError for a file that holds no problem. Everything else that
-    can go wrong is a status of the Solution.
+    Raises InputError for an unknown backend or setting, and FileError for a file that holds no
+    problem. Everything else that can go wrong is a status of the Solution.
     """
-    options = Options(gap, time_limit, max_iterations, {} if settings is None else settings, progress)
-    model, chosen = opened(problem), load_backend(backend)
+    options = Options(
+        gap, time_limit, max_iterations, {} if settings is None else settings, progress
+    )
+    model = opened(problem)
+    chosen = load_backend(backend)
     if isinstance(chosen, Policy):
         return _by_policy(model, chosen, options)[1]
     return conclude(model, attempt(model, backend, options), options)
@@ -69,12 +79,13 @@ def certify(
     gap: float = 1e-9,
     anchors: Iterable[Array] = (),
 ) -> Solution:
-    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0, of several constraints one
-    for each) narrow the bracket if there are any.
+    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0, of several
+    constraints one for each) narrow the bracket if there are any.
 
-    anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given is proven to
-    keep the budget and to be within the gap of the optimum, and `violated-privacy` if it is not proven to keep the budget,
-    by however little; then the Solution holds its repair. Raises InputError for wrong shapes.
+    anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer
+    as given is proven to keep the budget and to be within the gap of the optimum, and
+    `violated-privacy` if it is not proven to keep the budget, by however little; then the Solution
+    holds its repair. Raises InputError for wrong shapes.
     """
     model = opened(problem)
     multipliers = None
@@ -93,19 +104,25 @@ def audit(
     *,
     gap: float = 1e-9,
 ) -> Solution:
-    """`certify` an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a solution file.
+    """`certify` an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a
+    solution file.
 
-    The Solution also says what the estimator given leaks by every measure (`own_leaks`, `own_odds`).
-    Nothing that a file states about its own quality is used. Raises FileError for a file that cannot be read.
+    The Solution also says what the estimator given leaks by every measure (`own_leaks`,
+    `own_odds`). Nothing that a file states about its own quality is used. Raises FileError for a
+    file that cannot be read.
     """
     if isinstance(estimator, str | os.PathLike):
         from discreet.problems.files.records import load_solution
 
         stored = load_solution(estimator)
-        estimator, tilt, multiplier = stored.estimator, stored.tilt, stored.multipliers
+        estimator = stored.estimator
+        tilt = stored.tilt
+        multiplier = stored.multipliers
     elif isinstance(estimator, Solution):
         if estimator.rule is None:
-            raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
+            raise InputError(
+                f"the solution holds no answer: {estimator.status.value} ({estimator.message})"
+            )
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multipliers
     model = opened(problem)
     found = certify(model, estimator, tilt, multiplier, gap=gap)
@@ -124,13 +141,19 @@ def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
 
 
 def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[Attempt, Solution]:
-    """The first certified answer in the policy's order, else the answer of the narrowest bracket; each is judged once."""
+    """The first certified answer in the policy's order, else the answer of the narrowest bracket;
+    each is judged once.
+    """
     refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
     tried: list[tuple[Attempt, Solution]] = []
     refused: list[str] = []
     for name in policy.preference:
-        left = None if options.time_limit is None else options.time_limit - (time.perf_counter() - started)
+        left = (
+            None
+            if options.time_limit is None
+            else options.time_limit - (time.perf_counter() - started)
+        )
         if left is not None and left <= 0.0:
             if tried:
                 break
@@ -148,15 +171,24 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     if not answered:
         refusals = "; ".join([f"{one.backend}: {one.message}" for one, _ in tried] or refused)
         status = Status.FAILED if tried else Status.UNSUPPORTED
-        failed = Attempt(policy.name, None, status, f"no backend could solve this problem: {refusals}")
+        failed = Attempt(
+            policy.name, None, status, (f"no backend could solve this problem: {refusals}")
+        )
         return failed, conclude(problem, failed, options)
-    one, solution = min(answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap))
+    one, solution = min(
+        answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap)
+    )
     claimed = f"{one.backend}: {one.claimed}"
-    return replace(one, backend=policy.name, claimed=claimed), replace(solution, backend=policy.name, claimed=claimed)
+    return replace(one, backend=policy.name, claimed=claimed), replace(
+        solution, backend=policy.name, claimed=claimed
+    )
 
 
-def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
-    """Run a backend on a problem; raises only InputError (unknown backend or setting) and KeyboardInterrupt.
+def attempt(
+    problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None
+) -> Attempt:
+    """Run a backend on a problem; raises only InputError (unknown backend or setting) and
+    KeyboardInterrupt.
 
     reduced: the problem's reduction, if it is already known.
     """
@@ -172,26 +204,39 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
     except InputError:
         raise
     except Unsupported as error:
-        status, message = Status.UNSUPPORTED, str(error)
+        status = Status.UNSUPPORTED
+        message = str(error)
     except Absent as error:
-        status, message = Status.ABSENT, str(error)
+        status = Status.ABSENT
+        message = str(error)
     except Interrupted as error:
-        status, message = Status.TIMED_OUT, str(error)
+        status = Status.TIMED_OUT
+        message = str(error)
     except BackendError as error:
-        status, message = Status.FAILED, str(error)
-    except Exception as error:  # a solver may raise anything; the user gets a status, not a traceback
-        status, message = Status.FAILED, f"{type(error).__name__}: {error}"
+        status = Status.FAILED
+        message = str(error)
+    except (
+        Exception
+    ) as error:  # a solver may raise anything; the user gets a status, not a traceback
+        status = Status.FAILED
+        message = f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
     return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
 
 
-def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bool = False) -> Solution:
-    """Judge an attempt; the status follows from the certificate alone, not from the backend's claim.
+def conclude(
+    problem: AnyProblem, tried: Attempt, options: Options, as_given: bool = False
+) -> Solution:
+    """Judge an attempt; the status follows from the certificate alone, not from the backend's
+    claim.
 
     as_given: the answer is judged as it stands (`derive_status`).
     """
-    status, message, timings = tried.status or Status.FAILED, tried.message, tried.timings
-    verdict, answer = None, tried.answer
+    status = tried.status or Status.FAILED
+    message = tried.message
+    timings = tried.timings
+    verdict = None
+    answer = tried.answer
     if answer is not None:
         started = time.perf_counter()
         verdict = judged(problem, answer, _seconds_left(options, timings))
@@ -202,9 +247,17 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bo
         status = derive_status(verdict.certificate, options.gap, as_given)
         message = status.meaning + _tolerance(verdict.certificate)
     return Solution(
-        problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,
+        problem,
+        tried.backend,
+        status,
+        message,
+        tried.claimed,
+        verdict,
+        tried.iterations,
+        tried.passes,
+        timings,
         tried.versions,
-    )  # fmt: skip
+    )
 
 
 def _seconds_left(options: Options, timings: Timings) -> float:
@@ -215,9 +268,13 @@ def _seconds_left(options: Options, timings: Timings) -> float:
 
 
 def _tolerance(certificate: Certificate) -> str:
-    """At budget 0, what is meant by private where an exactly private answer is not proven; else nothing."""
+    """At budget 0, what is meant by private where an exactly private answer is not proven; else
+    nothing.
+    """
     within = certificate.private_within
-    gained = max([term.leakage_ceiling for term in certificate.terms if term.gain_is_bounded], default=0.0)
+    gained = max(
+        [term.leakage_ceiling for term in certificate.terms if term.gain_is_bounded], default=0.0
+    )
     if math.isinf(within) and gained > 0.0:
         return f"; here the budget 0 means a leakage of at most {at_most(gained, 2)}"
     if not 0.0 < within < math.inf:
@@ -229,16 +286,22 @@ def _tolerance(certificate: Certificate) -> str:
 def judged(problem: Any, answer: Answer, seconds: float = math.inf) -> Verdict[Any]:
     """The judge's verdict on an answer, which it checks to fit the problem.
 
-    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it,
-    for which a linear program may take the given seconds.
+    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy,
+    and duals derived from it, for which a linear program may take the given seconds.
     """
-    estimator, ends = answer.estimator, answer.anchors
-    found: Verdict[Any] = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
+    estimator = answer.estimator
+    ends = answer.anchors
+    found: Verdict[Any] = judge.certify(
+        problem, estimator, answer.tilt, answer.multipliers, anchors=ends
+    )
     blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
     if blended and (private := private_versions(problem, estimator)):
         ends = (*ends, *private)
         found = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
-    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(problem, estimator, seconds)) is not None:
+    if (
+        found.certificate.relative_gap > Precision.derived
+        and (duals := duals_for(problem, estimator, seconds)) is not None
+    ):
         other = judge.certify(problem, estimator, *duals, anchors=ends)
         found = max(found, other, key=lambda verdict: verdict.certificate.lower)
     return found

@@ -1,19 +1,23 @@
-"""Backend `sequence-form`: guesses over time, by an interior point whose Newton systems follow the tree of histories.
+"""Backend `sequence-form`: guesses over time, by an interior point whose Newton systems follow the
+tree of histories.
 
-Method: in the weights r of the sequence form the program is convex: minimise ⟨L, r⟩ over the causal r ≥ 0 with
-Σ_i g(A r_i) ≤ ε, one row r_i [N_1 ⋯ N_T] for each sequence of guesses. A primal–dual interior point with a predictor
-follows r s = τ w, μ (ε − leakage) = τ. Its Newton system has a dense block for each sequence of guesses, joined by the
-equations of causality; unknowns are ordered from the last step to the first, so a sparse factorisation fills in little, and
-two steps of refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a bound by one
-backward pass. A slack budget is answered by the causal Bayes rule.
+Method: in the weights r of the sequence form the program is convex: minimise ⟨L, r⟩ over the causal
+r ≥ 0 with Σ_i g(A r_i) ≤ ε, one row r_i [N_1 ⋯ N_T] for each sequence of guesses. A primal–dual
+interior point with a predictor follows r s = τ w, μ (ε − leakage) = τ. Its Newton system has a
+dense block for each sequence of guesses, joined by the equations of causality; unknowns are ordered
+from the last step to the first, so a sparse factorisation fills in little, and two steps of
+refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a
+bound by one backward pass. A slack budget is answered by the causal Bayes rule.
 
-At budget 0 the program is linear. Often a constant sequence of guesses is optimal, and least squares find the tilts that
-prove it; otherwise the linear program is solved and its vertex is refined. The same answers budgets that rounding cannot
-tell from 0, and those at which the interior point does not converge.
+At budget 0 the program is linear. Often a constant sequence of guesses is optimal, and least
+squares find the tilts that prove it; otherwise the linear program is solved and its vertex is
+refined. The same answers budgets that rounding cannot tell from 0, and those at which the interior
+point does not converge.
 
 Source: docs/theory.md, section 24; S. Mehrotra, SIAM J. Optim. 2 (1992).
 
-Cannot: other measures, several constraints, and large trees: the blocks have m_1 ⋯ m_T (N_1 ⋯ N_T)² entries.
+Cannot: other measures, several constraints, and large trees: the blocks have m_1 ⋯ m_T (N_1 ⋯ N_T)²
+entries.
 """
 
 from __future__ import annotations
@@ -49,7 +53,9 @@ _LARGEST = 1 << 20
 """Entries of the blocks of a Newton system: some seconds a step."""
 
 _SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
-"""Masses below which sequences of guesses may count as hardly ever made; whichever proves most counts."""
+"""Masses below which sequences of guesses may count as hardly ever made; whichever proves most
+counts.
+"""
 
 
 _FITTED = 40
@@ -59,8 +65,9 @@ _CLEAR = 1e-8
 """Singular values of Φ from which on a combination of private values has half of its digits."""
 
 _FLATTENED = (1e-1, 1e-2, 1e-3, 1e-5, _CLEAR, 0.0)
-"""Singular values of Φ above which its combinations are used to prove that a constant guess is optimal; whichever proves
-most counts. Smaller ones flatten the losses better, but need larger tilts, which have larger rounding errors."""
+"""Singular values of Φ above which its combinations are used to prove that a constant guess is
+optimal; whichever proves most counts. Smaller ones flatten the losses better, but need larger
+tilts, which have larger rounding errors."""
 
 
 class SequenceForm(Unlifted):
@@ -71,7 +78,10 @@ class SequenceForm(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=0,
         gives_duals=True,
-        method="primal–dual interior point over the weights of the sequence form; a linear program at budget 0",
+        method=(
+            "primal–dual interior point over the weights of the sequence form; a linear "
+            "program at budget 0"
+        ),
         citation="discreet, docs/theory.md, Guesses over time",
         kinds=frozenset({Kind.STEPS}),
         method_class="structured",
@@ -82,14 +92,18 @@ class SequenceForm(Unlifted):
         count, width = problem.tree.sizes(problem.steps)
         if count * width**2 > _LARGEST:
             raise Unsupported(
-                f"{count} sequences of guesses and {width} of measurements make blocks of {count * width**2:,} entries, and "
+                f"{count} sequences of guesses and {width} of measurements make blocks of "
+                f"{count * width**2:,} entries, and "
                 f"sequence-form takes {_LARGEST:,}; give fewer steps"
             )
         return problem
 
     def solve(self, lowered: CausalProblem, options: Options) -> Raw[Answer]:
-        """The Bayes rule under a slack budget, the linear program at budget 0, else the interior point."""
-        problem, none = lowered, np.zeros((lowered.m, lowered.n))
+        """The Bayes rule under a slack budget, the linear program at budget 0, else the interior
+        point.
+        """
+        problem = lowered
+        none = np.zeros((lowered.m, lowered.n))
         prices = no_multipliers(problem.terms)
         if problem.oblivious or problem.bayes_leakage <= problem.budget:
             return Raw(SLACK, Answer(problem.bayes_rule, none, prices))
@@ -104,10 +118,12 @@ class SequenceForm(Unlifted):
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where unknowns stand in the Newton system: those of the last step first, so that elimination fills in little.
+    """Where unknowns stand in the Newton system: those of the last step first, so that elimination
+    fills in little.
 
     weights   of the weights r_t of every step                        [M_t, K_t]
-    rows, columns, signs   of the entries of the causality equations, Σ over ŷ_t of r_t − r_{t−1} = 0
+    rows, columns, signs   of the entries of the causality equations, Σ over ŷ_t of r_t − r_{t−1} =
+                           0
     prices    of these equations, which are as many unknowns
     size      of the system
     """
@@ -122,7 +138,10 @@ class _Layout:
     def of(cls, tree: Tree) -> _Layout:
         """The layout of a tree, subtree by subtree."""
         weights = [np.zeros(tree.sizes(step), dtype=np.intp) for step in range(tree.steps + 1)]
-        prices = [np.zeros((tree.sizes(s)[0], tree.sizes(s + 1)[1]), dtype=np.intp) for s in range(tree.steps)]
+        prices = [
+            np.zeros((tree.sizes(s)[0], tree.sizes(s + 1)[1]), dtype=np.intp)
+            for s in range(tree.steps)
+        ]
         size = 0
 
         def place(step: int, node: int) -> None:
@@ -137,7 +156,9 @@ class _Layout:
             size += width
 
         place(0, 0)
-        rows, columns, signs = [], [], []
+        rows = []
+        columns = []
+        signs = []
         for step in range(1, tree.steps + 1):
             equations = prices[step - 1]
             rows.append(np.repeat(equations, tree.guesses[step - 1], axis=0).ravel())
@@ -145,13 +166,23 @@ class _Layout:
             signs.append(np.ones(weights[step].size))
             if step > 1:
                 rows.append(equations.ravel())
-                columns.append(np.repeat(weights[step - 1], tree.measurements[step - 1], axis=1).ravel())
+                columns.append(
+                    np.repeat(weights[step - 1], tree.measurements[step - 1], axis=1).ravel()
+                )
                 signs.append(-np.ones(equations.size))
-        return cls(tuple(weights[1:]), np.concatenate(rows), np.concatenate(columns), np.concatenate(signs), size)
+        return cls(
+            tuple(weights[1:]),
+            np.concatenate(rows),
+            np.concatenate(columns),
+            np.concatenate(signs),
+            size,
+        )
 
 
 class _System:
-    """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E states causality."""
+    """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E
+    states causality.
+    """
 
     def __init__(self, layout: _Layout, blocks: Array) -> None:
         from scipy.sparse import csc_array
@@ -168,12 +199,19 @@ class _System:
         values *= scale[rows] * scale[columns]
         self._matrix = csc_array((values, (rows, columns)), shape=(layout.size, layout.size))
         self._factors: SuperLU = splu(
-            self._matrix, permc_spec="NATURAL", diag_pivot_thresh=0.01, options={"SymmetricMode": True}
+            self._matrix,
+            permc_spec="NATURAL",
+            diag_pivot_thresh=0.01,
+            options={"SymmetricMode": True},
         )
-        self._scale, self._place, self._size = scale, place, layout.size
+        self._scale = scale
+        self._place = place
+        self._size = layout.size
 
     def solve(self, right: Array) -> Array:
-        """The change of r [M, K, ·] for right sides of the stationarity equations [M, K, ·]; causality has none."""
+        """The change of r [M, K, ·] for right sides of the stationarity equations [M, K, ·];
+        causality has none.
+        """
         sides = np.zeros((self._size, right.shape[2]))
         sides[self._place] = right
         sides *= self._scale[:, None]
@@ -185,10 +223,11 @@ class _System:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """An iterate: weights r [M, K], their prices s, multiplier μ, unused budget, tilt [M, n]; and what follows from them.
+    """An iterate: weights r [M, K], their prices s, multiplier μ, unused budget, tilt [M, n]; and
+    what follows from them.
 
-    The tilt changes by its linear model, so that it fits the prices also of guesses that are hardly ever made, whose
-    posteriors say little.
+    The tilt changes by its linear model, so that it fits the prices also of guesses that are hardly
+    ever made, whose posteriors say little.
 
     law        u_i = A r_i [M, n]
     relative   q_ij/π_j − 1 [M, n], from deviations, which do not cancel under small budgets
@@ -217,7 +256,9 @@ class _Point:
 
     @cached_property
     def leakage(self) -> float:
-        return float(self.law.sum(axis=1) @ MUTUAL_INFORMATION.excess(self.relative, self.model.p_x))
+        return float(
+            self.law.sum(axis=1) @ MUTUAL_INFORMATION.excess(self.relative, self.model.p_x)
+        )
 
     @property
     def error(self) -> float:
@@ -228,19 +269,26 @@ class _Point:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
     def fitted(self) -> Array:
-        """The tilt [M, n], with rows of guesses that are hardly ever made fitted to the prices of causality.
+        """The tilt [M, n], with rows of guesses that are hardly ever made fitted to the prices of
+        causality.
 
-        The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights r whose tilt μ log(q/π)
-        leaves every reduced cost positive. It does not depend on how often the guesses are made. Newton's method finds r.
+        The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights
+        r whose tilt μ log(q/π) leaves every reduced cost positive. It does not depend on how often
+        the guesses are made. Newton's method finds r.
         """
-        model, rows = self.model, self.law.sum(axis=1) < _SELDOM[0]
+        model = self.model
+        rows = self.law.sum(axis=1) < _SELDOM[0]
         costs = (self.prices - self.tilt @ model.p_xz)[rows]
-        weights = np.broadcast_to(1.0 / (np.abs(costs) / model.barrier).max(axis=1, keepdims=True), costs.shape)
+        weights = np.broadcast_to(
+            1.0 / (np.abs(costs) / model.barrier).max(axis=1, keepdims=True), costs.shape
+        )
         for _ in range(_FITTED):
             law = weights @ model.p_xz.T
             ratio = np.log(law / (law.sum(axis=1, keepdims=True) * model.p_x))
             gradient = (costs + self.multiplier * ratio @ model.p_xz) * weights - model.barrier
-            curvature = model.curvature(law, self.multiplier) * weights[:, :, None] * weights[:, None, :]
+            curvature = (
+                model.curvature(law, self.multiplier) * weights[:, :, None] * weights[:, None, :]
+            )
             diagonal = np.einsum("ikk->ik", curvature)
             diagonal += model.barrier
             change = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
@@ -255,19 +303,23 @@ class _Point:
     def proofs(self, before: Array) -> Iterator[tuple[float, Array]]:
         """Lower bounds by backward passes, and their tilts: the linear one, μ log(q/π), and others.
 
-        before: a tilt that proved something, whose rows may serve for guesses that are hardly ever made.
+        before: a tilt that proved something, whose rows may serve for guesses that are hardly ever
+        made.
         """
         price = self.multiplier
         tilts = [self.tilt, price * self.ratio]
-        tilts += [np.where(self.law.sum(axis=1)[:, None] < seldom, before, self.tilt) for seldom in _SELDOM]
+        tilts += [
+            np.where(self.law.sum(axis=1)[:, None] < seldom, before, self.tilt)
+            for seldom in _SELDOM
+        ]
         for tilt in tilts:
             yield self.model.proof(tilt, price)
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, ε to aim at, and the weights of
-    the barrier.
+    """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, ε to aim
+    at, and the weights of the barrier.
     """
 
     tree: Tree
@@ -282,23 +334,40 @@ class _Model:
     def of(cls, problem: CausalProblem, precision: Precision) -> _Model:
         joint = problem.noncausal
         possible = joint.p_x > 0.0
-        share = min(0.5, precision.undercut + 4.0 * (problem.m + 8 * problem.steps) * precision.rounding)
+        share = min(
+            0.5, precision.undercut + 4.0 * (problem.m + 8 * problem.steps) * precision.rounding
+        )
         barrier = np.maximum(joint.p_z, 1e-6 / problem.N)  # lighter ones count as that much
         p_xz = joint.p_xz[possible]
         aim = problem.budget * (1.0 - share)
-        return cls(problem.tree, p_xz, joint.deviations[possible], joint.loss, joint.p_x[possible], aim, barrier)
+        return cls(
+            problem.tree,
+            p_xz,
+            joint.deviations[possible],
+            joint.loss,
+            joint.p_x[possible],
+            aim,
+            barrier,
+        )
 
     def curvature(self, law: Array, price: float) -> Array:
-        """μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an array [·, K, K]."""
-        a, total = self.p_xz, self.p_xz.sum(axis=0)
+        """μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an
+        array [·, K, K].
+        """
+        a = self.p_xz
+        total = self.p_xz.sum(axis=0)
         blocks = np.matmul(a.T[None] * (price / law)[:, None, :], a)
         blocks -= (price / law.sum(axis=1))[:, None, None] * np.outer(total, total)
         return np.asarray(blocks)
 
     def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
-        """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until it is feasible."""
+        """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until
+        it is feasible.
+        """
         largest = tilt.max(axis=1, keepdims=True)
-        lowered = tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ self.p_x)[:, None]
+        lowered = (
+            tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ self.p_x)[:, None]
+        )
         return self.tree.least(self.loss + lowered @ self.p_xz) - price * self.budget, lowered
 
 
@@ -306,32 +375,48 @@ class _InteriorPoint:
     """The iteration, with the best certified bracket so far."""
 
     def __init__(self, problem: CausalProblem, options: Options) -> None:
-        self._problem, self._options = problem, options
+        self._problem = problem
+        self._options = options
         self._precision = Precision.of(problem, options.gap)
         self._model = _Model.of(problem, self._precision)
         self._layout = _Layout.of(problem.tree)
-        self._lower, self._upper = -np.inf, np.inf
+        self._lower = -np.inf
+        self._upper = np.inf
         self._best: _Point | None = None
         self._proof: tuple[Array, float] | None = None
 
     def run(self) -> Raw[Answer]:
-        """Steps until the bracket is narrow enough or stops narrowing; then what is best at budget 0 counts, too."""
-        deadline, waiting, rounds = self._options.deadline(), 0, 0
+        """Steps until the bracket is narrow enough or stops narrowing; then what is best at budget
+        0 counts, too.
+        """
+        deadline = self._options.deadline()
+        waiting = 0
+        rounds = 0
         most = 0 if self._precision.unresolved else self._options.max_iterations or 80
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
             if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:
                 break
-            before, complementarity = self._upper - self._lower, point.complementarity
+            before = self._upper - self._lower
+            complementarity = point.complementarity
             try:
                 with np.errstate(all="ignore"):
                     point = self._step(point)
                     self._offer(point)
-            except (FloatingPointError, RuntimeError, np.linalg.LinAlgError):  # SuperLU raises the second one
+            except (
+                FloatingPointError,
+                RuntimeError,
+                np.linalg.LinAlgError,
+            ):  # SuperLU raises the second one
                 break  # no digits are left
             rounds += 1
-            narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(before)
-            falling = point.complementarity < 0.5 * complementarity and point.complementarity > 1e-3 * self._aim
+            narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(
+                before
+            )
+            falling = (
+                point.complementarity < 0.5 * complementarity
+                and point.complementarity > 1e-3 * self._aim
+            )
             waiting = 0 if narrowed or falling else waiting + 1
             if self._options.progress is not None:
                 self._options.progress(f"step {rounds}", self._lower, self._upper)
@@ -362,11 +447,16 @@ class _InteriorPoint:
 
     @property
     def _narrow(self) -> bool:
-        return self._best is not None and self._upper - self._lower <= self._precision.bracket * self._upper
+        return (
+            self._best is not None
+            and self._upper - self._lower <= self._precision.bracket * self._upper
+        )
 
     @property
     def _kept(self) -> bool:
-        return self._best is not None and self._best.leakage <= 0.5 * (self._model.budget + self._problem.budget)
+        return self._best is not None and self._best.leakage <= 0.5 * (
+            self._model.budget + self._problem.budget
+        )
 
     def _start(self) -> _Point:
         model = self._model
@@ -377,29 +467,38 @@ class _InteriorPoint:
         return _Point(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
 
     def _offer_perfect(self, tilt: Array) -> None:
-        """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it proves more."""
+        """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it
+        proves more.
+        """
         multiplier = price_of_perfect(tilt, self._problem)
         if multiplier > 0.0:
             lower, lowered = self._model.proof(tilt[:, self._problem.p_x > 0.0], multiplier)
             if lower > self._lower:
-                self._lower, self._proof = lower, (lowered, multiplier)
+                self._lower = lower
+                self._proof = (lowered, multiplier)
 
     def _offer(self, point: _Point) -> None:
-        """Keep what the point proves, and its weights if they leak hardly more than the budget: that is blended away."""
+        """Keep what the point proves, and its weights if they leak hardly more than the budget:
+        that is blended away.
+        """
         proofs = list(point.proofs(point.tilt if self._proof is None else self._proof[0]))
         if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
             proofs.append(self._model.proof(point.fitted(), point.multiplier))
         for lower, tilt in proofs:
             if lower > self._lower:
-                self._lower, self._proof = lower, (tilt, point.multiplier)
+                self._lower = lower
+                self._proof = (tilt, point.multiplier)
         excess = max(0.0, point.leakage / self._model.budget - 1.0)
         upper = point.error + excess * (self._problem.constant_error - point.error)
         if excess <= 1e-6 and upper < self._upper:
-            self._upper, self._best = upper, point
+            self._upper = upper
+            self._best = point
 
     def _step(self, point: _Point) -> _Point:
         """One predictor and corrector; weights are made causal again to the last digit."""
-        model, r, s = self._model, point.weights, point.prices
+        model = self._model
+        r = point.weights
+        s = point.prices
         slope = point.ratio @ model.p_xz  # of the leakage
         system = _System(self._layout, self._blocks(point))
         gain = model.loss + point.multiplier * slope
@@ -433,7 +532,9 @@ class _InteriorPoint:
         tree = model.tree
         weights = tree.weights(tree.kernels(r + reach * change[0]))[-1]
         moved = change[0] @ model.p_xz.T
-        linear = moved / point.law - moved.sum(axis=1, keepdims=True) / point.law.sum(axis=1, keepdims=True)
+        linear = moved / point.law - moved.sum(axis=1, keepdims=True) / point.law.sum(
+            axis=1, keepdims=True
+        )
         tilt = (point.multiplier + change[2]) * point.ratio + point.multiplier * linear
         found = _Point(
             model,
@@ -443,7 +544,11 @@ class _InteriorPoint:
             point.unused + reach * change[3],
             point.tilt + reach * (tilt - point.tilt),
         )
-        if not (np.isfinite(found.complementarity) and weights.min() > 0.0 and np.isfinite(found.ratio).all()):
+        if not (
+            np.isfinite(found.complementarity)
+            and weights.min() > 0.0
+            and np.isfinite(found.ratio).all()
+        ):
             raise FloatingPointError
         return found
 
@@ -456,11 +561,13 @@ class _InteriorPoint:
 
 
 def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:
-    """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim and a count of programs.
+    """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim
+    and a count of programs.
 
-    No sequence of guesses says anything about X, which makes the program linear. Combinations of private values that hardly
-    depend on the measurements have few digits. The program without them is a relaxation, so that its tilt may prove more;
-    the best tilt and the best rule that leaks nothing count.
+    No sequence of guesses says anything about X, which makes the program linear. Combinations of
+    private values that hardly depend on the measurements have few digits. The program without them
+    is a relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks
+    nothing count.
     """
     constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
     every = _Private.of(problem)
@@ -468,7 +575,8 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     bound, tilt = max(proofs, key=itemgetter(0))
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
-    layout, clear = _Layout.of(problem.tree), every.above(_CLEAR)
+    layout = _Layout.of(problem.tree)
+    clear = every.above(_CLEAR)
     privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
     found = [_solved(problem, layout, private) for private in privates]
     _, tilt = max([(bound, tilt), *((solved[0], solved[1]) for solved in found)], key=itemgetter(0))
@@ -480,8 +588,9 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
 
 
 def _flattened(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
-    """The bound that a tilt [m, n] proves, and the tilt: that of least norm which makes the losses of each sequence of
-    guesses proportional to the law of the measurements, as nearly as the rows of `private` can.
+    """The bound that a tilt [m, n] proves, and the tilt: that of least norm which makes the losses
+    of each sequence of guesses proportional to the law of the measurements, as nearly as the rows
+    of `private` can.
 
     If they are, the bound is the error probability of the best constant guess.
     """
@@ -497,9 +606,15 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
     return distance_from_private(problem.noncausal.output_law(rule.dense())) <= Precision.private
 
 
-def _solved(problem: CausalProblem, layout: _Layout, private: _Private) -> tuple[float, Array, CausalRule, int]:
-    """The bound that the program's tilt proves, the tilt [m, n], the rule, and how many programs were solved."""
-    tree, model, unit = problem.tree, problem.noncausal, problem.constant_error
+def _solved(
+    problem: CausalProblem, layout: _Layout, private: _Private
+) -> tuple[float, Array, CausalRule, int]:
+    """The bound that the program's tilt proves, the tilt [m, n], the rule, and how many programs
+    were solved.
+    """
+    tree = problem.tree
+    model = problem.noncausal
+    unit = problem.constant_error
     matrix, sums, place, scale = _equations(layout, tree, private.rows, model.p_z)
     cost = np.zeros(matrix.shape[1])
     cost[place] = model.loss / unit * scale[place]
@@ -514,28 +629,47 @@ def _solved(problem: CausalProblem, layout: _Layout, private: _Private) -> tuple
 
 
 def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
-    """min cost·x over x ≥ 0 with matrix x = sums: x, the multipliers of the equations, and how many programs were solved.
+    """min cost·x over x ≥ 0 with matrix x = sums: x, the multipliers of the equations, and how many
+    programs were solved.
 
-    HiGHS's tolerances are absolute. So what it leaves of the equations and of the reduced costs is solved for again, scaled
-    up (A. M. Gleixner, D. E. Steffy, K. Wolter, INFORMS J. Comput. 28 (2016)).
+    HiGHS's tolerances are absolute. So what it leaves of the equations and of the reduced costs is
+    solved for again, scaled up (A. M. Gleixner, D. E. Steffy, K. Wolter, INFORMS J. Comput. 28
+    (2016)).
     """
     from scipy.optimize import linprog
 
-    found, multipliers, scale, solved = np.zeros(cost.size), np.zeros(sums.size), 1.0, 0
-    reduced, missing = cost, sums
+    found = np.zeros(cost.size)
+    multipliers = np.zeros(sums.size)
+    scale = 1.0
+    solved = 0
+    reduced = cost
+    missing = sums
     for _ in range(4):
         bounds: Any = np.stack([-scale * found, np.full(found.size, np.inf)], axis=1)
         # Dependent equations can look contradictory to the presolve, and to the tighter tolerance.
         for tolerance, presolve in ((1e-10, True), (1e-10, False), (1e-7, False)):
-            limits: Any = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+            limits: Any = {
+                "primal_feasibility_tolerance": tolerance,
+                "dual_feasibility_tolerance": tolerance,
+            }
             limits["presolve"] = presolve
-            step = linprog(scale * reduced, A_eq=matrix, b_eq=scale * missing, bounds=bounds, method="highs", options=limits)
+            step = linprog(
+                scale * reduced,
+                A_eq=matrix,
+                b_eq=scale * missing,
+                bounds=bounds,
+                method="highs",
+                options=limits,
+            )
             if step.x is not None and step.status == 0:
                 break
         if step.x is None or step.status != 0:
             break
-        found, multipliers, solved = found + step.x / scale, multipliers + step.eqlin.marginals / scale, solved + 1
-        reduced, missing = cost - matrix.T @ multipliers, sums - matrix @ found
+        found = found + step.x / scale
+        multipliers = multipliers + step.eqlin.marginals / scale
+        solved = solved + 1
+        reduced = cost - matrix.T @ multipliers
+        missing = sums - matrix @ found
         left = max(float(np.abs(missing).max()), -float(reduced.min()), -float(found.min()))
         if left <= 1e-15:
             break
@@ -547,7 +681,8 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
 class _Private:
     """Perfect privacy as few equations: rows·r_i = 0 for every sequence of guesses.
 
-    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; they add up to 0   [rank, K]
+    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; they add up to 0
+            [rank, K]
     tilts   what each is in terms of private values: rows = tilts (A − π wᵀ)     [rank, n]
     values  singular values of Φ: how much each depends on the measurements      [rank]
     """
@@ -560,16 +695,28 @@ class _Private:
     def of(cls, problem: CausalProblem) -> _Private:
         """By the singular values of Φ, as `Problem.phi_rank` counts them.
 
-        A constant guess leaks nothing, so rows that do not add up to 0 are off by rounding, which they then share.
+        A constant guess leaks nothing, so rows that do not add up to 0 are off by rounding, which
+        they then share.
         """
         model = problem.noncausal
-        root_x, root_z = np.sqrt(model.p_x)[:, None], np.sqrt(model.p_z)
-        scaled = np.divide(model.deviations, root_x * root_z, out=np.zeros_like(model.p_xz), where=root_x * root_z > 0.0)
+        root_x = np.sqrt(model.p_x)[:, None]
+        root_z = np.sqrt(model.p_z)
+        scaled = np.divide(
+            model.deviations,
+            root_x * root_z,
+            out=np.zeros_like(model.p_xz),
+            where=root_x * root_z > 0.0,
+        )
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
         rank = model.phi_rank.rank
-        tilts = np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0) / values[:rank]
+        tilts = (
+            np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0)
+            / values[:rank]
+        )
         rows = tilts.T @ model.deviations
-        return cls(rows - rows.sum(axis=1)[:, None] * (model.p_z / model.p_z.sum()), tilts.T, values[:rank])
+        return cls(
+            rows - rows.sum(axis=1)[:, None] * (model.p_z / model.p_z.sum()), tilts.T, values[:rank]
+        )
 
     def above(self, value: float) -> _Private:
         """Those of larger singular values."""
@@ -577,11 +724,15 @@ class _Private:
         return _Private(self.rows[kept], self.tilts[kept], self.values[kept])
 
 
-def _equations(layout: _Layout, tree: Tree, private: Array, masses: Array) -> tuple[Any, Array, NDArray[np.intp], Array]:
-    """Causality, and private·r_i = 0: the matrix, the right side, the columns [M_T, K_T] of the last weights, and scales.
+def _equations(
+    layout: _Layout, tree: Tree, private: Array, masses: Array
+) -> tuple[Any, Array, NDArray[np.intp], Array]:
+    """Causality, and private·r_i = 0: the matrix, the right side, the columns [M_T, K_T] of the
+    last weights, and scales.
 
-    Privacy of the last sequence of guesses follows from that of all others. Unknowns are weights over these scales, the
-    inverse roots of the probabilities of what was measured, so that HiGHS tells the entries of rare histories from 0.
+    Privacy of the last sequence of guesses follows from that of all others. Unknowns are weights
+    over these scales, the inverse roots of the probabilities of what was measured, so that HiGHS
+    tells the entries of rare histories from 0.
     """
     from scipy.sparse import csr_array, vstack
 
@@ -590,26 +741,38 @@ def _equations(layout: _Layout, tree: Tree, private: Array, masses: Array) -> tu
     scale = np.ones(unknowns.size)
     for step, each in enumerate(layout.weights, 1):
         seen = masses.reshape(tree.sizes(step)[1], -1).sum(axis=1)
-        scale[np.searchsorted(unknowns, each)] = 1.0 / np.sqrt(np.maximum(seen, Precision.lightest / masses.size))
-    causal = csr_array((layout.signs * scale[columns], (rows, columns)), shape=(prices.size, unknowns.size))
+        scale[np.searchsorted(unknowns, each)] = 1.0 / np.sqrt(
+            np.maximum(seen, Precision.lightest / masses.size)
+        )
+    causal = csr_array(
+        (layout.signs * scale[columns], (rows, columns)), shape=(prices.size, unknowns.size)
+    )
     place = np.searchsorted(unknowns, layout.weights[-1])
-    count, rank = len(place) - 1, len(private)
+    count = len(place) - 1
+    rank = len(private)
     across = np.broadcast_to(place[:-1, None, :], (count, rank, place.shape[1]))
     down = np.broadcast_to(np.arange(count * rank).reshape(count, rank, 1), across.shape)
     values = private * scale[across]
-    secret = csr_array((values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size))
+    secret = csr_array(
+        (values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size)
+    )
     sums = np.zeros(prices.size + count * rank)
-    sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0  # the first step starts from the weight one
+    # the first step starts from the weight one
+    sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0
     return csr_array(vstack([causal, secret])), sums, place, scale
 
 
 def _refined(matrix: csr_array, sums: Array, found: Array) -> Array:
-    """A vertex that satisfies its equations to the last digits, by the least changes of what is positive."""
+    """A vertex that satisfies its equations to the last digits, by the least changes of what is
+    positive.
+    """
     from scipy.sparse.linalg import lsqr
 
     used = found > 1e-9
     weights = np.where(used, found, 0.0)
     for _ in range(3):
         missing = matrix @ weights - sums
-        weights[used] -= lsqr(matrix[:, used], missing, atol=0.0, btol=0.0, conlim=0.0, iter_lim=4 * int(used.sum()))[0]
+        weights[used] -= lsqr(
+            matrix[:, used], missing, atol=0.0, btol=0.0, conlim=0.0, iter_lim=4 * int(used.sum())
+        )[0]
     return np.maximum(weights, 0.0)

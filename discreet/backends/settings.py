@@ -1,7 +1,7 @@
 """Reading `Options.settings` with one sentence for every wrong value.
 
-Values may come as numbers or, from a command line, as text. Raises InputError naming the backend, the setting, what was
-given and what it may be.
+Values may come as numbers or, from a command line, as text. Raises InputError naming the backend,
+the setting, what was given and what it may be.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ def choice(options: Options, backend: str, name: str, allowed: Iterable[str], de
     value = options.settings.get(name, default)
     known = tuple(allowed)
     if value not in known:
-        raise InputError(f"backend {backend}: setting {name} is {value!r}; choose one of: {', '.join(known)}")
+        raise InputError(
+            f"backend {backend}: setting {name} is {value!r}; choose one of: {', '.join(known)}"
+        )
     return str(value)
 
 
-def number(options: Options, backend: str, name: str, kind: type[_Number], default: _Number) -> _Number:
-    """The setting's value, a positive finite number (a whole one where `kind` is int), or the default."""
+def number(
+    options: Options, backend: str, name: str, kind: type[_Number], default: _Number
+) -> _Number:
+    """The setting's value, a positive finite number (a whole one where `kind` is int), or the
+    default.
+    """
     if name not in options.settings:
         return default
     given = options.settings[name]

@@ -15,8 +15,12 @@ SLACK = "optimal: the Bayes rule keeps the budget"
 
 
 def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
-    """The Bayes rule with zero duals if it keeps the budgets (always when n = 1 or m = 1), else None."""
-    if not all(_keeps(problem, number, term, precision) for number, term in enumerate(problem.terms)):
+    """The Bayes rule with zero duals if it keeps the budgets (always when n = 1 or m = 1), else
+    None.
+    """
+    if not all(
+        _keeps(problem, number, term, precision) for number, term in enumerate(problem.terms)
+    ):
         return None
     nothing = np.zeros((problem.m, problem.n))
     return Answer(problem.bayes_estimator, nothing, np.zeros(len(problem.terms)))

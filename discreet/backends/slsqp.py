@@ -1,25 +1,30 @@
 """Backend `slsqp`: the problem as a general smooth program, by SciPy's sequential least squares.
 
-Method: minimise ⟨L, P⟩ subject to 1 − leakage(P)/B ≥ 0 with analytic gradients. The last guess is eliminated, so for two
-guesses the column sums are just bounds, for more they are N linear inequalities. The variables sqrt(N w_l) P_il equalise
-the curvature of the leakage over the outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is
-the blend of the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound, where the
-leakage is smooth. Leakage and gradient come from the accurate law of (X, Ŷ) (`problems.measures.law`), so they keep their
-digits at small budgets. Where a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
+Method: minimise ⟨L, P⟩ subject to 1 − leakage(P)/B ≥ 0 with analytic gradients. The last guess is
+eliminated, so for two guesses the column sums are just bounds, for more they are N linear
+inequalities. The variables sqrt(N w_l) P_il equalise the curvature of the leakage over the
+outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is the blend of
+the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound,
+where the leakage is smooth. Leakage and gradient come from the accurate law of (X, Ŷ)
+(`problems.measures.law`), so they keep their digits at small budgets. Where a guess excludes a
+private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
 
-At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers become the tilt. At
-positive budgets the duals come from the estimator (`repairs`): the multiplier that SLSQP reports belongs to its last
-subproblem and was off by 4 % where the estimator was right to 1e-9.
+At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
+become the tilt. At positive budgets the duals come from the estimator (`repairs`): the multiplier
+that SLSQP reports belongs to its last subproblem and was off by 4 % where the estimator was right
+to 1e-9.
 
-Other smooth measures of leakage have their own value and slope. One of each posterior is m constraints s_i (1 −
-leakage_i/B) ≥ 0, each with a multiplier of its own, and these too come from the estimator, by a linear program.
+Other smooth measures of leakage have their own value and slope. One of each posterior is m
+constraints s_i (1 − leakage_i/B) ≥ 0, each with a multiplier of its own, and these too come from
+the estimator, by a linear program.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
 
-Cannot: scale. Every iteration solves a dense least squares problem, cubic in (m − 1) N, and the Hessian is learnt by
-rank-two updates. It refuses more than 300 variables (m − 1) N: on the single sensor with one BLAS thread, at most 0.2 s at
-N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two threads on two busy cores take three to four times as long. A time limit
-is checked between iterations only.
+Cannot: scale. Every iteration solves a dense least squares problem, cubic in (m − 1) N, and the
+Hessian is learnt by rank-two updates. It refuses more than 300 variables (m − 1) N: on the single
+sensor with one BLAS thread, at most 0.2 s at N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two
+threads on two busy cores take three to four times as long. A time limit is checked between
+iterations only.
 """
 
 from __future__ import annotations
@@ -43,8 +48,9 @@ from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300
-_MORE_ITERATIONS = 3  # for each variable: solves that end well take up to 230 iterations of few variables, and two for each
-# of many; the others go on for thousands at a tiny budget, and end no better
+# for each variable: solves that end well take up to 230 iterations of few variables, and two for
+# each of many; the others go on for thousands at a tiny budget, and end no better
+_MORE_ITERATIONS = 3
 
 
 class Slsqp(Unlifted):
@@ -58,11 +64,17 @@ class Slsqp(Unlifted):
         gives_duals=True,
         measures=frozenset({"chi-square", "sibson", "pointwise-information"}),
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
-        citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
+        citation=(
+            "D. Kraft, A software package for sequential quadratic programming, DFVLR-FB "
+            "88-28 (1988)"
+        ),
         method_class="dense SQP",
         unreliable={
-            "degenerate": "a line search may fail first: a gap of 1e-2 on a nearly deterministic problem",
-            "tiny budget": "the same, and its steps are many: of 40 drawn problems at 1e-12 nats 8 had gaps over 1e-6, the "
+            "degenerate": (
+                "a line search may fail first: a gap of 1e-2 on a nearly deterministic problem"
+            ),
+            "tiny budget": "the same, and its steps are many: of 40 drawn problems at 1e-12 nats "
+            "8 had gaps over 1e-6, the "
             "largest 0.7",
         },
         reach=(Reach("a dense method: 62 s at 256 outcomes", unknowns=300),),
@@ -74,7 +86,9 @@ class Slsqp(Unlifted):
         return SmoothProgram.of(problem)
 
     def solve(self, lowered: SmoothProgram, options: Options) -> Raw[Answer]:
-        """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time limit."""
+        """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time
+        limit.
+        """
         from scipy.optimize import minimize
 
         if lowered.start.size == 0:
@@ -83,7 +97,9 @@ class Slsqp(Unlifted):
 
         def watch(_: Array) -> None:
             if time.perf_counter() > deadline:
-                raise Interrupted(f"SLSQP was stopped at the time limit of {options.time_limit:g} s")
+                raise Interrupted(
+                    f"SLSQP was stopped at the time limit of {options.time_limit:g} s"
+                )
 
         run: Any = minimize  # the stubs know no list of constraint dictionaries
         result = run(
@@ -96,16 +112,19 @@ class Slsqp(Unlifted):
             callback=watch,
             options={
                 "ftol": max(Precision.descent * options.gap, 1e-15),
-                "maxiter": options.max_iterations or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
+                "maxiter": options.max_iterations
+                or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
             },
         )
-        answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))  # reported from SciPy 1.16 on
+        # reported from SciPy 1.16 on
+        answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))
         return Raw(str(result.message), answer, int(result.nit))
 
 
 @dataclass(frozen=True)
 class SmoothProgram:
-    """The problem in x = (sqrt(N w_l) P_il for i < m − 1), flattened guess by guess: the `program` without its last guess.
+    """The problem in x = (sqrt(N w_l) P_il for i < m − 1), flattened guess by guess: the `program`
+    without its last guess.
 
     start   a feasible x
     """
@@ -116,7 +135,8 @@ class SmoothProgram:
     @classmethod
     def of(cls, problem: Problem) -> SmoothProgram:
         """Lower a problem without zero masses."""
-        program = Program.of(problem, 0.5, Precision.unit[0])  # a linear program loses digits beside larger costs, too
+        # a linear program loses digits beside larger costs, too
+        program = Program.of(problem, 0.5, Precision.unit[0])
         return cls(program, (_start(problem)[:-1] * program.scale).ravel())
 
     @property
@@ -130,7 +150,9 @@ class SmoothProgram:
         return self.problem.m - 1
 
     def estimator(self, x: Array) -> Array:
-        """P [m, N]; the last row is what is left of each column, and may be negative by rounding or infeasibility."""
+        """P [m, N]; the last row is what is left of each column, and may be negative by rounding or
+        infeasibility.
+        """
         upper = x.reshape(self.free, self.problem.N) / self.program.scale
         return np.concatenate([upper, 1.0 - upper.sum(axis=0, keepdims=True)])
 
@@ -145,25 +167,44 @@ class SmoothProgram:
 
     @property
     def equations(self) -> Array:
-        """The privacy equations, block diagonal: the same rows for each guess, [(m−1) r, (m−1) N]."""
+        """The privacy equations, block diagonal: the same rows for each guess, [(m−1)
+        r, (m−1) N].
+        """
         return np.asarray(np.kron(np.eye(self.free), self.program.row))
 
     def slack(self, x: Array) -> Array:
-        """1 − leakage/B [1], or s_i (1 − leakage_i/B) [m] where every single guess has the budget."""
-        law, measure, level = self._law(x), self.problem.measure, self.program.parts[0].level
+        """1 − leakage/B [1], or s_i (1 − leakage_i/B) [m] where every single guess
+        has the budget.
+        """
+        law = self._law(x)
+        measure = self.problem.measure
+        level = self.program.parts[0].level
         if measure == MUTUAL_INFORMATION:
             return np.array([1.0 - law.leakage() / level])
         each = measure.excess(law.ratio_minus_one(), law.p_x) / level
-        return law.mass * (1.0 - each) if measure.scope is Scope.POSTERIOR else np.array([1.0 - law.mass @ each])
+        return (
+            law.mass * (1.0 - each)
+            if measure.scope is Scope.POSTERIOR
+            else np.array([1.0 - law.mass @ each])
+        )
 
     def slack_gradient(self, x: Array) -> Array:
-        """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the gradients v_i of g(u_i)."""
-        law, measure, level = self._law(x), self.problem.measure, self.program.parts[0].level
+        """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the
+        gradients v_i of g(u_i).
+        """
+        law = self._law(x)
+        measure = self.problem.measure
+        level = self.program.parts[0].level
         slope = self._slope(law) @ self.problem.p_xz
         if measure.scope is not Scope.POSTERIOR:
-            return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[None, :]
-        excess = measure.excess(law.ratio_minus_one(), law.p_x)  # the slope is that of s (G(x) − G) at this G
-        own = (self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level) / self.program.scale
+            return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[
+                None, :
+            ]
+        # the slope is that of s (G(x) − G) at this G
+        excess = measure.excess(law.ratio_minus_one(), law.p_x)
+        own = (
+            self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level
+        ) / self.program.scale
         found = np.zeros((self.problem.m, self.free, self.problem.N))
         found[range(self.free), range(self.free)] = own[:-1]
         found[-1] = -own[-1]
@@ -184,14 +225,23 @@ class SmoothProgram:
             found.append({"type": "ineq", "fun": self.slack, "jac": self.slack_gradient})
         if self.free > 1:
             sums = np.tile(-np.eye(self.problem.N), self.free)
-            found.append({"type": "ineq", "fun": lambda x: self.program.scale + sums @ x, "jac": lambda _: sums})
+            found.append(
+                {
+                    "type": "ineq",
+                    "fun": lambda x: self.program.scale + sums @ x,
+                    "jac": lambda _: sums,
+                }
+            )
         return found
 
     def answer(self, x: Array, multipliers: Array | None) -> Answer:
-        """The estimator and, where they are known, its duals. SLSQP's λ belong to the Lagrangian error − λ·constraint."""
+        """The estimator and, where they are known, its duals. SLSQP's λ belong to the Lagrangian
+        error − λ·constraint.
+        """
         estimator = self.estimator(x)
         if self.program.leaks:
-            if self.problem.measure.scope is Scope.POSTERIOR:  # a guess that rounding alone makes may say anything
+            # a guess that rounding alone makes may say anything
+            if self.problem.measure.scope is Scope.POSTERIOR:
                 estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
             law = self.problem.output_law(normalise(estimator))
             if self.problem.measure == MUTUAL_INFORMATION:
@@ -201,44 +251,74 @@ class SmoothProgram:
             return Answer(estimator, tilt, np.array([multiplier]))
         if self.problem.constraint.perfect and multipliers is None:
             return Answer(estimator)
-        prices = np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
+        prices = (
+            np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
+        )
         return Answer(estimator, *self.program.duals(-prices, []))
 
     def _duals(self, law: OutputLaw) -> tuple[Array, float]:
-        """(tilt, multiplier): slopes times the multipliers μ, one for each guess under Scope.POSTERIOR, that prove most.
+        """(tilt, multiplier): slopes times the multipliers μ, one for each guess under
+        Scope.POSTERIOR, that prove most.
 
-        They maximise Σ_l λ_l − μ B with λ_l ≤ L_il + μ_i v_i·a_l, a linear program, for slopes v_i made feasible for μ = 1,
-        and guesses that are made. Other guesses get a tilt that excludes them where there is one.
+        They maximise Σ_l λ_l − μ B with λ_l ≤ L_il + μ_i v_i·a_l, a linear program, for slopes v_i
+        made feasible for μ = 1, and guesses that are made. Other guesses get a tilt that excludes
+        them where there is one.
         """
         from scipy.optimize import linprog
 
-        problem, part, used = self.problem, self.program.parts[0], law.mass >= Precision.unseen
-        m, outcomes, single = int(used.sum()), problem.N, problem.measure.scope is Scope.POSTERIOR
+        problem = self.problem
+        part = self.program.parts[0]
+        used = law.mass >= Precision.unseen
+        m = int(used.sum())
+        outcomes = problem.N
+        single = problem.measure.scope is Scope.POSTERIOR
         slope = self._slope(law)[used]
-        direction = (slope - problem.measure.ceiling(slope, law.p_x, 1.0, part.level)[:, None]) / part.root
-        slopes, unit = direction @ problem.p_xz, max(self.program.unit, problem.bayes_error)
+        direction = (
+            slope - problem.measure.ceiling(slope, law.p_x, 1.0, part.level)[:, None]
+        ) / part.root
+        slopes = direction @ problem.p_xz
+        unit = max(self.program.unit, problem.bayes_error)
         weights = np.eye(m) if single else np.ones((m, 1))
         rows = np.hstack(
-            [np.tile(np.eye(outcomes), (m, 1)), -(slopes[:, :, None] * weights[:, None, :]).reshape(m * outcomes, -1)]
+            [
+                np.tile(np.eye(outcomes), (m, 1)),
+                -(slopes[:, :, None] * weights[:, None, :]).reshape(m * outcomes, -1),
+            ]
         )
-        cost = np.append(-np.ones(outcomes), np.full(weights.shape[1], 0.0 if single else part.level / part.root))
+        cost = np.append(
+            -np.ones(outcomes), np.full(weights.shape[1], 0.0 if single else part.level / part.root)
+        )
         bounds = [(None, None)] * outcomes + [(0.0, None)] * weights.shape[1]
         run: Any = linprog  # the stubs know no plain dictionary of options
-        tolerance = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
-        found = run(cost, rows, (problem.loss[used] / unit).ravel(), bounds=bounds, options=tolerance).x
-        prices = np.zeros(weights.shape[1]) if found is None else np.maximum(found[outcomes:], 0.0) * unit
+        tolerance = dict.fromkeys(
+            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10
+        )
+        found = run(
+            cost, rows, (problem.loss[used] / unit).ravel(), bounds=bounds, options=tolerance
+        ).x
+        prices = (
+            np.zeros(weights.shape[1])
+            if found is None
+            else np.maximum(found[outcomes:], 0.0) * unit
+        )
         tilt = np.zeros((problem.m, problem.n))
         tilt[used] = (weights @ prices)[:, None] * direction
         scale = float(prices.max() / part.root)
         least = (problem.loss[used] + tilt[used] @ problem.p_xz).min(axis=0)
         for i in np.flatnonzero(~used) if scale > 0.0 else ():
             lead = (problem.loss[i] - least) / problem.p_z / scale
-            tilt[i] = scale * excluded(lead, problem, self._excess, 1.0 / problem.p_x, 1.0 / problem.p_x)
+            tilt[i] = scale * excluded(
+                lead, problem, self._excess, 1.0 / problem.p_x, 1.0 / problem.p_x
+            )
         return tilt, 0.0 if single else scale
 
     def _excess(self, tilt: Array) -> tuple[float, Array]:
-        """By how much a tilt must be lowered to be feasible for μ = 1, and its gradient, from differences."""
-        part, p_x, step = self.program.parts[0], self.problem.p_x, 1e-6 * max(1.0, float(np.abs(tilt).max()))
+        """By how much a tilt must be lowered to be feasible for μ = 1, and its gradient, from
+        differences.
+        """
+        part = self.program.parts[0]
+        p_x = self.problem.p_x
+        step = 1e-6 * max(1.0, float(np.abs(tilt).max()))
         around = np.vstack([tilt, tilt + step * np.eye(tilt.size), tilt - step * np.eye(tilt.size)])
         value = part.measure.ceiling(around, p_x, 1.0, part.level)
         gradient = value[1 : tilt.size + 1] - value[tilt.size + 1 :]
@@ -253,4 +333,6 @@ def _start(problem: Problem) -> Array:
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
     if problem.constraint.perfect or problem.constraint.oblivious:
         return uniform
-    return blended(problem.bayes_estimator, problem.bayes_law, uniform, problem.law(uniform), problem.budget)
+    return blended(
+        problem.bayes_estimator, problem.bayes_law, uniform, problem.law(uniform), problem.budget
+    )

@@ -1,4 +1,6 @@
-"""A solution: an estimator with the judge's certificate, and a status derived from that certificate alone."""
+"""A solution: an estimator with the judge's certificate, and a status derived from that certificate
+alone.
+"""
 
 from __future__ import annotations
 
@@ -34,26 +36,35 @@ if TYPE_CHECKING:
     from discreet.problems.measures.leaks import Leak, Odds
 
 PRIVACY_TOLERANCE = 1e-6
-"""By so much (relative) may a backend's answer exceed a positive budget before its status is `violated-privacy`: it is
-repaired before anybody gets it. An answer judged as it stands, by `certify` and `audit`, may exceed it by nothing."""
+"""By so much (relative) may a backend's answer exceed a positive budget before its status is
+`violated-privacy`: it is repaired before anybody gets it. An answer judged as it stands, by
+`certify` and `audit`, may exceed it by nothing."""
 
 GAIN_TOLERANCE = 1e-12
-"""As much (absolute, nats) may an answer exceed budget 0 of a measure of an adversary's gain, as the limit of the judge for
-perfect privacy is."""
+"""As much (absolute, nats) may an answer exceed budget 0 of a measure of an adversary's gain, as
+the limit of the judge for perfect privacy is."""
 
 
 class Status(Enum):
-    """The result of an attempt, with a sentence for the user. Only the first three come with an estimator.
+    """The result of an attempt, with a sentence for the user. Only the first three come with an
+    estimator.
 
-    "The estimator" is the one returned. After `certify` and `audit` the first two are said only of an estimator that was
-    returned as it was given.
+    "The estimator" is the one returned. After `certify` and `audit` the first two are said only of
+    an estimator that was returned as it was given.
     """
 
-    CERTIFIED = "certified", "the estimator keeps the budget and lies within the asked gap of the optimum, proven"
-    INACCURATE = "inaccurate", "the estimator keeps the budget, but the proven bracket is wider than the asked gap"
+    CERTIFIED = (
+        "certified",
+        ("the estimator keeps the budget and lies within the asked gap of the optimum, proven"),
+    )
+    INACCURATE = (
+        "inaccurate",
+        ("the estimator keeps the budget, but the proven bracket is wider than the asked gap"),
+    )
     VIOLATED_PRIVACY = (
         "violated-privacy",
-        "the answer as given is not proven to keep the budget; the estimator returned is its repair",
+        "the answer as given is not proven to keep the budget; the estimator returned is its "
+        "repair",
     )
     FAILED = "failed", "the backend stopped without an answer"
     TIMED_OUT = "timed-out", "the backend was stopped at the time limit"
@@ -65,7 +76,8 @@ class Status(Enum):
     def __new__(cls, word: str, meaning: str) -> Status:
         """A member whose value is its name in files and messages."""
         member = object.__new__(cls)
-        member._value_, member.meaning = word, meaning
+        member._value_ = word
+        member.meaning = meaning
         return member
 
     @property
@@ -74,14 +86,20 @@ class Status(Enum):
         return _TONES.get(self, BAD)
 
 
-_TONES = {Status.CERTIFIED: GOOD, Status.INACCURATE: UNSURE, Status.UNSUPPORTED: PLAIN, Status.ABSENT: PLAIN}
+_TONES = {
+    Status.CERTIFIED: GOOD,
+    Status.INACCURATE: UNSURE,
+    Status.UNSUPPORTED: PLAIN,
+    Status.ABSENT: PLAIN,
+}
 
 
 @dataclass(frozen=True)
 class Timings:
     """Wall-clock seconds of the four steps; certification is the judge's, not the backend's.
 
-    compile_seconds: the part spent on compiling (once per installation, if compiled code can be kept).
+    compile_seconds: the part spent on compiling (once per installation, if compiled code can be
+    kept).
     """
 
     lower_seconds: float = 0.0
@@ -93,14 +111,19 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of solving, with its problem. Every number is the judge's; `claimed`, the backend's claim, is never used.
+    """The result of solving, with its problem. Every number is the judge's; `claimed`, the
+    backend's claim, is never used.
 
-    Error probability, leakage and gap belong to the estimator returned, which keeps the budget. Only what is called
-    `own_…` belongs to the answer as it was given, which may leak more. `certificate.own_budget_kept`: both are the same.
+    Error probability, leakage and gap belong to the estimator returned, which keeps the budget.
+    Only what is called `own_…` belongs to the answer as it was given, which may leak more.
+    `certificate.own_budget_kept`: both are the same.
 
-    verdict              the judge's: the answer repaired to keep the budget, duals, certificate; None without an answer
-    iterations, passes   of the solver, and over the outcomes; None where the backend does not count them
-    own_leaks, own_odds  after `audit`: what the answer as given leaks by every measure, and its largest change of odds
+    verdict              the judge's: the answer repaired to keep the budget, duals, certificate;
+                         None without an answer
+    iterations, passes   of the solver, and over the outcomes; None where the backend does not count
+                         them
+    own_leaks, own_odds  after `audit`: what the answer as given leaks by every measure, and its
+                         largest change of odds
     """
 
     problem: AnyProblem
@@ -138,7 +161,8 @@ class Solution:
 
     @cached_property
     def rule(self) -> OutcomeRule | IntervalRule | CausalRule | None:
-        """The answer as a rule, for measurements if the problem has densities, and of every step for guesses over time.
+        """The answer as a rule, for measurements if the problem has densities, and of every step
+        for guesses over time.
 
         None without an answer. Made once.
         """
@@ -152,16 +176,20 @@ class Solution:
 
     @cached_property
     def estimator(self) -> Array | None:
-        """The answer as a matrix [m, N]; None without an answer. Made once, when it is first asked for.
+        """The answer as a matrix [m, N]; None without an answer. Made once, when it is first asked
+        for.
 
-        Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` can write it to a file).
+        Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` can
+        write it to a file).
         """
         if self.verdict is None:
             return None
         if isinstance(self.problem, CausalProblem):
             return np.asarray(self.verdict.answer.dense())
         if not isinstance(self.verdict.answer, np.ndarray | OutcomeRule):
-            raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
+            raise InputError(
+                "a continuous measurement has no estimator matrix; use `solution.rule`"
+            )
         return self.verdict.estimator
 
     @property
@@ -179,7 +207,9 @@ class Solution:
 
     @property
     def equivocation(self) -> float:
-        """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage is something else."""
+        """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage
+        is something else.
+        """
         informed = self.problem.measures == (MUTUAL_INFORMATION,)
         return self.problem.entropy_x - self.leakage if informed else math.nan
 
@@ -199,10 +229,11 @@ class Solution:
         return f"leakage {' and '.join(f'{each:.6g} of {term.budget}' for each, term in pairs)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The solution as plain numbers and strings for JSON: units in the names, None where undefined.
+        """The solution as plain numbers and strings for JSON: units in the names, None where
+        undefined.
 
-        Names end with `_nats` where that is the measure's unit; a measure other than mutual information is named. Of several
-        constraints `constraints` has a record for each.
+        Names end with `_nats` where that is the measure's unit; a measure other than mutual
+        information is named. Of several constraints `constraints` has a record for each.
         """
         judged = self.certificate
         leaks, own_leaks = self._told_leakage()
@@ -230,7 +261,9 @@ class Solution:
             "phi_residual": number(judged.phi_residual) if judged else None,
             "private_within": number(judged.private_within) if judged else None,
             "blend": number(judged.blend) if judged else None,
-            "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
+            "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()}
+            if judged
+            else None,
             "multiplier": prices[0] if len(prices) == 1 else prices,
             **self._audited(),
             "iterations": self.iterations,
@@ -239,20 +272,28 @@ class Solution:
         }
 
     def _told_leakage(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Leakages and budgets for the record: of the estimator returned, and of the answer as given."""
-        judged, terms = self.certificate, self.problem.terms
+        """Leakages and budgets for the record: of the estimator returned, and of the answer as
+        given.
+        """
+        judged = self.certificate
+        terms = self.problem.terms
         if len(terms) > 1:
-            stated: list[dict[str, Any]] = [{"measure": str(each.measure), "budget": each.budget.amount} for each in terms]
+            stated: list[dict[str, Any]] = [
+                {"measure": str(each.measure), "budget": each.budget.amount} for each in terms
+            ]
             if judged is not None:
                 stated = [each.to_dict() for each in judged.terms]
             units = [each.measure.unit for each in terms]
             told = [
-                {"unit": unit} | {name: number(v) if isinstance(v, float) else v for name, v in one.items()}
+                {"unit": unit}
+                | {name: number(v) if isinstance(v, float) else v for name, v in one.items()}
                 for unit, one in zip(units, stated, strict=True)
             ]
             return {"constraints": told}, {}
         measure = self.problem.measure
-        leakage, ceiling, budget = (f"{what}{measure.suffix}" for what in ("leakage", "leakage_ceiling", "budget"))
+        leakage, ceiling, budget = (
+            f"{what}{measure.suffix}" for what in ("leakage", "leakage_ceiling", "budget")
+        )
         named = {} if measure == MUTUAL_INFORMATION else {"measure": str(measure)}
         return {
             leakage: number(self.leakage),
@@ -270,31 +311,45 @@ class Solution:
             return {}
 
         def record(found: Leak | Odds) -> dict[str, Any]:
-            return {name: number(value) if isinstance(value, float) else value for name, value in asdict(found).items()}
+            return {
+                name: number(value) if isinstance(value, float) else value
+                for name, value in asdict(found).items()
+            }
 
-        return {"own_leaks": [*map(record, self.own_leaks)], "own_odds": self.own_odds and record(self.own_odds)}
+        return {
+            "own_leaks": [*map(record, self.own_leaks)],
+            "own_odds": self.own_odds and record(self.own_odds),
+        }
 
     @property
     def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
-        """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
+        """What a file states: the rule of a problem in blocks, else the estimator; duals; columns
+        of integers at budget 0.
 
-        A rule that ignores the outcome with some probability is stated as it was judged, since its matrix is rounded.
-        Raises FileError without an answer.
+        A rule that ignores the outcome with some probability is stated as it was judged, since its
+        matrix is rounded. Raises FileError without an answer.
         """
         from discreet.problems.blocks import ArrayBlocks
         from discreet.problems.exact_privacy import exact_columns
         from discreet.problems.private_rows import PrivateRows
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
-        if self.verdict is not None and isinstance(self.verdict.answer, OutcomeRule) and self.verdict.answer.share > 0.0:
+        if (
+            self.verdict is not None
+            and isinstance(self.verdict.answer, OutcomeRule)
+            and self.verdict.answer.share > 0.0
+        ):
             found = self.verdict.answer
         if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         if isinstance(self.problem, CausalProblem):
             raise FileError("no file holds a rule for guesses over time; keep `rule.kernels`")
         if not isinstance(found, np.ndarray | OutcomeRule):
-            raise FileError("no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`")
-        judged, blocks = self.verdict, self.verdict.blocks
+            raise FileError(
+                "no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`"
+            )
+        judged = self.verdict
+        blocks = self.verdict.blocks
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
@@ -303,16 +358,19 @@ class Solution:
         return found, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
-        """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a share); and the duals.
+        """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a
+        share); and the duals.
 
-        At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
+        At budget 0 some columns come as integers too, with which the estimator is exactly private
+        (`exact_columns`).
         """
         from discreet.problems.files.records import solution_members
 
         return solution_members(*self._stated)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool | None = None) -> None:
-        """Write `members()`, `to_dict()`, the date and the report of samples as one `.npz`, atomically; raises FileError.
+        """Write `members()`, `to_dict()`, the date and the report of samples as one `.npz`,
+        atomically; raises FileError.
 
         overwrite: True replaces any file, False none, and None only a solution.
         """
@@ -321,26 +379,43 @@ class Solution:
         estimator, tilt, multipliers, exact = self._stated
         report = getattr(self.problem, "samples", None)
         record = self.to_dict() | {"date": date_now()}
-        save_solution(path, estimator, tilt, multipliers, record, exact=exact, samples=report, overwrite=overwrite)
+        save_solution(
+            path,
+            estimator,
+            tilt,
+            multipliers,
+            record,
+            exact=exact,
+            samples=report,
+            overwrite=overwrite,
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each outcome: its probability, and that of each guess. InputError without a matrix."""
+        """A row for each outcome: its probability, and that of each guess. InputError without a
+        matrix.
+        """
         problem, estimator = self._drawn()
         guesses = dict(zip(row_names(problem)[1], estimator, strict=True))
         return frame({"probability": np.asarray(problem.p_z), **guesses})
 
     def plot(self) -> Figure:
-        """The outcomes by their guess, as `Problem.plot`; of two guesses and values, with the line between them."""
+        """The outcomes by their guess, as `Problem.plot`; of two guesses and values, with the line
+        between them.
+        """
         problem, estimator = self._drawn()
         border = None
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
             border = self.tilt[1] - self.tilt[0]
-        return outcome_figure(problem, estimator, f"{problem.name or 'Problem'}: {self.backend}", border)
+        return outcome_figure(
+            problem, estimator, (f"{problem.name or 'Problem'}: {self.backend}"), border
+        )
 
     def _drawn(self) -> tuple[Problem, Array]:
         """The problem and its estimator, both as arrays."""
         if not isinstance(self.problem, Problem):
-            raise InputError("only a problem in arrays can be shown outcome by outcome; use `solution.rule`")
+            raise InputError(
+                "only a problem in arrays can be shown outcome by outcome; use `solution.rule`"
+            )
         if self.estimator is None:
             raise InputError(f"there is no answer to show: {self.message}")
         return self.problem, self.estimator
@@ -348,18 +423,28 @@ class Solution:
     def _repr_html_(self) -> str:
         judged = self.certificate
         claimed = f"{self.backend}, which claimed {self.claimed or 'nothing'}"
-        facts = [("backend", claimed if self.claimed is not None else self.backend or "none: a given estimator")]
+        facts = [
+            (
+                "backend",
+                claimed if self.claimed is not None else self.backend or "none: a given estimator",
+            )
+        ]
         if judged is not None:
             facts += [
                 ("error probability", f"{self.error_probability:.12g}"),
-                ("no estimator errs less than", f"{judged.lower:.12g} (relative gap {judged.relative_gap:.1e})"),
+                (
+                    ("no estimator errs less than"),
+                    f"{judged.lower:.12g} (relative gap {judged.relative_gap:.1e})",
+                ),
                 ("leakage", self._leaks.removeprefix("leakage ")),
             ]
         seconds = self.timings
         spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
         facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
         badge = Toned(self.status.value, self.status.tone)
-        return card("Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge)
+        return card(
+            "Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge
+        )
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""
@@ -379,8 +464,8 @@ def number(value: float | None) -> float | None:
 def derive_status(certificate: Certificate, gap: float, as_given: bool = False) -> Status:
     """The status of an answer, from the judge's certificate and the asked relative gap.
 
-    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep the budget. At perfect
-    privacy every answer is.
+    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep
+    the budget. At perfect privacy every answer is.
     """
     if as_given:
         violated = not certificate.own_budget_kept
@@ -395,4 +480,6 @@ def _exceeds(term: TermLeakage) -> bool:
     """Whether the answer as given broke a budget by more than is tolerated of a backend."""
     if term.perfect:
         return not term.own_budget_kept
-    return term.own_leakage > (term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else GAIN_TOLERANCE)
+    return term.own_leakage > (
+        term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else GAIN_TOLERANCE
+    )

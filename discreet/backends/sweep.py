@@ -1,7 +1,9 @@
-"""One model under many budgets, one after the other: the model is reduced once, every answer is judged on the original.
+"""One model under many budgets, one after the other: the model is reduced once, every answer is
+judged on the original.
 
-A backend that can use the budgets already solved has a method `continued` (see `Continuation`). If its answer is not
-certified, the budget is solved afresh. So no answer of a sweep is worse than that of `solve`.
+A backend that can use the budgets already solved has a method `continued` (see `Continuation`). If
+its answer is not certified, the budget is solved afresh. So no answer of a sweep is worse than that
+of `solve`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from discreet.problems.reduction import reduce
 
 
 class Sweep:
-    """Solve budgets of one model on demand. Law: every solution has the status and, within the gap, the value of `solve`."""
+    """Solve budgets of one model on demand. Law: every solution has the status and, within the gap,
+    the value of `solve`.
+    """
 
     def __init__(
         self,
@@ -38,36 +42,61 @@ class Sweep:
         Raises InputError for an unknown backend, and for constraints that have no curve.
         """
         self._scale = Scale.of(problem)
-        self._backend, self._solver = backend, load_backend(backend)
+        self._backend = backend
+        self._solver = load_backend(backend)
         self._continuation = self._solver if isinstance(self._solver, Continuation) else None
         self._options = Options(gap, time_limit, None, {} if settings is None else settings)
         self._reduced = reduce(problem)
         self._known: dict[float, Known] = {}
 
     def solve(self, at: float) -> tuple[Solution, float]:
-        """The judged solution at a budget, or where several have this common factor, and the seconds it took."""
+        """The judged solution at a budget, or where several have this common factor, and the
+        seconds it took.
+        """
         started = time.perf_counter()
-        self._reduced = self._reduced.with_budget(self._scale.budgets(at))  # keeps what has been computed about the model
-        problem, options = self._reduced.original, self._options
-        solution = self._continued(at) or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
-        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multipliers is not None:
-            self._known[at] = Known(at, solution.tilt[:, self._reduced.private_values], solution.multipliers)
+        # keeps what has been computed about the model
+        self._reduced = self._reduced.with_budget(self._scale.budgets(at))
+        problem = self._reduced.original
+        options = self._options
+        solution = self._continued(at) or conclude(
+            problem, attempt(problem, self._backend, options, self._reduced), options
+        )
+        if (
+            solution.status is Status.CERTIFIED
+            and solution.tilt is not None
+            and solution.multipliers is not None
+        ):
+            self._known[at] = Known(
+                at, solution.tilt[:, self._reduced.private_values], solution.multipliers
+            )
         return solution, time.perf_counter() - started
 
     def _continued(self, at: float) -> Solution | None:
         """The backend's answer from the budgets already solved, if it is certified."""
-        solver, problem = self._continuation, self._reduced.problem
+        solver = self._continuation
+        problem = self._reduced.problem
         if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(problem, self._options, predicted(problem, list(self._known.values()), at))
+            raw = solver.continued(
+                problem, self._options, predicted(problem, list(self._known.values()), at)
+            )
         except (ArithmeticError, ValueError):  # linear algebra may fail on a bad prediction
             return None
         if raw is None:
             return None
         timings = Timings(solve_seconds=time.perf_counter() - started)
         answer = restored(self._reduced, solver.lift(raw))
-        tried = Attempt(self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(self._solver))
+        tried = Attempt(
+            self._backend,
+            answer,
+            None,
+            "",
+            raw.claimed,
+            raw.iterations,
+            timings,
+            versions_of(self._solver),
+        )
         solution = conclude(self._reduced.original, tried, self._options)
         return solution if solution.status is Status.CERTIFIED else None

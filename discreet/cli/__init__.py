@@ -1,4 +1,6 @@
-"""The command line, one file per command; `discreet --help` lists them. `main` is the entry point."""
+"""The command line, one file per command; `discreet --help` lists them. `main` is the
+entry point.
+"""
 
 from __future__ import annotations
 

@@ -15,22 +15,33 @@ def advise(
     asked: Asked,
     gap: Gap = 1e-9,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds that one solve may take; a note warns if it may take longer.")
+        float | None,
+        typer.Option(
+            metavar="S",
+            help=("Seconds that one solve may take; a note warns if it may take longer."),
+        ),
     ] = None,
     results: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Results measured here: a folder of discreet bench, or a file; may be repeated."),
+        typer.Option(
+            metavar="PATH",
+            help=("Results measured here: a folder of discreet bench, or a file; may be repeated."),
+        ),
     ] = None,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Also consider peers: backends that exist only for comparison.")
+        bool,
+        typer.Option(
+            "--peers", help=("Also consider peers: backends that exist only for comparison.")
+        ),
     ] = False,
     among: Among = None,
     as_json: Json = False,
 ) -> None:
-    """Which backend to use for a problem, how long it will take, and the measurements behind the advice. Nothing is solved.
+    """Which backend to use for a problem, how long it will take, and the measurements behind the
+    advice. Nothing is solved.
 
-    It uses the results shipped with discreet and needs no network; results of discreet bench on this machine improve it.
-    Exits with 1 if no backend is safe according to the measurements.
+    It uses the results shipped with discreet and needs no network; results of discreet bench on
+    this machine improve it. Exits with 1 if no backend is safe according to the measurements.
 
     Examples:
 
@@ -47,7 +58,9 @@ def advise(
 
     allowed = None if among is None else [each.label for each in notation.configurations(among)]
     with screen.waiting("reading the measurements"):
-        advice = ask(asked.problem(problem), gap, seconds, results=results or (), peers=peers, among=allowed)
+        advice = ask(
+            asked.problem(problem), gap, seconds, results=results or (), peers=peers, among=allowed
+        )
     screen.show(advice.to_dict, lambda tables: tables.advice_tables(advice), as_json=as_json)
     if not advice.safe:
         raise typer.Exit(1)

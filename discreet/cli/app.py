@@ -1,7 +1,7 @@
 """The application: its commands, and the one place where errors become exit codes.
 
-Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree; 2 a fault, explained in one
-sentence on standard error; 130 interrupted. A traceback is a defect.
+Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree; 2 a
+fault, explained in one sentence on standard error; 130 interrupted. A traceback is a defect.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class _Commands(TyperGroup):
             _complain("interrupted")
             sys.exit(INTERRUPTED)
         except Exception as error:
-            if not hasattr(error, "format_message"):  # no error of the parser, whose class moves between typer's releases
+            # no error of the parser, whose class moves between typer's releases
+            if not hasattr(error, "format_message"):
                 raise
             _complain(f"{error.format_message().rstrip('.')}; see discreet --help")
             sys.exit(FAULT)
@@ -67,14 +68,18 @@ def _warning(message: Any, category: type[Warning], *where: Any, **more: Any) ->
 
 
 def _open_streams() -> None:
-    """Writing to a closed stream goes nowhere; a character that the encoding lacks is written as an escape."""
+    """Writing to a closed stream goes nowhere; a character that the encoding lacks is written as an
+    escape.
+    """
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         with contextlib.suppress(OSError):
             if getattr(sys, name) is None:
-                os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which no other file may get
+                # takes the lowest number that is free, which no other file may get
+                os.open(os.devnull, os.O_RDWR)
                 mode = "w" if number else "r"
                 setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
-        with contextlib.suppress(AttributeError, OSError):  # a stream of another kind, or one that was read from
+        # a stream of another kind, or one that was read from
+        with contextlib.suppress(AttributeError, OSError):
             getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
@@ -100,10 +105,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for name in (  # in the order of the help; each is a file beside this one, with a function of its name
-    "solve", "compare", "advise", "bench", "report", "frontier",
-    "audit", "verify", "export", "submit", "fit", "predict", "evaluate", "reproduce", "problems", "crosscheck", "doctor",
-):  # fmt: skip
+# in the order of the help; each is a file beside this one, with a function of its name
+for name in (
+    "solve",
+    "compare",
+    "advise",
+    "bench",
+    "report",
+    "frontier",
+    "audit",
+    "verify",
+    "export",
+    "submit",
+    "fit",
+    "predict",
+    "evaluate",
+    "reproduce",
+    "problems",
+    "crosscheck",
+    "doctor",
+):
     app.command()(with_options(getattr(import_module(f"discreet.cli.{name}"), name)))
 
 
@@ -114,8 +135,8 @@ def _root(
 ) -> None:
     """Design, solve, compare and certify privacy-aware minimum-error estimators.
 
-    Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree; 2 a fault;
-    130 interrupted.
+    Exit codes: 0 all well; 1 a result is not certified, a promise is broken, or backends disagree;
+    2 a fault; 130 interrupted.
     """
     if version:
         from discreet import __version__

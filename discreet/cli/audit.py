@@ -1,4 +1,6 @@
-"""`discreet audit`: what a given estimator leaks and what can be inferred from its guesses, as the judge finds."""
+"""`discreet audit`: what a given estimator leaks and what can be inferred from its guesses, as the
+judge finds.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,20 @@ def audit(
     asked: Asked,
     gap: Gap = 1e-9,
     budget_only: Annotated[
-        bool, typer.Option("--budget-only", help="Exit with 0 if the budget is proven kept, however wide the gap.")
+        bool,
+        typer.Option(
+            "--budget-only",
+            help=("Exit with 0 if the budget is proven kept, however wide the gap."),
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge an estimator from a file: does it keep the budget, how far is it from the best, what does its guess reveal?
+    """Judge an estimator from a file: does it keep the budget, how far is it from the best, what
+    does its guess reveal?
 
-    Nothing that the file says about itself is believed. Exits with 1 unless the estimator, as it stands, is proven to keep
-    the budget and to lie within the gap of the best; with --budget-only, unless it is proven to keep the budget.
+    Nothing that the file says about itself is believed. Exits with 1 unless the estimator, as it
+    stands, is proven to keep the budget and to lie within the gap of the best; with --budget-only,
+    unless it is proven to keep the budget.
 
     Examples:
 
@@ -51,22 +59,33 @@ def audit(
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     name = model.name or problem
-    screen.show(lambda: _record(judged, found), lambda tables: tables.audit_tables(name, judged, found), as_json=as_json)
+    screen.show(
+        lambda: _record(judged, found),
+        lambda tables: tables.audit_tables(name, judged, found),
+        as_json=as_json,
+    )
     if not (certificate.own_budget_kept if budget_only else judged.status is Status.CERTIFIED):
         raise typer.Exit(1)
 
 
 def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
-    """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
+    """Numbers of the estimator given, the bracket of the best error probability, and the repair if
+    there had to be one.
+    """
     from discreet.showing.data import plain
 
     told = judged.to_dict()
     unit = judged.problem.terms[0].measure.suffix
     kept = told["own_budget_kept"]
     numbers = [f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within"]
-    numbers = [name for name in numbers if name in told]  # several constraints have records of their own
+    # several constraints have records of their own
+    numbers = [name for name in numbers if name in told]
     return {
-        **{name: told[name] for name in ("status", "message", f"budget{unit}", "measure", "constraints") if name in told},
+        **{
+            name: told[name]
+            for name in ("status", "message", f"budget{unit}", "measure", "constraints")
+            if name in told
+        },
         "budget_kept": kept,
         "error_probability": told["error_probability" if kept else "own_error_probability"],
         **{name: told[f"own_{name}"] for name in numbers},
@@ -74,6 +93,8 @@ def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
         "leaks": told.get("own_leaks"),
         "odds": told.get("own_odds"),
         "kkt": told["kkt"] if kept else None,
-        "repair": None if kept else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
+        "repair": None
+        if kept
+        else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
         "inference": found and plain(found.to_dict()),
     }

@@ -1,4 +1,6 @@
-"""`discreet bench`: the work–precision study, every cell in a process of its own, here or on other machines, resumable."""
+"""`discreet bench`: the work–precision study, every cell in a process of its own, here or on other
+machines, resumable.
+"""
 
 from __future__ import annotations
 
@@ -26,40 +28,64 @@ _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no te
 
 def bench(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="A TOML file, default, quick, or the folder of a study to continue.")
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help=("A TOML file, default, quick, or the folder of a study to continue."),
+        ),
     ] = "default",
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="TEXT", help="Only cells with TEXT in their title. Repeat it to require several texts."
+            "--only",
+            metavar="TEXT",
+            help=("Only cells with TEXT in their title. Repeat it to require several texts."),
         ),
     ] = None,
     executor: Annotated[
         str,
         typer.Option(
-            metavar="WHERE", help="What runs the cells: local (one at a time), loky[:N], dask:ADDRESS or submitit:PARTITION."
+            metavar="WHERE",
+            help=(
+                "What runs the cells: local (one at a time), loky[:N], "
+                "dask:ADDRESS or submitit:PARTITION."
+            ),
         ),
     ] = "local",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the profiles, the cells and the estimated time; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help=("List the profiles, the cells and the estimated time; run nothing.")
+        ),
     ] = False,
     query: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Query the table `cells` of a study's folder with DuckDB; run nothing.")
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help=("Query the table `cells` of a study's folder with DuckDB; run nothing."),
+        ),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
+        typer.Option(
+            metavar="FILE",
+            help=("Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a study: measure time, accuracy, true leakage and memory of backends on problems.
 
-    Every cell is an attempt in a process of its own, with limits of time and memory. It is judged, and its row is on the
-    disk at once. After an interruption, the same command again runs only the missing cells, with this executor or another.
-    Times of cells that ran beside others are flagged, and not compared with others unless a control says that they may be.
-    Exits with 1 if no cell of the study is certified.
+    Every cell is an attempt in a process of its own, with limits of time and memory. It is judged,
+    and its row is on the disk at once. After an interruption, the same command again runs only the
+    missing cells, with this executor or another. Times of cells that ran beside others are flagged,
+    and not compared with others unless a control says that they may be. Exits with 1 if no cell of
+    the study is certified.
 
     Examples:
 
@@ -73,7 +99,8 @@ def bench(
 
       discreet bench default --executor dask:tcp://10.0.0.1:8786
 
-      discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER BY ALL"
+      discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER
+      BY ALL"
     """
     from discreet.reports.study.executors import checked
 
@@ -96,7 +123,9 @@ def place_of(study: str, out: str | None) -> Path:
     if not Path(study).is_dir():
         return Path(out or "discreet-bench")
     if out is not None and Path(out) != Path(study):
-        raise InputError(f"{study!r} is the folder of a study, which continues in place; leave out --out")
+        raise InputError(
+            f"{study!r} is the folder of a study, which continues in place; leave out --out"
+        )
     return Path(study)
 
 
@@ -108,11 +137,21 @@ def study_of(name: str) -> Study:
     if not Path(name).is_dir():
         return read_study(name)
     if not (Path(name) / "study.toml").is_file():
-        raise FileError(f"{name!r} is a folder without a study.toml; give a study file, default or quick")
+        raise FileError(
+            f"{name!r} is a folder without a study.toml; give a study file, default or quick"
+        )
     return read_study(str(Path(name) / "study.toml"))
 
 
-def _run(study: Study, place: Path, only: Sequence[str], where: str, dry_run: bool, force: bool, as_json: bool) -> None:
+def _run(
+    study: Study,
+    place: Path,
+    only: Sequence[str],
+    where: str,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
     from discreet.reports.study.cells import cells_of, choose
     from discreet.reports.study.store import Store, check_study
 
@@ -140,7 +179,9 @@ def _run(study: Study, place: Path, only: Sequence[str], where: str, dry_run: bo
         raise typer.Exit(1)
 
 
-def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any], where: str) -> Summary:
+def _measure(
+    study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any], where: str
+) -> Summary:
     from discreet.reports.study.executors import opened
     from discreet.reports.study.runner import run_cells
 
@@ -150,7 +191,10 @@ def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, A
     except KeyboardInterrupt:
         kept, _ = store.finished()
         count = sum(cell.key in kept for cell in cells)
-        screen.say(f"{count} of {len(cells)} cells are kept in {store.folder}; run the same command again to continue")
+        screen.say(
+            f"{count} of {len(cells)} cells are kept in {store.folder}; run the same "
+            "command again to continue"
+        )
         raise
 
 
@@ -164,7 +208,9 @@ def _progress() -> Iterator[Watch]:
         def watch(done: int, total: int, what: str, left: float) -> None:
             about = f"{_duration(left)} left; {what}"
             bar(done, total, about)
-            if not sys.stderr.isatty() and (time.monotonic() - said[0] >= _PLAIN_SECONDS or done == total):
+            if not sys.stderr.isatty() and (
+                time.monotonic() - said[0] >= _PLAIN_SECONDS or done == total
+            ):
                 said[0] = time.monotonic()
                 screen.say(f"{done} of {total} cells, about {about}")
 
@@ -188,9 +234,21 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
     finished = {row.cell for row in known}
     missing = [cell for cell in cells if cell.key not in finished]
     seconds = estimated_seconds(missing, known)
-    listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
-    record = {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
-    screen.show(lambda: record, lambda _: [_profile_table(study), _cell_table(cells, finished)], as_json=as_json)
+    listed = [
+        {"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped}
+        for cell in cells
+    ]
+    record = {
+        "study": study.name,
+        "cells": listed,
+        "missing": len(missing),
+        "estimated_seconds": round(seconds, 1),
+    }
+    screen.show(
+        lambda: record,
+        lambda _: [_profile_table(study), _cell_table(cells, finished)],
+        as_json=as_json,
+    )
     if not as_json:
         screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
 
@@ -203,18 +261,30 @@ def _profile_table(study: Study) -> Table:
                 told = {**profile.settings.get(each.backend, {}), **each.settings}
                 pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
                 lines.append((profile.name, f"{profile.gap:g}", each.label, pairs or "nothing"))
-    return Table("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
+    return Table(
+        "Accuracy profiles",
+        ("profile", "relative gap", "backend", "set beyond its defaults"),
+        lines,
+    )
 
 
 def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
     lines = []
     for cell in cells:
-        state = "done" if cell.key in finished else f"skipped: {cell.skipped}" if cell.skipped else "to run"
+        state = (
+            "done"
+            if cell.key in finished
+            else f"skipped: {cell.skipped}"
+            if cell.skipped
+            else "to run"
+        )
         lines.append((cell.title, str(cell.repeat), state))
     return Table("Cells, in the order of running", ("cell", "repeat", "state"), lines)
 
 
-def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
+def _report(
+    study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool
+) -> None:
     from discreet.reports.statistics.numbers import shared_words
 
     record = {
@@ -228,11 +298,18 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
     }
     statuses = [(row.label, row.status) for row in summary.rows]
     screen.show(
-        lambda: record, lambda tables: [tables.status_table("Cells by backend and status", statuses)], as_json=as_json
+        lambda: record,
+        lambda tables: [tables.status_table(("Cells by backend and status"), statuses)],
+        as_json=as_json,
     )
     if not as_json:
-        screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
-        failed = {(row.label, row.message): row for row in summary.rows if row.status.value == "failed"}
+        screen.say(
+            f"{summary.measured} cells measured in {_duration(summary.seconds)}, "
+            f"{len(summary.rows)} are in {place}"
+        )
+        failed = {
+            (row.label, row.message): row for row in summary.rows if row.status.value == "failed"
+        }
         for row in list(failed.values())[:_MOST_FAILURES]:
             screen.say(f"{row.label} failed on {row.instance}: {row.message}")
         if beside := shared_words(summary.rows):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
 
-# The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth part most visibly.
+# The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth
+# part most visibly.
 DEFAULT_CASES = (
     ("paper-single:bins=64", 0.5),
     ("paper-single:bins=64", 0.0),
@@ -34,24 +35,32 @@ def compare(
     problems: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROBLEM]...", help="Catalog names, name:key=value,..., or .npz files.", autocompletion=problem_names
+            metavar="[PROBLEM]...",
+            help=("Catalog names, name:key=value,..., or .npz files."),
+            autocompletion=problem_names,
         ),
     ] = None,
     backends: Among = None,
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")] = "discreet-compare",
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help=("Where the page and the pictures go."))
+    ] = "discreet-compare",
     fail_on_disagreement: Annotated[
-        bool, typer.Option("--fail-on-disagreement", help="Exit with 1 if two certified brackets exclude one another.")
+        bool,
+        typer.Option(
+            "--fail-on-disagreement",
+            help=("Exit with 1 if two certified brackets exclude one another."),
+        ),
     ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run every backend on the same problems and compare what they claim with what is true.
 
-    Without PROBLEM: the paper's single- and multi-sensor set-ups and the survey anes96, at half of the
-    Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the same two budgets, a file
-    at its own. Exits with 1 if some problem has no certified answer.
+    Without PROBLEM: the paper's single- and multi-sensor set-ups and the survey anes96, at half of
+    the Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the
+    same two budgets, a file at its own. Exits with 1 if some problem has no certified answer.
 
     Examples:
 
@@ -87,8 +96,14 @@ def _cases(specs: Sequence[str], asked: Asked) -> list[Case]:
         raise InputError("--set needs a problem whose parameters it sets; name one")
     if specs or asked.has_budget:
         chosen = specs or list(dict.fromkeys(spec for spec, _ in DEFAULT_CASES))
-        return [case for spec in chosen for case in _cases_of(spec, asked.problem(spec), asked.has_budget)]
-    return [_at_fraction(spec, notation.problem(spec), fraction) for spec, fraction in DEFAULT_CASES]
+        return [
+            case
+            for spec in chosen
+            for case in _cases_of(spec, asked.problem(spec), asked.has_budget)
+        ]
+    return [
+        _at_fraction(spec, notation.problem(spec), fraction) for spec, fraction in DEFAULT_CASES
+    ]
 
 
 def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
@@ -99,7 +114,9 @@ def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
     if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
         spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
     if own:
-        limits = (replace(term.budget, amount=float(f"{term.budget.amount:.4g}")) for term in model.terms)
+        limits = (
+            replace(term.budget, amount=float(f"{term.budget.amount:.4g}")) for term in model.terms
+        )
         return [Case(f"{spec}, ε = {' and '.join(map(str, limits))}", model)]
     fractions = (0.5, 0.0) if any(model.bayes_leakages) else (0.0,)
     return [_at_fraction(spec, model, fraction) for fraction in fractions]

@@ -18,29 +18,49 @@ if TYPE_CHECKING:
 def crosscheck(
     seed: Annotated[int, typer.Option(help="Seed of the set of instances.")] = 0,
     size: Annotated[
-        int | None, typer.Option(help="Number of instances. Default: every family in every regime of the budget, once.")
+        int | None,
+        typer.Option(
+            help=("Number of instances. Default: every family in every regime of the budget, once.")
+        ),
     ] = None,
     backends: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all but peers.", autocompletion=backend_list)
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help=("Only these. Default: all but peers."),
+            autocompletion=backend_list,
+        ),
     ] = None,
     require: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
+        typer.Option(
+            metavar="A,B,...",
+            help=("Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
+        ),
     ] = None,
     gap: Gap = 1e-9,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")] = 5.0,
-    within: Annotated[float, typer.Option(metavar="S", help="Seconds for all attempts, shared by the backends.")] = 80.0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed."))
+    ] = 5.0,
+    within: Annotated[
+        float, typer.Option(metavar="S", help=("Seconds for all attempts, shared by the backends."))
+    ] = 80.0,
     jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
-    junit: Annotated[str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")] = None,
-    github: Annotated[bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")] = False,
+    junit: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
+    ] = None,
+    github: Annotated[
+        bool, typer.Option("--github", help=("Annotations for GitHub, also outside its runners."))
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Solve a seeded set of problems with every backend and check every certificate a second time, by `discreet verify`.
+    """Solve a seeded set of problems with every backend and check every certificate a second time,
+    by `discreet verify`.
 
-    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, a backend of the project fails,
-    runs out of time or is wrong beyond its class of methods, or a required backend answered nothing. Needs python-flint (the
-    extra verify).
+    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, a
+    backend of the project fails, runs out of time or is wrong beyond its class of methods, or a
+    required backend answered nothing. Needs python-flint (the extra verify).
 
     Examples:
 
@@ -57,7 +77,9 @@ def crosscheck(
 
     if junit is not None:
         check_output(junit, marked('<testsuite name="discreet crosscheck"'), overwrite=force)
-    required = split_list(os.environ.get(gate.REQUIRED_VARIABLE, "") if require is None else require)
+    required = split_list(
+        os.environ.get(gate.REQUIRED_VARIABLE, "") if require is None else require
+    )
     chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
         result = gate.run_crosscheck(
@@ -84,9 +106,12 @@ def crosscheck(
 
 
 def _shown(result: Crosscheck, tables: Any) -> list[Any]:
-    statuses = tables.status_table("", ((name, found.status) for (_, name), found in result.solutions.items()))
+    statuses = tables.status_table(
+        "", ((name, found.status) for (_, name), found in result.solutions.items())
+    )
     counted = (
-        f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, {len(result.verified)} verified"
+        f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, "
+        f"{len(result.verified)} verified"
     )
     told = f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s"
     return [statuses, *(f"left out: {sentence}" for sentence in result.selection.left_out), told]

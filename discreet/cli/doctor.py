@@ -16,13 +16,19 @@ if TYPE_CHECKING:
 def doctor(
     require: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Exit with 1 unless these backends can run here.", autocompletion=backend_list),
+        typer.Option(
+            metavar="A,B,...",
+            help=("Exit with 1 unless these backends can run here."),
+            autocompletion=backend_list,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the backends with versions and capabilities, and why one is absent or broken; peers are marked.
+    """List the backends with versions and capabilities, and why one is absent or broken; peers are
+    marked.
 
-    Each is tried in a process of its own, so a library that crashes at import does not stop this command.
+    Each is tried in a process of its own, so a library that crashes at import does not stop this
+    command.
 
     Examples:
 
@@ -41,7 +47,11 @@ def doctor(
     refuse_unknown_names(required)
     with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
         probes = list(pool.map(probe, names))
-    screen.show(lambda: [*map(_described, probes)], lambda tables: [tables.doctor_table(probes)], as_json=as_json)
+    screen.show(
+        lambda: [*map(_described, probes)],
+        lambda tables: [tables.doctor_table(probes)],
+        as_json=as_json,
+    )
     missing = [p for p in probes if p.name in required and p.state != "available"]
     for found in missing:
         screen.say(f"required backend {found.name} is {found.state}: {found.reason}")
@@ -51,7 +61,15 @@ def doctor(
 
 def _described(probe: Availability) -> dict[str, Any]:
     able = probe.capabilities
-    same = ("largest_outcomes", "gives_duals", "method", "method_class", "citation", "libraries", "peer")
+    same = (
+        "largest_outcomes",
+        "gives_duals",
+        "method",
+        "method_class",
+        "citation",
+        "libraries",
+        "peer",
+    )
     capabilities = able and {name: getattr(able, name) for name in same} | {
         "regimes": sorted(regime.name.lower() for regime in able.regimes),
         "measures": sorted(able.measures),

@@ -1,4 +1,6 @@
-"""`discreet evaluate`: what guesses do to people, from a table of people who had no part in the making of the rule."""
+"""`discreet evaluate`: what guesses do to people, from a table of people who had no part in the
+making of the rule.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,17 @@ if TYPE_CHECKING:
     from discreet.problems.files.tables import TableStream
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet.")
+    list[str],
+    typer.Argument(
+        metavar="[RULE] PEOPLE.csv", help=("A folder with a rule, if it guesses; CSV or Parquet.")
+    ),
 ]
-Truth = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
-Guesses = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")]
+Truth = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help=("Column of what was to be guessed."))
+]
+Guesses = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help=("Column of the guesses, without a rule."))
+]
 
 
 def evaluate(
@@ -33,11 +42,13 @@ def evaluate(
     person: Person = None,
     as_json: Json = False,
 ) -> None:
-    """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits that are exact.
+    """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits
+    that are exact.
 
-    The people must have had no part in the making of the rule. Given a RULE that discreet fit wrote, it guesses; columns,
-    measure and budget are its own, and the exit code is 1 if these people show that its promise is broken. With
-    --leakage it is 1 unless they show that this budget is kept.
+    The people must have had no part in the making of the rule. Given a RULE that discreet fit
+    wrote, it guesses; columns, measure and budget are its own, and the exit code is 1 if these
+    people show that its promise is broken. With --leakage it is 1 unless they show that this budget
+    is kept.
 
     Examples:
 
@@ -45,9 +56,11 @@ def evaluate(
 
       discreet evaluate held-out.csv --hide sex --truth income --guesses guess
 
-      discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage 0.01
+      discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage
+      0.01
 
-      discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage sex=0.01
+      discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage
+      sex=0.01
     """
     from discreet.people.evaluation import evaluate as evaluated
     from discreet.problems.errors import InputError
@@ -55,19 +68,28 @@ def evaluate(
 
     if len(paths) > 2:
         raise InputError(
-            f"there are {len(paths)} paths; give a table of people, and before it a folder with a rule if it guesses"
+            f"there are {len(paths)} paths; give a table of people, and before it a folder with a "
+            "rule if it guesses"
         )
-    table, deployed, asked = paths[-1], None, {}
+    table = paths[-1]
+    deployed = None
+    asked = {}
     if len(paths) == 2:
         from discreet.people.folder import DeployedRule
 
         deployed = DeployedRule.load(paths[0])
         asked = deployed.about["asked"]
-        hide, truth = hide or asked.get("hide"), truth or next(iter(asked.get("guess") or ()), None)
+        hide = hide or asked.get("hide")
+        truth = truth or next(iter(asked.get("guess") or ()), None)
     if not hide or truth is None or (guesses is None) == (deployed is None):
-        raise InputError("say what is what: --hide, --truth and --guesses, or a folder with a rule before the table")
-    given, measures = by_column(leakage, hide, "--leakage", float), by_column(measure, hide, "--measure")
-    own, promised = _about(hide, asked.get("measure") or "mutual-information"), _about(hide, asked.get("budget"))
+        raise InputError(
+            "say what is what: --hide, --truth and --guesses, or a folder with a "
+            "rule before the table"
+        )
+    given = by_column(leakage, hide, "--leakage", float)
+    measures = by_column(measure, hide, "--measure")
+    own = _about(hide, asked.get("measure") or "mutual-information")
+    promised = _about(hide, asked.get("budget"))
     chosen = (own or "mutual-information") if measures is None else measures
     same = measures is None or _measures(measures) == _measures(own)
     needed = [*hide, truth, *([] if guesses is None else [guesses])]
@@ -81,18 +103,34 @@ def evaluate(
     labels: dict[str, Any] = {}
     if deployed is not None:
         labels = {"labels": deployed.possible_guesses}
-        if hide == asked.get("hide") and (known := _known(deployed.rule.groups, asked["measure"])) is not None:
+        if (
+            hide == asked.get("hide")
+            and (known := _known(deployed.rule.groups, asked["measure"])) is not None
+        ):
             labels["group_labels"] = known
     parts: Any = {name: columns[name] for name in hide}
     if len(parts) == 1 and not isinstance(given, dict) and not isinstance(chosen, dict):
         parts = parts[hide[0]]
-    found = evaluated(made, None, columns[truth], sensitive_features=parts, measure=chosen, confidence=confidence, **labels)
+    found = evaluated(
+        made,
+        None,
+        columns[truth],
+        sensitive_features=parts,
+        measure=chosen,
+        confidence=confidence,
+        **labels,
+    )
     promised = promised if given is None and same else None
     budget = given if promised is None else promised
-    sentence, kept = found.statement(budget), None if budget is None else found.holds(budget)
+    sentence = found.statement(budget)
+    kept = None if budget is None else found.holds(budget)
     broken = kept is False and (promised is None or found.breaks(promised))
     record = {"statement": sentence, "budget": budget, "holds": kept}
-    screen.show(lambda: record | found.to_dict(), lambda _: [table, *found.tables(), sentence], as_json=as_json)
+    screen.show(
+        lambda: record | found.to_dict(),
+        lambda _: [table, *found.tables(), sentence],
+        as_json=as_json,
+    )
     if broken:
         raise typer.Exit(1)
 
@@ -100,10 +138,13 @@ def evaluate(
 def _guessed(
     deployed: DeployedRule | None, stream: TableStream, person: str | None, needed: list[str]
 ) -> tuple[Any, dict[str, Any]]:
-    """What a rule guesses for everybody, if there is one, and the columns needed; others are held for some at a time."""
+    """What a rule guesses for everybody, if there is one, and the columns needed; others are held
+    for some at a time.
+    """
     import numpy as np
 
-    made, kept = list[Any](), dict[str, list[Any]]()
+    made = list[Any]()
+    kept = dict[str, list[Any]]()
     for each in deployed.columns if deployed else ():
         each.check(stream.header)
     with screen.progress() as tell:
@@ -115,25 +156,37 @@ def _guessed(
                 made.append(deployed.predict(part, part[person] if person else None))
             for name in needed:
                 kept.setdefault(name, []).append(part[name])
-    return np.concatenate(made) if made else None, {name: np.concatenate(parts) for name, parts in kept.items()}
+    return np.concatenate(made) if made else None, {
+        name: np.concatenate(parts) for name, parts in kept.items()
+    }
 
 
 def _about(hide: list[str], told: Any) -> Any:
-    """What a rule states, or of what it states by column what is about these; a budget of null is none."""
+    """What a rule states, or of what it states by column what is about these; a budget of null is
+    none.
+    """
     if not isinstance(told, dict):
         return told
-    return {name: math.inf if told[name] is None else told[name] for name in hide if name in told} or None
+    return {
+        name: math.inf if told[name] is None else told[name] for name in hide if name in told
+    } or None
 
 
 def _measures(given: Any) -> Any:
     """Measures by what they are, not by how they are called."""
     from discreet.problems.measures.registry import measure_of
 
-    return {name: measure_of(each) for name, each in given.items()} if isinstance(given, dict) else measure_of(given)
+    return (
+        {name: measure_of(each) for name, each in given.items()}
+        if isinstance(given, dict)
+        else measure_of(given)
+    )
 
 
 def _known(groups: tuple[Any, ...], measure: Any) -> Any:
-    """The groups that a rule knows, or of a rule with a budget for each column its values; None under a given variable."""
+    """The groups that a rule knows, or of a rule with a budget for each column its values; None
+    under a given variable.
+    """
     if not isinstance(measure, dict):
         return None if _measures(measure).conditional else groups
     found: dict[str, list[Any]] = {}

@@ -14,26 +14,41 @@ def export(
     problem: Annotated[
         str,
         typer.Argument(
-            metavar="PROBLEM", help="A problem as for solve; with --study a study.", autocompletion=problem_names
+            metavar="PROBLEM",
+            help=("A problem as for solve; with --study a study."),
+            autocompletion=problem_names,
         ),
     ],
     asked: Asked,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where the file goes; with --study the folder.")],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help=("Where the file goes; with --study the folder."))
+    ],
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]"),
+        typer.Option(
+            metavar="NAME",
+            help=("cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]"),
+        ),
     ] = None,
-    study: Annotated[bool, typer.Option("--study", help="PROBLEM names a study: hard, default, or a TOML file.")] = False,
+    study: Annotated[
+        bool,
+        typer.Option("--study", help=("PROBLEM names a study: hard, default, or a TOML file.")),
+    ] = False,
     certify: Annotated[
-        bool, typer.Option("--certify", help="Solve first, and state the certified bracket of the optimum in the file.")
+        bool,
+        typer.Option(
+            "--certify",
+            help=("Solve first, and state the certified bracket of the optimum in the file."),
+        ),
     ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write a problem as a conic or linear program, in a file that other solvers read.
 
-    CBF and Clarabel's JSON hold every problem, MPS linear programs: budget 0, or a linear measure of leakage. A comment in
-    the file says what the objective means and which variables are the estimator. Numbers are written to the last digit.
+    CBF and Clarabel's JSON hold every problem, MPS linear programs: budget 0, or a linear measure
+    of leakage. A comment in the file says what the objective means and which variables are the
+    estimator. Numbers are written to the last digit.
 
     Examples:
 
@@ -72,16 +87,26 @@ def export(
 
 
 def _export_study(
-    study: str, asked: Asked, out: str, format_: str | None, certify: bool, force: bool, as_json: bool
+    study: str,
+    asked: Asked,
+    out: str,
+    format_: str | None,
+    certify: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     from discreet.problems.errors import InputError
     from discreet.reports.study.exported import TABLE, export_study
     from discreet.reports.study.plan import read_study
 
     if asked != Asked():
-        raise InputError("a study states its own budgets and parameters; leave out the flags of a problem")
+        raise InputError(
+            "a study states its own budgets and parameters; leave out the flags of a problem"
+        )
     with screen.progress() as watch:
-        files, left_out = export_study(read_study(study), out, format_, certify=certify, overwrite=force, watch=watch)
+        files, left_out = export_study(
+            read_study(study), out, format_, certify=certify, overwrite=force, watch=watch
+        )
     for sentence in left_out:
         screen.say(sentence)
     if as_json:

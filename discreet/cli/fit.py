@@ -19,16 +19,27 @@ if TYPE_CHECKING:
     Columns = Mapping[str, NDArray[Any]]
 
 Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
-Out = Annotated[str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")]
+Out = Annotated[
+    str, typer.Option(metavar="FOLDER", help=("Where the rule, its graph and its card go."))
+]
 Fraction = Annotated[
     list[str] | None,
     typer.Option(metavar="[COLUMN=]F", help="Budget as a fraction of what a plain guess leaks."),
 ]
-Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated.")]
-Calibration = Annotated[float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret.")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated."),
+]
+Calibration = Annotated[
+    float, typer.Option(metavar="F", help=("Share of people who are kept apart for the promise."))
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", help=("Makes the same rule again; its key is then no secret.")),
+]
 
-_IDENTIFIES = 0.5  # of the people have a text or a whole number of their own in a column that is no feature
+# of the people have a text or a whole number of their own in a column that is no feature
+_IDENTIFIES = 0.5
 
 
 def fit(
@@ -46,22 +57,27 @@ def fit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a rule that guesses one column and reveals at most a budget about others, and write it into a folder.
+    """Fit a rule that guesses one column and reveals at most a budget about others, and write it
+    into a folder.
 
-    The sensitive columns are needed here and never to predict. The folder holds rule.json, model.onnx and a card;
-    see discreet predict. One budget is about the sensitive columns together; --leakage COLUMN=NATS for each is about
-    each. Where no other rule is shown to keep the budget, the rule always guesses alike, and says so.
-    An interrupted run goes on with the classifiers and designs that it has made, if the same command is given again.
+    The sensitive columns are needed here and never to predict. The folder holds rule.json,
+    model.onnx and a card; see discreet predict. One budget is about the sensitive columns together;
+    --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the budget,
+    the rule always guesses alike, and says so. An interrupted run goes on with the classifiers and
+    designs that it has made, if the same command is given again.
 
     Examples:
 
       discreet fit people.csv --hide sex --guess income --fraction 0.3 --out rule
 
-      discreet fit people.parquet --hide sex --hide race --guess income --leakage 0.01 --out rule --force
+      discreet fit people.parquet --hide sex --hide race --guess income --leakage 0.01 --out rule
+      --force
 
-      discreet fit people.csv --hide sex --hide race --guess income --leakage sex=0.01 --leakage race=0.02 --out rule
+      discreet fit people.csv --hide sex --hide race --guess income --leakage sex=0.01 --leakage
+      race=0.02 --out rule
 
-      discreet fit people.csv --hide sex --guess hired --leakage 0.05 --measure parity-difference --out rule
+      discreet fit people.csv --hide sex --guess hired --leakage 0.05 --measure parity-difference
+      --out rule
     """
     from pathlib import Path
 
@@ -78,7 +94,8 @@ def fit(
 
     check_folder(out, NAMES, inputs=[people], overwrite=force)
     libraries()
-    budget, share = by_column(leakage, hide, "--leakage", float), by_column(fraction, hide, "--fraction", float)
+    budget = by_column(leakage, hide, "--leakage", float)
+    share = by_column(fraction, hide, "--fraction", float)
     measures = by_column(measure, hide, "--measure")
     if (budget is None) == (share is None):
         raise InputError("give one of --leakage and --fraction")
@@ -86,13 +103,17 @@ def fit(
         tell(0, None, "reading")
         table = read_table(people)
         features = _features(people, table, [*hide, guess], ignore or [])
-        truth, hidden = _labels(people, table, guess), _frame({name: _labels(people, table, name, True) for name in hide})
+        truth = _labels(people, table, guess)
+        hidden = _frame({name: _labels(people, table, name, True) for name in hide})
         _check_asked(people, hide, guess, truth, hidden, calibration)
         settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
         asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
         unfinished = Unfinished(Path(out) / HALF, asked, force)
         if unfinished.begun:
-            screen.say(f"going on with {unfinished.begun} in {unfinished.path}, which an earlier run has made")
+            screen.say(
+                f"going on with {unfinished.begun} in {unfinished.path}, which an earlier "
+                "run has made"
+            )
         private = PrivateClassifier(
             budget=budget,
             fraction=share,
@@ -112,10 +133,17 @@ def fit(
             except ValueError as error:  # scikit-learn's
                 raise InputError(f"{people}: {error}") from None
             tell(1, 1, "writing")
-            facts = {"asked": {"hide": hide, "guess": [guess]}, "data": {"file": Path(people).name, "columns": [*features]}}
+            facts = {
+                "asked": {"hide": hide, "guess": [guess]},
+                "data": {"file": Path(people).name, "columns": [*features]},
+            }
             card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
             unfinished.done()
-    screen.show(lambda: {"folder": out, **card}, lambda _: [_facts(out, card), private.statement_], as_json=as_json)
+    screen.show(
+        lambda: {"folder": out, **card},
+        lambda _: [_facts(out, card), private.statement_],
+        as_json=as_json,
+    )
     screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
 
 
@@ -125,7 +153,9 @@ def _frame(columns: Columns) -> Any:
     except ImportError as error:
         from discreet.problems.errors import InputError
 
-        raise InputError(f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})") from None
+        raise InputError(
+            f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})"
+        ) from None
     return pandas.DataFrame(dict(columns))
 
 
@@ -138,9 +168,13 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
         check_column(people, table, name)
     found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
     if not found:
-        raise InputError(f"{people} has no column to guess from; give one beside --hide and --guess")
+        raise InputError(
+            f"{people} has no column to guess from; give one beside --hide and --guess"
+        )
     for name, column in found.items():
-        if not _is_measured(column) and len({*column.tolist()}) > max(50, _IDENTIFIES * len(column)):
+        if not _is_measured(column) and len({*column.tolist()}) > max(
+            50, _IDENTIFIES * len(column)
+        ):
             kind = "texts" if column.dtype.kind == "O" else "numbers"
             told = f"column {brief(name)} has nearly as many {kind} as people"
             screen.say(f"{told}; if it says who a person is, leave it out with --ignore {name}")
@@ -149,32 +183,52 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
 
 def _is_measured(column: NDArray[Any]) -> bool:
     """Whether a column holds times, or numbers that are not all whole."""
-    return column.dtype.kind in "Mm" or (column.dtype.kind == "f" and bool((column % 1.0 > 0.0).any()))
+    return column.dtype.kind in "Mm" or (
+        column.dtype.kind == "f" and bool((column % 1.0 > 0.0).any())
+    )
 
 
-def _check_asked(people: str, hide: list[str], guess: str, truth: NDArray[Any], hidden: Any, calibration: float) -> None:
-    """Raise InputError where there is nothing to guess, nothing to hide, or nobody to show the promise on."""
+def _check_asked(
+    people: str, hide: list[str], guess: str, truth: NDArray[Any], hidden: Any, calibration: float
+) -> None:
+    """Raise InputError where there is nothing to guess, nothing to hide, or nobody to show the
+    promise on.
+    """
     from discreet.people.labels import coded
     from discreet.people.probabilities import FOLDS
     from discreet.problems.checks import brief
     from discreet.problems.errors import InputError
 
     if guess in hide:
-        raise InputError(f"column {brief(guess)} is both hidden and guessed; a guess cannot hide what it is about")
-    for name, what, column in [(guess, "guess", truth), *((name, "hide", hidden[name].to_numpy()) for name in hide)]:
+        raise InputError(
+            f"column {brief(guess)} is both hidden and guessed; a guess cannot hide "
+            "what it is about"
+        )
+    for name, what, column in [
+        (guess, "guess", truth),
+        *((name, "hide", hidden[name].to_numpy()) for name in hide),
+    ]:
         if len(coded(column, brief(name))[0]) < 2:
-            raise InputError(f"column {brief(name)} of {people} is the same for everybody, so there is nothing to {what}")
+            raise InputError(
+                f"column {brief(name)} of {people} is the same for everybody, so "
+                f"there is nothing to {what}"
+            )
     if len(truth) < FOLDS:
-        raise InputError(f"{people} has {len(truth)} people; give at least {FOLDS}, whom cross-fitting needs")
+        raise InputError(
+            f"{people} has {len(truth)} people; give at least {FOLDS}, whom cross-fitting needs"
+        )
     if 0.0 < calibration * len(truth) < 1.0:
         raise InputError(
-            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps nobody apart to show the "
+            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps "
+            "nobody apart to show the "
             "promise on; give more people, or --calibration 0 for a rule without a promise"
         )
 
 
 def _labels(people: str, table: Columns, name: str, missing: bool = False) -> Any:
-    """A column of labels; InputError for one of measurements, or where a label is missing and may not."""
+    """A column of labels; InputError for one of measurements, or where a label is missing and may
+    not.
+    """
     import numpy as np
 
     from discreet.people.folder import as_text
@@ -183,7 +237,10 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
 
     column = table[name]
     if _is_measured(column):
-        raise InputError(f"column {brief(name)} of {people} holds measurements; cut it into ranges, and give those")
+        raise InputError(
+            f"column {brief(name)} of {people} holds measurements; cut it into "
+            "ranges, and give those"
+        )
     lost = np.array([as_text(value) == "" or value != value for value in column.tolist()])
     if not missing and lost.any():
         raise InputError(
@@ -195,11 +252,19 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
 
 def _facts(out: str, card: dict[str, Any]) -> Facts:
     """What is worth knowing at once."""
-    people, model, data = card["people"], card["model"], card["data"]
-    facts = [("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")]
+    people = card["people"]
+    model = card["model"]
+    data = card["data"]
+    facts = [
+        ("people", (f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart"))
+    ]
     if people:
-        secrets = people.get("secrets", {}).items() if isinstance(card["asked"]["budget"], dict) else ()
-        leaks = {f"leakage about {name}": each["leakage"] for name, each in secrets} or {"leakage": people["leakage"]}
+        secrets = (
+            people.get("secrets", {}).items() if isinstance(card["asked"]["budget"], dict) else ()
+        )
+        leaks = {f"leakage about {name}": each["leakage"] for name, each in secrets} or {
+            "leakage": people["leakage"]
+        }
         facts += [
             (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
             for name, limits in ({"errors": people["error"]} | leaks).items()

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def problem_names(typed: str) -> list[str]:
-    """Catalog names that begin like this, for the completion of shells, which complete names of files themselves."""
+    """Catalog names that begin like this, for the completion of shells, which complete names of
+    files themselves.
+    """
     from discreet.problems.catalog import entries
 
     return [each.name for each in entries() if each.name.startswith(typed)]
@@ -33,32 +35,64 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="A catalog name, name:key=value,..., a .npz file, or a table, people.csv:hide=...,guess=....",
+        help=(
+            "A catalog name, name:key=value,..., a .npz file, or a table, "
+            "people.csv:hide=...,guess=...."
+        ),
         autocompletion=problem_names,
     ),
 ]
-SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")]
+SolutionFile = Annotated[
+    str, typer.Argument(metavar="SOLUTION.npz", help=("A solution file; only its arrays are read."))
+]
 Backend = Annotated[
-    str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.", autocompletion=backend_list)
+    str,
+    typer.Option(
+        metavar="NAME", help=("Which backend; see discreet doctor."), autocompletion=backend_list
+    ),
 ]
 Among = Annotated[
     str | None,
     typer.Option(
-        metavar="A,B,...", help="Only these; conic:solver=scs gives a setting. Default: all.", autocompletion=backend_list
+        metavar="A,B,...",
+        help=("Only these; conic:solver=scs gives a setting. Default: all."),
+        autocompletion=backend_list,
     ),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem or a table; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help=("Parameter of a catalog problem or a table; may be repeated."),
+    ),
 ]
-Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Leakage budget I(X;Ŷ) ≤ NATS.")]
-Equivocation = Annotated[float | None, typer.Option(metavar="NATS", help="The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
+Leakage = Annotated[
+    float | None, typer.Option(metavar="NATS", help=("Leakage budget I(X;Ŷ) ≤ NATS."))
+]
+Equivocation = Annotated[
+    float | None, typer.Option(metavar="NATS", help=("The paper's H0: keep H(X given Ŷ) ≥ NATS."))
+]
 Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leakage 0.")]
-Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks.")]
-Measure = Annotated[str | None, typer.Option(metavar="NAME", help="What the budget bounds; mutual information by default.")]
+Fraction = Annotated[
+    float | None,
+    typer.Option(metavar="F", help=("Budget as a fraction of what the Bayes rule leaks.")),
+]
+Measure = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=("What the budget bounds; mutual information by default.")),
+]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
-TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also ones not made by discreet.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed.")),
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help=("Replace files that are in the way, also ones not made by discreet.")
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]
 
 
@@ -84,7 +118,9 @@ class Asked:
 
         budget = notation.Budget(self.leakage, self.equivocation, self.perfect, self.fraction)
         parameters = notation.pairs(self.set_ or (), "--set")
-        return notation.problem(spec, parameters, budget, self.measure, default_budget=default_budget)
+        return notation.problem(
+            spec, parameters, budget, self.measure, default_budget=default_budget
+        )
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

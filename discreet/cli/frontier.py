@@ -17,27 +17,42 @@ if TYPE_CHECKING:
 def frontier(
     problem: Problem,
     asked: Asked,
-    points: Annotated[int | None, typer.Option(metavar="K", help="Largest number of budgets to solve, at least 2.")] = None,
+    points: Annotated[
+        int | None,
+        typer.Option(metavar="K", help=("Largest number of budgets to solve, at least 2.")),
+    ] = None,
     width: Annotated[
         float | None,
-        typer.Option(metavar="W", help="Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
+        typer.Option(
+            metavar="W",
+            help=("Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
+        ),
     ] = None,
     backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds per point, if the backend can keep to it.")
+        float | None,
+        typer.Option(metavar="S", help=("Seconds per point, if the backend can keep to it.")),
     ] = None,
-    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")] = None,
-    svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")] = None,
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv and .json there.")] = None,
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")
+    ] = None,
+    svg: Annotated[
+        str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help=("Write frontier.svg, .csv and .json there."))
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """The best error probability at every leakage budget, from perfect privacy to where more budget buys nothing.
+    """The best error probability at every leakage budget, from perfect privacy to where more budget
+    buys nothing.
 
-    The curve is convex: chords between solved points bound it from above, tangents from below, at every budget. Points go
-    where the bracket is widest, until --width or --points is reached. A budget given, or the problem's own, is one of the
-    points. Exits with 1 unless every point is certified and the width is reached.
+    The curve is convex: chords between solved points bound it from above, tangents from below, at
+    every budget. Points go where the bracket is widest, until --width or --points is reached. A
+    budget given, or the problem's own, is one of the points. Exits with 1 unless every point is
+    certified and the width is reached.
 
     Examples:
 
@@ -61,10 +76,23 @@ def frontier(
         if file is not None:
             check_output(file, made, inputs=inputs, overwrite=force)
     if out is not None:
-        check_folder(out, [f"frontier.{each}" for each in ("svg", "csv", "json")], inputs=inputs, overwrite=force)
+        check_folder(
+            out,
+            [f"frontier.{each}" for each in ("svg", "csv", "json")],
+            inputs=inputs,
+            overwrite=force,
+        )
     with screen.progress() as watch:
         model = asked.problem(problem, default_budget=math.inf)  # the curve has every budget
-        curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
+        curve = trace(
+            model,
+            points=points,
+            width=width,
+            backend=backend,
+            gap=gap,
+            time_limit=time_limit,
+            watch=watch,
+        )
     try:
         _write(curve, csv, svg, out, force)
     finally:  # a result that cannot be written is still shown
@@ -98,6 +126,13 @@ def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, f
 def _verdict(curve: Frontier) -> str:
     from discreet.showing import numerals
 
-    width = f"the bracket is nowhere wider than {numerals.number(100 * curve.width, 2)} % of the curve's height"
-    asked = "" if curve.reached else f", where {numerals.number(100 * (curve.asked_width or 0.0), 2)} % was asked for"
+    width = (
+        f"the bracket is nowhere wider than {numerals.number(100 * curve.width, 2)} % of the "
+        "curve's height"
+    )
+    asked = (
+        ""
+        if curve.reached
+        else f", where {numerals.number(100 * (curve.asked_width or 0.0), 2)} % was asked for"
+    )
     return f"{len(curve.rows)} points in {numerals.seconds(curve.seconds)} s; {width}{asked}"

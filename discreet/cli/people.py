@@ -10,9 +10,13 @@ import typer
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError, InputError
 
-People = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
+People = Annotated[
+    str, typer.Argument(metavar="PEOPLE.csv", help=("CSV or Parquet, a line for each person."))
+]
 Hide = typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")
-Person = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins.")]
+Person = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins.")
+]
 Budgets = Annotated[
     list[str] | None,
     typer.Option(
@@ -21,28 +25,47 @@ Budgets = Annotated[
         help="Budget of leakage in the unit of the measure; of each column by its name.",
     ),
 ]
-Confidence = Annotated[float, typer.Option(metavar="P", help="Probability with which limits and promises hold.")]
+Confidence = Annotated[
+    float, typer.Option(metavar="P", help=("Probability with which limits and promises hold."))
+]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", metavar="[COLUMN=]NAME", help="What the budget bounds; mutual information by default."),
+    typer.Option(
+        "--measure",
+        metavar="[COLUMN=]NAME",
+        help=("What the budget bounds; mutual information by default."),
+    ),
 ]
 
 
-def by_column(given: Sequence[str] | None, hidden: Sequence[str], option: str, read: Callable[[str], Any] = str) -> Any:
-    """What an option says: None, one value, or a value for each of the hidden columns that it names. Raises InputError.
+def by_column(
+    given: Sequence[str] | None,
+    hidden: Sequence[str],
+    option: str,
+    read: Callable[[str], Any] = str,
+) -> Any:
+    """What an option says: None, one value, or a value for each of the hidden columns that it
+    names. Raises InputError.
 
     read: what a value is made of its text.
     """
     found: dict[str, Any] = {}
     for text in given or ():
-        column = max((name for name in hidden if text.startswith(f"{name}=")), key=len, default=None)
+        column = max(
+            (name for name in hidden if text.startswith(f"{name}=")), key=len, default=None
+        )
         value = text if column is None else text[len(column) + 1 :]
         try:
             found[column or ""] = read(value)
         except ValueError:
-            raise InputError(f"{option} is {brief(text)}; give a number, or COLUMN=NUMBER for a hidden column") from None
+            raise InputError(
+                f"{option} is {brief(text)}; give a number, or COLUMN=NUMBER for a hidden column"
+            ) from None
     if len(found) < len(given or ()) or (len(found) > 1 and "" in found):
-        raise InputError(f"{option} is given twice; give it once, or once for each hidden column as {option} COLUMN=VALUE")
+        raise InputError(
+            f"{option} is given twice; give it once, or once for each hidden column "
+            f"as {option} COLUMN=VALUE"
+        )
     return found.get("", found or None)
 
 

@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     Columns = Mapping[str, NDArray[Any]]
 
 Folder = Annotated[str, typer.Argument(metavar="RULE", help="A folder that discreet fit wrote.")]
-Out = Annotated[str | None, typer.Option(metavar="FILE", help="CSV or Parquet; by default CSV on standard output.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Toss new coins, instead of the same for the same person.")]
-Probabilities = Annotated[bool, typer.Option("--probabilities", help="Also how likely each guess was made.")]
+Out = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help=("CSV or Parquet; by default CSV on standard output.")),
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help=("Toss new coins, instead of the same for the same person."))
+]
+Probabilities = Annotated[
+    bool, typer.Option("--probabilities", help=("Also how likely each guess was made."))
+]
 
 
 def predict(
@@ -40,9 +47,10 @@ def predict(
 ) -> None:
     """Guess for new people, a line for each in their order. Needs onnxruntime and no scikit-learn.
 
-    Coins are sticky: the same person gets the same guess however often it is asked. Who a person is says --id, which is
-    copied, or else all columns that the rule reads. Tables of any length are read some people at a time; if it is
-    interrupted, the same command goes on with those who have no guess yet.
+    Coins are sticky: the same person gets the same guess however often it is asked. Who a person is
+    says --id, which is copied, or else all columns that the rule reads. Tables of any length are
+    read some people at a time; if it is interrupted, the same command goes on with those who have
+    no guess yet.
 
     Examples:
 
@@ -78,23 +86,44 @@ def predict(
             each.check(stream.header)
         if person is not None:
             check_column(people, stream.header, person)
-        first, parts, total = 0, None, stream.people
+        first = 0
+        parts = None
+        total = stream.people
         if out is not None:
-            asked = [deployed.rule.document["digest"], _identity(people), _is_parquet(out), person, fresh, probabilities]
+            asked = [
+                deployed.rule.document["digest"],
+                _identity(people),
+                _is_parquet(out),
+                person,
+                fresh,
+                probabilities,
+            ]
             parts = Parts(out, {"asked": asked})
             stack.callback(parts.close)
-            stack.enter_context(screen.resumable(lambda: _how(parts, min(parts.done * TOGETHER, total), total)))
+            stack.enter_context(
+                screen.resumable(lambda: _how(parts, min(parts.done * TOGETHER, total), total))
+            )
             first = parts.done
             if first:
-                screen.say(f"going on after {first * TOGETHER:,} people, whose guesses are in {parts.folder}")
+                screen.say(
+                    f"going on after {first * TOGETHER:,} people, whose guesses are in "
+                    f"{parts.folder}"
+                )
         for number, table in enumerate(stream.parts(first), first):
             tell(number * TOGETHER, total, "guessing")
-            coins = np.random.default_rng([int(parts.entropy, 16), number] if parts else None) if fresh else None
+            coins = (
+                np.random.default_rng([int(parts.entropy, 16), number] if parts else None)
+                if fresh
+                else None
+            )
             found, counts = _guesses(deployed, table, person, coins, probabilities)
             if parts is None:
                 sys.stdout.write(_csv(found, number == 0))
             else:
-                parts.add(_parquet(found) if _is_parquet(str(out)) else _csv(found, number == 0).encode(), counts)
+                parts.add(
+                    _parquet(found) if _is_parquet(str(out)) else _csv(found, number == 0).encode(),
+                    counts,
+                )
         if parts is None:
             return
         tell(total, total, "writing")
@@ -102,9 +131,15 @@ def predict(
         counts = parts.counts
         parts.join(str(out), whole)
     labels = [str(label) for label in deployed.rule.guesses]
-    record = {"people": total, "guesses": {label: counts[f"guess {label}"] for label in labels}, "drawn": counts["drawn"]}
+    record = {
+        "people": total,
+        "guesses": {label: counts[f"guess {label}"] for label in labels},
+        "drawn": counts["drawn"],
+    }
     record["statement"] = deployed.about.get("statement")
-    screen.show(lambda: {"file": out, **record}, lambda _: [_table(str(out), record)], as_json=as_json)
+    screen.show(
+        lambda: {"file": out, **record}, lambda _: [_table(str(out), record)], as_json=as_json
+    )
 
 
 def _guesses(
@@ -135,7 +170,10 @@ def _how(parts: Parts, done: int, total: int) -> str:
     """Words for whoever interrupts it."""
     if not parts.done:
         return "no guess was written yet"
-    return f"the same command goes on after {done:,} of {total:,} people, whose guesses are in {parts.folder}"
+    return (
+        f"the same command goes on after {done:,} of {total:,} people, whose guesses are in "
+        f"{parts.folder}"
+    )
 
 
 def _is_parquet(out: str) -> bool:
@@ -145,7 +183,9 @@ def _is_parquet(out: str) -> bool:
 def _csv(found: Columns, header: bool) -> str:
     from discreet.showing.data import csv_text
 
-    return csv_text(found if header else None, zip(*(column.tolist() for column in found.values()), strict=True))
+    return csv_text(
+        found if header else None, zip(*(column.tolist() for column in found.values()), strict=True)
+    )
 
 
 def _parquet(found: Columns) -> bytes:
@@ -181,7 +221,10 @@ def _writers() -> tuple[Any, Any]:
         import duckdb
         import pandas
     except ImportError as error:
-        raise FileError(f"Parquet needs DuckDB and pandas to be written ({error}); pip install both, or give CSV") from None
+        raise FileError(
+            f"Parquet needs DuckDB and pandas to be written ({error}); pip install "
+            "both, or give CSV"
+        ) from None
     return duckdb, pandas
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def problems(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Show this one, with its parameters.", autocompletion=problem_names),
+        typer.Argument(
+            metavar="[NAME]",
+            help=("Show this one, with its parameters."),
+            autocompletion=problem_names,
+        ),
     ] = None,
     parameters: Set = None,
     as_json: Json = False,
@@ -38,7 +42,11 @@ def problems(
     if parameters:
         raise InputError("--set needs the name of the problem whose parameters it sets; give NAME")
     known = entries()
-    screen.show(lambda: [*map(_described, known)], lambda tables: [tables.catalog_table(known)], as_json=as_json)
+    screen.show(
+        lambda: [*map(_described, known)],
+        lambda tables: [tables.catalog_table(known)],
+        as_json=as_json,
+    )
 
 
 def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
@@ -48,7 +56,8 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
     from discreet.showing.data import plain
 
     found = entry(spec.partition(":")[0])
-    model, trouble = None, ""
+    model = None
+    trouble = ""
     with screen.waiting("building"):
         try:
             model = notation.problem(spec, notation.pairs(parameters, "--set"))
@@ -68,7 +77,10 @@ def _described(entry: Entry) -> dict[str, Any]:
         "family": entry.family,
         "summary": entry.summary,
         "extra": entry.extra or None,
-        "parameters": [{"name": p.name, "default": _plain(p.default), "meaning": p.meaning} for p in entry.parameters],
+        "parameters": [
+            {"name": p.name, "default": _plain(p.default), "meaning": p.meaning}
+            for p in entry.parameters
+        ],
     }
 
 

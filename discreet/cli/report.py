@@ -21,32 +21,51 @@ DEFAULT_OUT = "discreet-report.html"
 def report(
     results: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RESULTS", help="Folders of discreet bench, .parquet, .csv or .csv.gz files."),
+        typer.Argument(
+            metavar="RESULTS", help=("Folders of discreet bench, .parquet, .csv or .csv.gz files.")
+        ),
     ] = None,
     asv: Annotated[
-        list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--asv", metavar="DIR", help=("Results of asv, shown over commits; may be repeated.")
+        ),
     ] = None,
     backends: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Only these backends, ranked among themselves; commas separate them.")
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help=("Only these backends, ranked among themselves; commas separate them."),
+        ),
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")
+        str | None,
+        typer.Option(metavar="FILE.html", help=(f"Where the page goes.  [default: {DEFAULT_OUT}]")),
     ] = None,
     publish: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there, instead of the page unless --out is given."
+            metavar="DIR",
+            help=(
+                "Write a snapshot of Markdown, SVG and CSV there, instead of the "
+                "page unless --out is given."
+            ),
         ),
     ] = None,
     force: Force = False,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="The numbers as JSON, and nothing else, on standard output; no page unless --out is given."
+            "--json",
+            help=(
+                "The numbers as JSON, and nothing else, on standard output; no page "
+                "unless --out is given."
+            ),
         ),
     ] = False,
 ) -> None:
-    """Show measured results as one self-contained page with interactive plots: claims, the truth about them, and times.
+    """Show measured results as one self-contained page with interactive plots: claims, the truth
+    about them, and times.
 
     Without RESULTS, it shows those shipped with discreet. The page loads nothing and can be mailed.
 
@@ -76,8 +95,12 @@ def report(
         rows = _rows(results or (), backends)
         commits = [record for folder in asv or () for record in read_asv(folder)]
     if page is not None:
-        written = write_report(rows, page, asv=commits, source=_source(results or ()), overwrite=force)
-        screen.say(f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts")
+        written = write_report(
+            rows, page, asv=commits, source=_source(results or ()), overwrite=force
+        )
+        screen.say(
+            f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts"
+        )
     if publish is not None:
         files = publish_snapshot(rows, publish, commits, overwrite=force)
         screen.say(f"wrote {len(files)} files to {publish}")
@@ -93,9 +116,14 @@ def _rows(results: Sequence[str], backends: str | None) -> list[Measurement]:
 
     rows = read_results(results) if results else reference_measurements()
     if not rows:
-        raise InputError(f"{', '.join(map(repr, results))} hold no finished attempts; run discreet bench on the study first")
+        raise InputError(
+            f"{', '.join(map(repr, results))} hold no finished attempts; run "
+            "discreet bench on the study first"
+        )
     known = sorted({row.label for row in rows})
-    wanted = known if backends is None else [each.label for each in notation.configurations(backends)]
+    wanted = (
+        known if backends is None else [each.label for each in notation.configurations(backends)]
+    )
     if missing := [label for label in wanted if label not in known]:
         raise InputError(f"{missing[0]!r} was not measured; the results are of {', '.join(known)}")
     return [row for row in rows if row.label in wanted]

@@ -13,12 +13,21 @@ _Number = TypeVar("_Number", int, float)
 
 
 def reproduce(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where everything goes.")] = "discreet-paper",
-    sensors: Annotated[int, typer.Option(metavar="M", help="Every number of sensors from 1 to M.")] = 30,
-    samples: Annotated[int, typer.Option(metavar="K", help="Guesses simulated at 10 sensors.")] = 10_000,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Where everything goes.")
+    ] = "discreet-paper",
+    sensors: Annotated[
+        int, typer.Option(metavar="M", help=("Every number of sensors from 1 to M."))
+    ] = 30,
+    samples: Annotated[
+        int, typer.Option(metavar="K", help=("Guesses simulated at 10 sensors."))
+    ] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     edges: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Inner bin edges; the paper does not state its own.")
+        str,
+        typer.Option(
+            metavar="A,B,...", help=("Inner bin edges; the paper does not state its own.")
+        ),
     ] = "0.2,0.5,0.8",
     curves: Annotated[
         str, typer.Option(metavar="M,M,...", help="Whole curves for these numbers of sensors.")
@@ -27,9 +36,10 @@ def reproduce(
 ) -> None:
     """Compute the paper's numerical section again: figures (SVG), numbers (CSV) and one HTML page.
 
-    It shows how well X is inferred from the oblivious local estimates, the law of X given a perfectly private guess
-    (simulated and exact), what perfect privacy costs and, beyond the paper, the whole privacy–utility curve. Replaces only
-    files that it made itself. Exits with 1 unless every optimum is certified.
+    It shows how well X is inferred from the oblivious local estimates, the law of X given a
+    perfectly private guess (simulated and exact), what perfect privacy costs and, beyond the paper,
+    the whole privacy–utility curve. Replaces only files that it made itself. Exits with 1 unless
+    every optimum is certified.
 
     Examples:
 

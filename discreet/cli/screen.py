@@ -1,4 +1,6 @@
-"""Where output goes: results to standard output, everything else to standard error, progress only to a terminal."""
+"""Where output goes: results to standard output, everything else to standard error, progress only
+to a terminal.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
 def output() -> Console:
-    """The console of standard output; a file or a pipe is wide, unless COLUMNS says otherwise. It reads no markup."""
+    """The console of standard output; a file or a pipe is wide, unless COLUMNS says otherwise. It
+    reads no markup.
+    """
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit() else _PIPED_WIDTH
@@ -29,7 +33,8 @@ def output() -> Console:
 
 
 def drop_output() -> None:
-    """Discard what could not be written and all that follows: the exit code says what was found, whoever reads it.
+    """Discard what could not be written and all that follows: the exit code says what was found,
+    whoever reads it.
 
     The interpreter would otherwise try again at exit, and complain.
     """
@@ -41,15 +46,21 @@ def drop_output() -> None:
 
 
 def print_json(value: Any) -> None:
-    """One strict JSON document on standard output: no NaN, no infinity; values that JSON lacks, such as dates, as text."""
+    """One strict JSON document on standard output: no NaN, no infinity; values that JSON lacks,
+    such as dates, as text.
+    """
     try:
         print(json.dumps(value, indent=2, allow_nan=False, default=str), flush=True)
     except BrokenPipeError:
         drop_output()
 
 
-def show(record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as_json: bool) -> None:
-    """A result on standard output: its record as JSON, or tables and sentences, drawn with the module `reports.tables`."""
+def show(
+    record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as_json: bool
+) -> None:
+    """A result on standard output: its record as JSON, or tables and sentences, drawn with the
+    module `reports.tables`.
+    """
     if as_json:
         print_json(record())
         return
@@ -69,7 +80,9 @@ def say(sentence: str) -> None:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int | None, str], None]]:
-    """A bar on standard error: yields a function of (done, total, what runs now). Without a terminal it shows nothing."""
+    """A bar on standard error: yields a function of (done, total, what runs now). Without a
+    terminal it shows nothing.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return

@@ -17,16 +17,21 @@ def solve(
     gap: Gap = 1e-9,
     time_limit: TimeLimit = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Setting of the backend; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="KEY=VALUE", help="Setting of the backend; may be repeated."
+        ),
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE.npz", help="Write the solution there.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE.npz", help="Write the solution there.")
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Solve one problem in a process of its own and certify the answer.
 
-    Without a budget a catalog problem or a table gets half of the Bayes rule's leakage, and a problem file keeps its own.
-    Exits with 1 unless the answer is certified.
+    Without a budget a catalog problem or a table gets half of the Bayes rule's leakage, and a
+    problem file keeps its own. Exits with 1 unless the answer is certified.
 
     Examples:
 
@@ -54,8 +59,14 @@ def solve(
         if out is not None and solution.estimator is not None:
             solution.save(out, overwrite=force or None)
     finally:  # a result that cannot be written is still shown
-        screen.show(solution.to_dict, lambda tables: [tables.solution_facts(solution)], as_json=as_json)
+        screen.show(
+            solution.to_dict, lambda tables: [tables.solution_facts(solution)], as_json=as_json
+        )
     if out is not None and not as_json:
-        screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
+        screen.say(
+            f"wrote {out}"
+            if solution.estimator is not None
+            else (f"{out} is not written: there is no answer")
+        )
     if solution.status is not Status.CERTIFIED:
         raise typer.Exit(1)

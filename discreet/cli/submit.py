@@ -1,4 +1,6 @@
-"""`discreet submit`: answers of another program to the problems of a study, judged and kept beside our own."""
+"""`discreet submit`: answers of another program to the problems of a study, judged and kept beside
+our own.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,29 @@ if TYPE_CHECKING:
 
 def submit(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="A TOML file, hard, default, quick, or the folder of a study.")
+        str,
+        typer.Argument(
+            metavar="STUDY", help=("A TOML file, hard, default, quick, or the folder of a study.")
+        ),
     ],
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="The folder of the answers.")],
-    name: Annotated[str, typer.Option(metavar="TEXT", help="The name of the program, as it is to be shown.")],
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
+    name: Annotated[
+        str, typer.Option(metavar="TEXT", help=("The name of the program, as it is to be shown."))
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Judge the answers of any program to the problems of a study, and keep them beside those of discreet bench.
+    """Judge the answers of any program to the problems of a study, and keep them beside those of
+    discreet bench.
 
-    An answer is a file with the name of the exported one: NAME.txt has the variables of the program and a line
-    "# seconds: 0.52", NAME.npz the same as arrays, or an estimator. Every answer is judged, and verified where it is
-    certified. Only the times are taken on trust: discreet report marks them.
+    An answer is a file with the name of the exported one: NAME.txt has the variables of the program
+    and a line "# seconds: 0.52", NAME.npz the same as arrays, or an estimator. Every answer is
+    judged, and verified where it is certified. Only the times are taken on trust: discreet report
+    marks them.
 
     Exits with 1 if no answer is certified.
 
@@ -45,7 +57,9 @@ def submit(
     from discreet.reports.study.store import Store, check_study
     from discreet.reports.study.submitted import checked_program, judge_submissions, submissions
 
-    program, place, asked = checked_program(name), place_of(study, out), study_of(study)
+    program = checked_program(name)
+    place = place_of(study, out)
+    asked = study_of(study)
     check_study(place, asked.source, overwrite=force)
     found, sentences = submissions(asked, answers)
     for sentence in sentences:
@@ -54,11 +68,20 @@ def submit(
         store.adopt(asked.name, asked.source, overwrite=force)
         with screen.progress() as watch:
             rows = judge_submissions(asked, program, found, store.add, watch)
-    record = {"study": asked.name, "folder": str(place), "program": program, "answers": [_record(row) for row in rows]}
-    screen.show(lambda: record, lambda tables: [tables.submission_table(program, rows)], as_json=as_json)
+    record = {
+        "study": asked.name,
+        "folder": str(place),
+        "program": program,
+        "answers": [_record(row) for row in rows],
+    }
+    screen.show(
+        lambda: record, lambda tables: [tables.submission_table(program, rows)], as_json=as_json
+    )
     _complain(rows)
     if not as_json:
-        screen.say(f"wrote {len(rows)} rows to {place}; discreet report {place} shows them beside others")
+        screen.say(
+            f"wrote {len(rows)} rows to {place}; discreet report {place} shows them beside others"
+        )
     if any(row.contradictions for row in rows) or not any(row.certified for row in rows):
         raise typer.Exit(1)
 
@@ -77,7 +100,9 @@ def _record(row: Measurement) -> dict[str, object]:
         "own_error",
         "leakage_over_budget",
     )
-    return {name: plain(getattr(row, name)) for name in (*names, "contradictions")} | {"stated_seconds": row.seconds}
+    return {name: plain(getattr(row, name)) for name in (*names, "contradictions")} | {
+        "stated_seconds": row.seconds
+    }
 
 
 def _complain(rows: Sequence[Measurement]) -> None:

@@ -1,4 +1,6 @@
-"""`discreet verify`: the second opinion on a solution file, by rational numbers and ball arithmetic alone."""
+"""`discreet verify`: the second opinion on a solution file, by rational numbers and ball arithmetic
+alone.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json = False) -> None:
-    """Prove what a solution file is worth, without the solvers and the judge: rational numbers and ball arithmetic only.
+    """Prove what a solution file is worth, without the solvers and the judge: rational numbers and
+    ball arithmetic only.
 
-    Error probability and leakage come as intervals, and a lower bound from the file's duals. Any program may have made the
-    file; an estimator is enough. Budget 0 is strict. Exits with 0 if the budget is proven kept, else with 1.
+    Error probability and leakage come as intervals, and a lower bound from the file's duals. Any
+    program may have made the file; an estimator is enough. Budget 0 is strict. Exits with 0 if the
+    budget is proven kept, else with 1.
 
     Examples:
 
@@ -34,7 +38,11 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
             found = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except (ValueError, ImportError) as error:
             raise InputError(str(error)) from None
-    screen.show(lambda: _record(found), lambda tables: [tables.verification_facts(problem, found)], as_json=as_json)
+    screen.show(
+        lambda: _record(found),
+        lambda tables: [tables.verification_facts(problem, found)],
+        as_json=as_json,
+    )
     if not found.budget_kept:
         raise typer.Exit(1)
 
@@ -46,11 +54,15 @@ def _model(problem: str, asked: Asked) -> tuple[Any, Any]:
     if notation.is_file(problem):  # read by the checker itself, however large
         if asked == Asked(perfect=True, measure=asked.measure):
             return problem, 0.0
-        if asked == Asked(leakage=asked.leakage, measure=asked.measure) and (asked.leakage is not None or not asked.measure):
+        if asked == Asked(leakage=asked.leakage, measure=asked.measure) and (
+            asked.leakage is not None or not asked.measure
+        ):
             return problem, asked.leakage
     model = asked.problem(problem)
     limits = [term.budget.amount for term in model.terms]
-    return (problem if notation.is_file(problem) else model), limits if len(limits) > 1 else limits[0]
+    return (problem if notation.is_file(problem) else model), limits if len(limits) > 1 else limits[
+        0
+    ]
 
 
 def _record(found: Verification) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""A study as one self-contained HTML page, and on disk: the page, figures as SVG, numbers as CSV."""
+"""A study as one self-contained HTML page, and on disk: the page, figures as SVG,
+numbers as CSV.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ zero, where leakage is quadratic in the gain: the first part of the budget buys 
 def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
     """Write everything; return the paths.
 
-    Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since,
-    unless it is to be overwritten.
+    Raises FileError, and changes nothing, where a file would be replaced that was not made here or
+    has been changed since, unless it is to be overwritten.
     """
     contents: dict[str, str | bytes] = {
         "index.html": page(study),
@@ -75,13 +77,27 @@ def page(study: Study) -> str:
         ("sensors", f"1 to {chosen.sensors}; {chosen.guess_sensors} in the simulation"),
         ("simulated guesses", f"{chosen.samples:,}, seed {chosen.seed}"),
         ("confidence of intervals", f"{100 * chosen.confidence:g} %, each by itself"),
-        ("width of the curves' brackets", f"at most {100 * chosen.curve_width:g} % of their height"),
+        (
+            ("width of the curves' brackets"),
+            f"at most {100 * chosen.curve_width:g} % of their height",
+        ),
     ]
     sections = [
-        Section(inference.title, [_INFERENCE, inference, _folded("Error probabilities by sensors", records["sensors"])]),
+        Section(
+            inference.title,
+            [
+                _INFERENCE,
+                inference,
+                _folded(("Error probabilities by sensors"), records["sensors"]),
+            ],
+        ),
         Section(
             guesses.title,
-            [_GUESSES.format(_sensors(chosen.guess_sensors)), guesses, _folded("X given the guess", records["guesses"])],
+            [
+                _GUESSES.format(_sensors(chosen.guess_sensors)),
+                guesses,
+                _folded("X given the guess", records["guesses"]),
+            ],
         ),
         Section(utility.title, [_UTILITY.format(better, len(study.sensors)), utility]),
         Section(curves.title, [_CURVES, curves]),
@@ -102,19 +118,24 @@ Estimation: An Entropy Constrained Approach”. Took {numerals.seconds(study.sec
 
 
 def _verdict(study: Study) -> Sentences:
-    first, last = study.sensors[0], study.sensors[-1]
+    first = study.sensors[0]
+    last = study.sensors[-1]
 
     def errors(name: str) -> list[str]:
         return [numerals.number(getattr(row, name), 3) for row in (first, last)]
 
-    private, local = errors("private_y_error"), errors("local_y_error")
+    private = errors("private_y_error")
+    local = errors("local_y_error")
     most = _sensors(last.sensors)
     return Sentences(
         [
-            f"From every sensor's own estimate X is inferred with error probability {errors('local_x_error')[1]} at {most}; "
+            "From every sensor's own estimate X is inferred with error probability "
+            f"{errors('local_x_error')[1]} at {most}; "
             f"from a perfectly private guess it stays at {float(study.p_x.min()):.2g}.",
-            f"Under perfect privacy Y is estimated with error probability {private[0]} from {_sensors(first.sensors)} and "
-            f"{private[1]} from {most}; the best fusion of the local estimates, which hides nothing, reaches {local[0]} and "
+            f"Under perfect privacy Y is estimated with error probability {private[0]} from "
+            f"{_sensors(first.sensors)} and "
+            f"{private[1]} from {most}; the best fusion of the local estimates, which hides "
+            f"nothing, reaches {local[0]} and "
             f"{local[1]}.",
             "Every optimum is certified to a relative gap of 10⁻⁹."
             if study.certified

@@ -1,10 +1,13 @@
-"""The numbers of the paper's numerical section, and of the whole curve, which the paper does not show.
+"""The numbers of the paper's numerical section, and of the whole curve, which the paper does not
+show.
 
 M of the paper's sensors (`problems/sensors/paper`) report a bin each. Four questions:
 
-    inference   how well X can be inferred from the oblivious scheme (every sensor sends its own estimate of Y)
+    inference   how well X can be inferred from the oblivious scheme (every sensor sends its own
+                estimate of Y)
     guess       the law of X given Ŷ under the best perfectly private estimator, simulated and exact
-    utility     the cost of perfect privacy: its error probability of Y against the best fusion of the local estimates
+    utility     the cost of perfect privacy: its error probability of Y against the best fusion of
+                the local estimates
     curves      the best error probability at every leakage budget, for several M
 
 The paper leaves bin edges and sample sizes open; they are `Settings`.
@@ -71,11 +74,13 @@ class Settings:
             whole(count, "curve_sensors", 1)
         check_confidence(self.confidence)
         positive(self.curve_width, "curve_width")
-        most, bins = self.most, self.all_edges.size - 1
+        most = self.most
+        bins = self.all_edges.size - 1
         size = lattice_size(most, bins)
         if size > LARGEST_LATTICE:
             raise InputError(
-                f"{most} sensors with {bins} bins have {size:,} count vectors and the limit here is {LARGEST_LATTICE:,}; "
+                f"{most} sensors with {bins} bins have {size:,} count vectors and the limit here "
+                f"is {LARGEST_LATTICE:,}; "
                 "take fewer sensors or edges"
             )
 
@@ -102,12 +107,14 @@ class SensorRow:
     """One M: what the oblivious scheme reveals and reaches, and what perfect privacy reaches.
 
     local_x_error, local_x_equivocation_nats, local_x_fano
-                      best inference of X from the local estimates; H(X given them); the sharp Fano bound on that error
+                      best inference of X from the local estimates; H(X given them); the sharp Fano
+                      bound on that error
     local_xy_error    the same for X and Y together
     local_y_error     of the best fusion of the local estimates
     bayes_y_error     of the Bayes rule from all measurements, no privacy
     private_y_error, private_y_lower
-                      certified bracket of the best perfectly private estimator of Y from all measurements
+                      certified bracket of the best perfectly private estimator of Y from all
+                      measurements
     """
 
     sensors: int
@@ -124,7 +131,9 @@ class SensorRow:
 
 @dataclass(frozen=True)
 class GuessRow:
-    """Pr(X = x given Ŷ = guess) under the perfectly private estimator: exact, and seen in `draws` simulated guesses."""
+    """Pr(X = x given Ŷ = guess) under the perfectly private estimator: exact, and seen in `draws`
+    simulated guesses.
+    """
 
     guess: int
     x: int
@@ -169,7 +178,14 @@ def run_study(settings: Settings, watch: Watch | None = None) -> Study:
         tell(settings.sensors + 1 + k, settings.steps, f"the whole curve, {count} sensors")
         curves.append((count, frontier(_problem(settings, count), width=settings.curve_width)))
     tell(settings.steps, settings.steps, "done")
-    return Study(settings, tuple(rows), guesses, tuple(curves), paper_p_xy().sum(axis=1), time.perf_counter() - started)
+    return Study(
+        settings,
+        tuple(rows),
+        guesses,
+        tuple(curves),
+        paper_p_xy().sum(axis=1),
+        time.perf_counter() - started,
+    )
 
 
 def _problem(settings: Settings, count: int) -> Problem:
@@ -180,12 +196,16 @@ def _problem(settings: Settings, count: int) -> Problem:
 def _private(problem: Problem) -> Solution:
     solution = solve(problem, "tilt", gap=Options().gap)
     if solution.estimator is None or solution.certificate is None:
-        raise InputError(f"{problem.name}: there is no perfectly private estimator to show: {solution.message}")
+        raise InputError(
+            f"{problem.name}: there is no perfectly private estimator to show: {solution.message}"
+        )
     return solution
 
 
 def _sensor_row(settings: Settings, count: int) -> SensorRow:
-    local = local_inference(paper_conditional(settings.all_edges), paper_p_xy(), count, exactly=True)
+    local = local_inference(
+        paper_conditional(settings.all_edges), paper_p_xy(), count, exactly=True
+    )
     assert local.xy_error is not None  # of sensors both are known
     assert local.y_error is not None
     problem = _problem(settings, count)
@@ -219,17 +239,23 @@ def _guess_rows(settings: Settings) -> tuple[GuessRow, ...]:
         draws = int((guesses == guess).sum())
         for value in range(problem.n):
             hits = int(((guesses == guess) & (x == value)).sum())
-            low, high = confidence_interval(hits, draws, settings.confidence) if draws else (0.0, 1.0)
+            low, high = (
+                confidence_interval(hits, draws, settings.confidence) if draws else (0.0, 1.0)
+            )
             seen = hits / draws if draws else math.nan
-            rows.append(GuessRow(guess, value, float(exact[guess, value]), seen, low, high, hits, draws))
+            rows.append(
+                GuessRow(guess, value, float(exact[guess, value]), seen, low, high, hits, draws)
+            )
     return tuple(rows)
 
 
 def _draw(settings: Settings, rng: np.random.Generator) -> tuple[Any, Any]:
     """Samples of x and of the outcome's index in the order of `count_vectors`."""
-    law, prior = paper_conditional(settings.all_edges), paper_p_xy()
+    law = paper_conditional(settings.all_edges)
+    prior = paper_p_xy()
     truth = rng.choice(prior.size, settings.samples, p=prior.ravel())
     counts = rng.multinomial(settings.guess_sensors, law.reshape(prior.size, -1)[truth])
     order = count_vectors(settings.guess_sensors, law.shape[2]).astype(np.int64)
-    weights = (settings.guess_sensors + 1) ** np.arange(law.shape[2])[::-1]  # lexicographic: larger index, larger key
+    # lexicographic: larger index, larger key
+    weights = (settings.guess_sensors + 1) ** np.arange(law.shape[2])[::-1]
     return truth // prior.shape[1], np.searchsorted(order @ weights, counts @ weights)

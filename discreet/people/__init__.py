@@ -1,1 +1,3 @@
-"""From a table of people to a rule in production: what a rule leaks about people, rules as files, an estimator to fit."""
+"""From a table of people to a rule in production: what a rule leaks about people, rules as files,
+an estimator to fit.
+"""

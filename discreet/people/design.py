@@ -1,15 +1,19 @@
-"""Design a rule for people: from the probabilities of calibrated classifiers to m·n numbers that any process can apply.
+"""Design a rule for people: from the probabilities of calibrated classifiers to m·n numbers that
+any process can apply.
 
-Each person is an outcome z of the model p(x, z) = weight · p(x given z) with the loss masses Σ_k loss_ki weight · p(y_k
-given z). The optimal estimator is a tilted Bayes rule (docs/theory.md, section 7), a function of these probabilities alone:
-it guesses for people who were not in the table, and does not need their group.
+Each person is an outcome z of the model p(x, z) = weight · p(x given z) with the loss masses Σ_k
+loss_ki weight · p(y_k given z). The optimal estimator is a tilted Bayes rule (docs/theory.md,
+section 7), a function of these probabilities alone: it guesses for people who were not in the
+table, and does not need their group.
 
-Of several sensitive columns with a budget each, every column has its own classifier and its own p(x given z). They are the
-constraints of one problem, and the rule reads their probabilities side by side.
+Of several sensitive columns with a budget each, every column has its own classifier and its own p(x
+given z). They are the constraints of one problem, and the rule reads their probabilities side by
+side.
 
-At a tie the guess follows the column of the answer: the rule lists the probabilities of these few people, and treats all who
-share them alike. The judge then looks at the rule as it will be deployed. What it says is about this model ("certified for
-this model"), never about other people; for them see `discreet.people.evaluation`.
+At a tie the guess follows the column of the answer: the rule lists the probabilities of these few
+people, and treats all who share them alike. The judge then looks at the rule as it will be
+deployed. What it says is about this model ("certified for this model"), never about other people;
+for them see `discreet.people.evaluation`.
 
 Source: docs/theory.md, sections 7 and 23.
 """
@@ -41,7 +45,8 @@ from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked
 
-_BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)  # with which a second tilt is kept within budgets that it exceeds by a rounding
+# with which a second tilt is kept within budgets that it exceeds by a rounding
+_BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +65,10 @@ class RuleDesign:
     @property
     def budgets(self) -> dict[Any, float]:
         """What it was designed for, by the name of the column; of one budget by None."""
-        return {name: term.budget.amount for name, term in zip(self._names, self.solution.problem.terms, strict=True)}
+        return {
+            name: term.budget.amount
+            for name, term in zip(self._names, self.solution.problem.terms, strict=True)
+        }
 
     @property
     def leakages(self) -> dict[Any, float]:
@@ -74,7 +82,10 @@ class RuleDesign:
     def in_model(self) -> dict[Any, dict[str, float]]:
         """For what it was designed and what it leaks in the model, as files say it, named alike."""
         leaked = self.leakages
-        return {name: {"design_budget": b, "model_leakage": leaked[name]} for name, b in self.budgets.items()}
+        return {
+            name: {"design_budget": b, "model_leakage": leaked[name]}
+            for name, b in self.budgets.items()
+        }
 
     @property
     def _names(self) -> tuple[Any, ...]:
@@ -83,7 +94,8 @@ class RuleDesign:
     @property
     def statement(self) -> str:
         """One sentence about the model."""
-        found, judged = self.solution, self.solution.certificate
+        found = self.solution
+        judged = self.solution.certificate
         assert judged is not None
         parts = zip(self.leakages.items(), found.problem.terms, strict=True)
         leaks = (f"{leaked:.4g} of {term.budget}{about(name)}" for (name, leaked), term in parts)
@@ -97,12 +109,20 @@ class RuleDesign:
 
 
 def each_secret_of(told: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
-    """Records by the name of the column as files hold them: in `secrets`, but of all columns together as it is."""
-    return dict(told[None]) if None in told else {"secrets": {str(name): dict(each) for name, each in told.items()}}
+    """Records by the name of the column as files hold them: in `secrets`, but of all columns
+    together as it is.
+    """
+    return (
+        dict(told[None])
+        if None in told
+        else {"secrets": {str(name): dict(each) for name, each in told.items()}}
+    )
 
 
 def about(name: Any) -> str:
-    """Words that name the sensitive column that a budget is about; none where one is about all together."""
+    """Words that name the sensitive column that a budget is about; none where one is about all
+    together.
+    """
     return "" if name is None else f" about {name}"
 
 
@@ -121,17 +141,22 @@ def design_rule(
     key: str | None = None,
     gap: float = 1e-9,
 ) -> RuleDesign:
-    """The rule of least error that leaks at most a budget about the group, for people whose probabilities are given.
+    """The rule of least error that leaks at most a budget about the group, for people whose
+    probabilities are given.
 
     p_y              p(y_k given z) of each person, by a calibrated classifier [people, truths]
-    p_x              p(x_j given z) [people, groups]; under a conditional measure p(given value, x_j given z) [people, given,
-                     groups], with the truth as given value for equalized odds. Of several sensitive columns a mapping from
-                     their names; then budget, fraction, measure and groups may be mappings too
-    budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes rule leaks in this model
-    guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there are as many
+    p_x              p(x_j given z) [people, groups]; under a conditional measure p(given value, x_j
+                     given z) [people, given, groups], with the truth as given value for equalized
+                     odds. Of several sensitive columns a mapping from their names; then budget,
+                     fraction, measure and groups may be mappings too
+    budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes
+                     rule leaks in this model
+    guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there
+                              are as many
     loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
     sample_weight    how many people each stands for
-    key              32 hexadecimal digits that decide the coins; by default a new one from the system's generator
+    key              32 hexadecimal digits that decide the coins; by default a new one from the
+                     system's generator
 
     Raises InputError; a budget that no backend could serve too.
     """
@@ -141,17 +166,25 @@ def design_rule(
     names = [str(name) for name in secrets] or [""]
     budgets = each_secret(budget, names, "budget", every=True)
     asked = each_secret(measure, names, "measure", every=False)
-    measures = [measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, asked, strict=True)]
+    measures = [
+        measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, asked, strict=True)
+    ]
     problem = people_problem(p_y, p_x, loss_matrix, sample_weight, measures)
     if budget is None:
         shares = each_secret(fraction, names, "fraction", every=True)
-        budgets = shares_of_bayes(problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares])
+        budgets = shares_of_bayes(
+            problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
+        )
     under = problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
     if secrets or isinstance(groups, Mapping):
         each = each_secret(groups, names, "groups", every=groups is not None)
         sizes = (sum(term.sizes) for term in problem.terms)
         own = zip(secrets, each, sizes, strict=True)
-        groups = [(name, label) for name, given, size in own for label in (range(size) if given is None else given)]
+        groups = [
+            (name, label)
+            for name, given, size in own
+            for label in (range(size) if given is None else given)
+        ]
     return designed(under, guesses, groups, truths, loss_matrix, key=key, gap=gap, secrets=secrets)
 
 
@@ -169,31 +202,42 @@ def designed(
 ) -> RuleDesign:
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
-    secrets: the names of its constraints, where each sensitive column has a budget; ask: what solves it to a gap, with an
-    `estimator`, a `tilt` and `multipliers`.
+    secrets: the names of its constraints, where each sensitive column has a budget; ask: what
+    solves it to a gap, with an `estimator`, a `tilt` and `multipliers`.
     """
-    tied, judged = _solved(problem, gap) if ask is None else _of_solution(problem, ask(problem, gap), gap)
+    tied, judged = (
+        _solved(problem, gap) if ask is None else _of_solution(problem, ask(problem, gap), gap)
+    )
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
-    losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
+    losses = loss_table(
+        loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix))
+    )
     named = Labels.of(guesses, groups, truths, losses, problem.n)
     second = tied.second
-    same = np.array_equal(rule.ties, tied.rule.ties) and np.allclose(rule.columns, tied.rule.columns, rtol=0.0, atol=1e-12)
+    same = np.array_equal(rule.ties, tied.rule.ties) and np.allclose(
+        rule.columns, tied.rule.columns, rtol=0.0, atol=1e-12
+    )
     if second is not None and same:  # it treats all who tie
         rule = OutcomeRule(rule.tilt, share=rule.share, towards=rule.towards)
     else:  # without a second tilt, or where the repair does not follow it
         second = None
-    made = people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second)
+    made = people_rule(
+        rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second
+    )
     return RuleDesign(made, judged, secrets)
 
 
 def _solved(problem: Problem, gap: float) -> tuple[Tied, Solution]:
-    """The rule of least error, and the judge's word on it. An answer of `tilt` is judged once, as the rule it makes."""
+    """The rule of least error, and the judge's word on it. An answer of `tilt` is judged once, as
+    the rule it makes.
+    """
     options = Options(gap)
     first = attempt(problem, "tilt", options)
     made = None if first.answer is None else _deployable(problem, first.answer, gap)
     if made is not None and (
-        made[1].status is Status.CERTIFIED or conclude(problem, first, options).status is Status.CERTIFIED
+        made[1].status is Status.CERTIFIED
+        or conclude(problem, first, options).status is Status.CERTIFIED
     ):
         return made
     return _of_solution(problem, solve(problem, gap=gap), gap)
@@ -207,13 +251,16 @@ def _of_solution(problem: Problem, found: Any, gap: float) -> tuple[Tied, Soluti
         made = _deployable(problem, answer, gap)
     if made is None:
         raise InputError(
-            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
+            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another "
+            "budget or measure"
         )
     return made
 
 
 def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Solution] | None:
-    """An answer as a rule for people, judged as such; where it leaks too much, the repair that errs least."""
+    """An answer as a rule for people, judged as such; where it leaks too much, the repair that errs
+    least.
+    """
     repaired: list[tuple[Tied, Solution]] = []
     if answer.tilt is None:
         return None
@@ -221,14 +268,20 @@ def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Sol
         tied = with_ties(problem, matrix(problem, answer.estimator), answer.tilt, second=second)
         judged = certify(problem, tied.rule, answer.tilt, answer.multipliers, gap=gap)
         for share in _BLENDS if tied.second is not None else ():
-            if judged.status is Status.VIOLATED_PRIVACY:  # a repair of the judge may not follow the second tilt
-                rule, towards = tied.rule, matrix(problem, answer.estimator) @ problem.p_z
-                blended = OutcomeRule(rule.tilt, rule.ties, rule.columns, share, towards / towards.sum())
+            # a repair of the judge may not follow the second tilt
+            if judged.status is Status.VIOLATED_PRIVACY:
+                rule = tied.rule
+                towards = matrix(problem, answer.estimator) @ problem.p_z
+                blended = OutcomeRule(
+                    rule.tilt, rule.ties, rule.columns, share, towards / towards.sum()
+                )
                 judged = certify(problem, blended, answer.tilt, answer.multipliers, gap=gap)
         if judged.status is not Status.VIOLATED_PRIVACY:
             return tied, judged
         # ties left out, or a rounding: the repair is a rule too
-        repaired.append((tied, certify(problem, judged.rule, judged.tilt, judged.multipliers, gap=gap)))
+        repaired.append(
+            (tied, certify(problem, judged.rule, judged.tilt, judged.multipliers, gap=gap))
+        )
         if tied.second is None:
             break
     return min(repaired, key=lambda each: each[1].error_probability)
@@ -255,7 +308,12 @@ class Labels:
         """Numbers where no labels are given; as many truths as guesses are called alike."""
         made = _labels(guesses, losses.shape[1])
         alike = made if losses.shape[0] == losses.shape[1] else None
-        return cls(made, _labels(groups, n), _labels(alike if truths is None else truths, losses.shape[0]), losses)
+        return cls(
+            made,
+            _labels(groups, n),
+            _labels(alike if truths is None else truths, losses.shape[0]),
+            losses,
+        )
 
 
 def people_rule(
@@ -267,7 +325,10 @@ def people_rule(
     second: SecondTilt | None = None,
 ) -> Rule:
     """A rule whose ties are at these points [K, guesses + groups] as one for people."""
-    ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)]
+    ties = [
+        {"point": p, "column": c}
+        for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)
+    ]
     distinct = {repr(tie["point"]): tie for tie in ties}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -277,7 +338,11 @@ def people_rule(
         "truths": labels.truths,
         "loss": labels.losses.tolist(),
         "tilt": rule.tilt.tolist(),
-        "ties": {"within": ROUNDING, "points": list(distinct.values()), "second": second and second.to_dict()},
+        "ties": {
+            "within": ROUNDING,
+            "points": list(distinct.values()),
+            "second": second and second.to_dict(),
+        },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
         "key": checked_key(key),
         "about": about,
@@ -293,7 +358,8 @@ def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
 
 def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
     """The rule that always makes this guess, and leaks nothing about anybody."""
-    m, n = len(labels.guesses), len(labels.groups)
+    m = len(labels.guesses)
+    n = len(labels.groups)
     rule = OutcomeRule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
     return people_rule(rule, np.zeros((0, m + n)), labels, key, {})
 
@@ -303,33 +369,52 @@ def checked_key(key: str | None) -> str:
     if key is None:
         return secrets.token_hex(16)
     if not isinstance(key, str) or len(key) != 32 or set(key) - set("0123456789abcdef"):
-        raise InputError("the key is not 32 hexadecimal digits in lower case; leave it out for a new one")
+        raise InputError(
+            "the key is not 32 hexadecimal digits in lower case; leave it out for a new one"
+        )
     return key
 
 
 def people_problem(
-    p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | Sequence[Measure] | None
+    p_y: Any,
+    p_x: Any,
+    loss_matrix: Any,
+    sample_weight: Any,
+    measure: str | Measure | Sequence[Measure] | None,
 ) -> Problem:
     """The problem whose outcomes are people with these probabilities, without a constraint so far.
 
     p_x: an array, or a mapping of one for each sensitive column; measure: as many.
     """
-    each, by_truth = dict(p_x) if isinstance(p_x, Mapping) else {"": p_x}, probabilities(p_y, "p_y")
-    measures = list(measure) if isinstance(measure, Sequence) and not isinstance(measure, str) else [measure] * len(each)
+    each = dict(p_x) if isinstance(p_x, Mapping) else {"": p_x}
+    by_truth = probabilities(p_y, "p_y")
+    measures = (
+        list(measure)
+        if isinstance(measure, Sequence) and not isinstance(measure, str)
+        else [measure] * len(each)
+    )
     people = len(by_truth)
     weight = np.full(people, 1.0)
     if sample_weight is not None:
         weight = mass_array(sample_weight, "sample_weight", 1, "[people]")
         if len(weight) != people or not weight.any():
-            raise InputError(f"sample_weight has {len(weight)} entries, not all 0, for {people} people; give one for each")
+            raise InputError(
+                f"sample_weight has {len(weight)} entries, not all 0, for {people} "
+                "people; give one for each"
+            )
     weight = weight / weight.sum()
     private = []
     for (name, given), asked in zip(each.items(), measures, strict=True):
         chosen = MUTUAL_INFORMATION if asked is None else measure_of(asked)
         what = f"p_x{about(name or None)}"
-        by_group = probabilities(given, what, "[people, given, groups]" if chosen.conditional else "[people, groups]")
+        by_group = probabilities(
+            given, what, "[people, given, groups]" if chosen.conditional else "[people, groups]"
+        )
         if len(by_group) != people:
-            raise InputError(f"p_y has {people} people and {what} {len(by_group)}; give a row for each person in both")
+            raise InputError(
+                f"p_y has {people} people and {what} {len(by_group)}; give a row for "
+                "each person in both"
+            )
         private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen))
     loss = loss_table(loss_matrix, by_truth.shape[1]).T @ by_truth.T * weight
     if not isinstance(p_x, Mapping):
@@ -340,7 +425,8 @@ def people_problem(
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
     """Probabilities that add up to one for each person; InputError for anything else."""
     array = mass_array(values, what, shape.count(",") + 1, shape)
-    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)  # sums over few labels take several times as long
+    # sums over few labels take several times as long
+    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     check_columns(columns, f"{what}, transposed")
     return np.moveaxis((columns / columns.sum(axis=0)).reshape(*array.shape[1:], len(array)), -1, 0)
 
@@ -363,8 +449,11 @@ def as_json(label: Any) -> Any:
 
 
 def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:
-    facts, problem = solution.to_dict(), solution.problem
-    model = {name: facts[name] for name in ("status", "error_probability", "lower_bound", "relative_gap")}
+    facts = solution.to_dict()
+    problem = solution.problem
+    model = {
+        name: facts[name] for name in ("status", "error_probability", "lower_bound", "relative_gap")
+    }
     if secrets:
         judged = solution.certificate
         assert judged is not None
@@ -380,6 +469,9 @@ def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:
             for secret, leaked, term in parts
         }
     else:
-        model |= {key: facts[f"{key}{problem.measure.suffix}"] for key in ("leakage", "leakage_ceiling", "budget")}
+        model |= {
+            key: facts[f"{key}{problem.measure.suffix}"]
+            for key in ("leakage", "leakage_ceiling", "budget")
+        }
         model["measure"] = str(problem.measure)
     return {"model": {**model, "outcomes": facts["outcomes"]}, "versions": facts["versions"]}

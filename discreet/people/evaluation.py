@@ -1,12 +1,15 @@
-"""What a fixed rule does to people: error, leakage, odds and rates, with limits that hold with a stated confidence.
+"""What a fixed rule does to people: error, leakage, odds and rates, with limits that hold with a
+stated confidence.
 
-A *certificate* is about a model. An evaluation is about the people that a table of people was drawn from, independently and
-all alike: whatever the rule sees, what it leaks depends on the law of (X, Ŷ) alone, and N people say where that law lies
-(`discreet.people.region`). The rule must not have been chosen with the help of these people.
+A *certificate* is about a model. An evaluation is about the people that a table of people was drawn
+from, independently and all alike: whatever the rule sees, what it leaks depends on the law of (X,
+Ŷ) alone, and N people say where that law lies (`discreet.people.region`). The rule must not have
+been chosen with the help of these people.
 
-All numbers of an evaluation that are functions of the law of (X, Ŷ) hold together with probability `confidence`: leakage by
-every measure, odds, rates and shares. Three things hold with that probability on their own: the error, what the guess says
-to who knows the truth (conditional information, equalized odds), and the evaluation of each sensitive column alone.
+All numbers of an evaluation that are functions of the law of (X, Ŷ) hold together with probability
+`confidence`: leakage by every measure, odds, rates and shares. Three things hold with that
+probability on their own: the error, what the guess says to who knows the truth (conditional
+information, equalized odds), and the evaluation of each sensitive column alone.
 
 Source: docs/theory.md, section 23.
 """
@@ -43,12 +46,16 @@ if TYPE_CHECKING:
 
 
 OTHER = "any other guess"
-"""The label of what a rule might also guess, where one guess is seen and nothing says that the rule is constant."""
+"""The label of what a rule might also guess, where one guess is seen and nothing says that the rule
+is constant.
+"""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the table says, and between which numbers the truth lies with the confidence of the evaluation."""
+    """What the table says, and between which numbers the truth lies with the confidence of the
+    evaluation.
+    """
 
     estimate: float
     low: float
@@ -67,7 +74,8 @@ class Evaluation:
     guesses      labels of the guesses
     groups       labels of the groups; of several sensitive columns tuples of values
     truths       labels of the truths
-    by_truth     how many people of each truth and group got each guess [truths, m, n], or sums of the probabilities
+    by_truth     how many people of each truth and group got each guess [truths, m, n], or sums of
+                 the probabilities
     losses       loss of guess i when the truth is k [truths, m]
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
@@ -101,8 +109,11 @@ class Evaluation:
         most = float(self.losses.max())
         counted = self.counted and bool(((self.losses == 0.0) | (self.losses == most)).all())
         total = float((self.by_truth.sum(axis=2) * self.losses).sum()) / (most or 1.0)
-        people, total = float(self.people), min(total, float(self.people))
-        low, high = binomial_limits(np.array([total]), np.array([people]), 1.0 - self.confidence, counted)
+        people = float(self.people)
+        total = min(total, float(self.people))
+        low, high = binomial_limits(
+            np.array([total]), np.array([people]), 1.0 - self.confidence, counted
+        )
         return Limits(most * total / people, most * float(low[0]), most * float(high[0]))
 
     @cached_property
@@ -113,15 +124,29 @@ class Evaluation:
     @cached_property
     def region_given_truth(self) -> Region:
         """Where the law of (X, Ŷ) given each truth lies with the confidence."""
-        return region_of(np.concatenate([*self.by_truth], axis=1), self.confidence, self.counted, len(self.by_truth))
+        return region_of(
+            np.concatenate([*self.by_truth], axis=1),
+            self.confidence,
+            self.counted,
+            len(self.by_truth),
+        )
 
     @cached_property
     def given(self) -> Mapping[Any, Evaluation]:
-        """Truth → the evaluation of the people with that truth alone: their rates, leakage and errors."""
+        """Truth → the evaluation of the people with that truth alone: their rates, leakage and
+        errors.
+        """
         own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
-            truth: replace(self, measure=own, truths=(truth,), by_truth=table[None], losses=losses[None], secrets={})
+            truth: replace(
+                self,
+                measure=own,
+                truths=(truth,),
+                by_truth=table[None],
+                losses=losses[None],
+                secrets={},
+            )
             for truth, table, losses in facts
             if table.any()
         }
@@ -132,36 +157,51 @@ class Evaluation:
         return self.leakage_by(self.measure)
 
     def leakage_by(self, measure: str | Measure) -> Limits:
-        """The same by any measure. All of them hold together, so choosing one afterwards costs nothing.
+        """The same by any measure. All of them hold together, so choosing one afterwards costs
+        nothing.
 
         A conditional measure is about those who know the truth, and holds on its own.
         """
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
-        estimate = leakage_of(chosen, region.rates, region.shares, region.given) if len(self.guesses) > 1 else 0.0
+        estimate = (
+            leakage_of(chosen, region.rates, region.shares, region.given)
+            if len(self.guesses) > 1
+            else 0.0
+        )
         return Limits(estimate, min(low, estimate), high)
 
     @cached_property
     def at_most(self) -> float:
-        """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower limit beside it."""
+        """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower
+        limit beside it.
+        """
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
-        return highest_of(self.measure, region_of(table, self.confidence, self.counted, given, upper=True))
+        return highest_of(
+            self.measure, region_of(table, self.confidence, self.counted, given, upper=True)
+        )
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
-        """By every measure that needs no parameter, and Sibson's of order 2; conditional on the truth if there are two."""
+        """By every measure that needs no parameter, and Sibson's of order 2; conditional on the
+        truth if there are two.
+        """
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
         given = CONDITIONAL if len(self.truths) > 1 else ()
         return {name: self.leakage_by(name) for name in (*names, "sibson:alpha=2.0", *given)}
 
     @cached_property
     def odds(self) -> Limits:
-        """The largest factor by which one guess changes the odds of two groups; inf if a guess may exclude a group."""
+        """The largest factor by which one guess changes the odds of two groups; inf if a guess may
+        exclude a group.
+        """
         found = self.leakage_by(LocalDifferentialPrivacy())
         with np.errstate(over="ignore"):
-            return Limits(*(float(np.exp(value)) for value in (found.estimate, found.low, found.high)))
+            return Limits(
+                *(float(np.exp(value)) for value in (found.estimate, found.low, found.high))
+            )
 
     @cached_property
     def rates(self) -> Mapping[Any, Mapping[Any, Limits]]:
@@ -169,7 +209,9 @@ class Evaluation:
         found = self.region
         return {
             group: {
-                guess: Limits(float(found.rates[i, j]), float(found.low[i, j]), float(found.high[i, j]))
+                guess: Limits(
+                    float(found.rates[i, j]), float(found.low[i, j]), float(found.high[i, j])
+                )
                 for i, guess in enumerate(self.guesses)
             }
             for j, group in enumerate(self.groups)
@@ -179,44 +221,65 @@ class Evaluation:
     def shares(self) -> Mapping[Any, Limits]:
         """Group → its share of the people."""
         found = self.region
-        numbers = zip(found.shares.tolist(), found.share_low.tolist(), found.share_high.tolist(), strict=True)
+        numbers = zip(
+            found.shares.tolist(), found.share_low.tolist(), found.share_high.tolist(), strict=True
+        )
         return {group: Limits(*each) for group, each in zip(self.groups, numbers, strict=True)}
 
     def holds(self, budget: float | Mapping[Any, float]) -> bool:
         """Whether the leakage is at most the budget, with the confidence.
 
-        Of a budget for each sensitive column by name, whether each is kept: the confidence is that of all of them together,
-        as whoever says so wrongly is wrong about one that is broken.
+        Of a budget for each sensitive column by name, whether each is kept: the confidence is that
+        of all of them together, as whoever says so wrongly is wrong about one that is broken.
         """
         return all(found.at_most <= amount for _, found, amount in self.under(budget))
 
     def breaks(self, budget: float | Mapping[Any, float]) -> bool:
-        """Whether the leakage is more than the budget, or than one of several, with the confidence."""
+        """Whether the leakage is more than the budget, or than one of several, with
+        the confidence.
+        """
         return bool(self._broken(budget))
 
     def under(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
-        """Of each budget: words about whom it protects, the evaluation that it is about, and its amount."""
+        """Of each budget: words about whom it protects, the evaluation that it is about, and its
+        amount.
+        """
         if not isinstance(budget, Mapping):
             return [("", self, LeakageBudget(budget, self.measure).amount)]
         if unknown := [name for name in budget if name not in self.secrets]:
-            raise InputError(f"there is no sensitive column {unknown[0]!r}; there are {', '.join(map(repr, self.secrets))}")
+            raise InputError(
+                f"there is no sensitive column {unknown[0]!r}; there are "
+                f"{', '.join(map(repr, self.secrets))}"
+            )
         each = ((name, self.secrets[name], amount) for name, amount in budget.items())
-        return [(f" about {name}", found, LeakageBudget(amount, found.measure).amount) for name, found, amount in each]
+        return [
+            (f" about {name}", found, LeakageBudget(amount, found.measure).amount)
+            for name, found, amount in each
+        ]
 
     def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
-        """Those that are broken. Any may be the one that is, so each has an equal part of the level."""
+        """Those that are broken. Any may be the one that is, so each has an equal part of the
+        level.
+        """
         parts = self.under(budget)
         if len(parts) > 1:
             each = 1.0 - (1.0 - self.confidence) / len(parts)
-            parts = [(about, replace(found, confidence=each), amount) for about, found, amount in parts]
+            parts = [
+                (about, replace(found, confidence=each), amount) for about, found, amount in parts
+            ]
         return [part for part in parts if part[1].leakage.low > part[2]]
 
     def statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
-        """One sentence about people, with the confidence; of whether a budget is kept if one is given, or one a column."""
-        sure, counted = f"{100.0 * self.confidence:g} %", f"({self.people:,} people)"
+        """One sentence about people, with the confidence; of whether a budget is kept if one is
+        given, or one a column.
+        """
+        sure = f"{100.0 * self.confidence:g} %"
+        counted = f"({self.people:,} people)"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
-        at_most = " and ".join(f"at most {each.at_most:.4g}{_of(each)}{about}" for about, each, _ in parts)
+        at_most = " and ".join(
+            f"at most {each.at_most:.4g}{_of(each)}{about}" for about, each, _ in parts
+        )
         if budget is None:
             return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
         asked = _budgets(parts)
@@ -224,22 +287,36 @@ class Evaluation:
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
             return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
         if broken := self._broken(budget):
-            least = " and ".join(f"at least {each.leakage.low:.4g}{_of(each)}{about}" for about, each, _ in broken)
-            return f"broken for people, {sure}: the guess leaks {least}, more than {_budgets(broken)} {counted}"
+            least = " and ".join(
+                f"at least {each.leakage.low:.4g}{_of(each)}{about}" for about, each, _ in broken
+            )
+            return (
+                f"broken for people, {sure}: the guess leaks {least}, more than "
+                f"{_budgets(broken)} {counted}"
+            )
         alone = ", each by itself" if len(parts) > 1 else ""
-        return f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no proof of {asked} {counted}"
+        return (
+            f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no "
+            f"proof of {asked} {counted}"
+        )
 
     @cached_property
     def about_each(self) -> Mapping[str, Limits]:
-        """What is said about each sensitive column alone, where there are several, by its measure and its name."""
-        return {f"{found.measure} about {name}": found.leakage for name, found in self.secrets.items()}
+        """What is said about each sensitive column alone, where there are several, by its measure
+        and its name.
+        """
+        return {
+            (f"{found.measure} about {name}"): found.leakage for name, found in self.secrets.items()
+        }
 
     def called(self, group: Any) -> str:
         """A group in words: a combination of values by column, such as sex=f, race=0."""
         if not self.columns:
             return str(group)
         each = zip(self.columns, group, strict=True)
-        return ", ".join(f"{name}={value}" if isinstance(name, str) else f"{value}" for name, value in each)
+        return ", ".join(
+            f"{name}={value}" if isinstance(name, str) else f"{value}" for name, value in each
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON; None for what is not finite."""
@@ -267,7 +344,11 @@ class Evaluation:
                 | {"guesses": {str(guess): plain(limits) for guess, limits in row.items()}}
                 for group, row in self.rates.items()
             ],
-        } | ({"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}} if self.secrets else {})
+        } | (
+            {"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}}
+            if self.secrets
+            else {}
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""
@@ -275,11 +356,23 @@ class Evaluation:
         found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
         found |= {(name, "", ""): limits for name, limits in self.about_each.items()}
         found |= {("largest change of odds", "", ""): self.odds}
-        rates = {self.called(group) if self.columns else group: row for group, row in self.rates.items()}
-        found |= {("rate", group, guess): each for group, row in rates.items() for guess, each in row.items()}
-        names = dict(zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True))
+        rates = {
+            self.called(group) if self.columns else group: row for group, row in self.rates.items()
+        }
+        found |= {
+            ("rate", group, guess): each
+            for group, row in rates.items()
+            for guess, each in row.items()
+        }
+        names = dict(
+            zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True)
+        )
         return frame(
-            names | {name: [getattr(limits, name) for limits in found.values()] for name in ("estimate", "low", "high")}
+            names
+            | {
+                name: [getattr(limits, name) for limits in found.values()]
+                for name in ("estimate", "low", "high")
+            }
         )
 
     def plot(self) -> Figure:
@@ -289,7 +382,8 @@ class Evaluation:
             shift = 0.6 / len(self.groups) * (j - 0.5 * (len(self.groups) - 1))
             places = tuple(k + shift for k in range(len(self.guesses)))
             rates, low, high = (
-                tuple(each[:, j].tolist()) for each in (self.region.rates, self.region.low, self.region.high)
+                tuple(each[:, j].tolist())
+                for each in (self.region.rates, self.region.low, self.region.high)
             )
             series.append(Series(self.called(group), places, rates, "points", j, low, high))
         return Figure(
@@ -304,26 +398,33 @@ class Evaluation:
         )
 
     def tables(self) -> list[Table]:
-        """Errors, leakage by every measure and the change of odds; rates and sizes of the groups."""
+        """Errors, leakage by every measure and the change of odds; rates and sizes of
+        the groups.
+        """
         from discreet.reports.card import evaluation_tables
 
         return evaluation_tables(self.to_dict())
 
     def _repr_html_(self) -> str:
         each = " and of each sensitive column" * bool(self.secrets)
-        told = f"Limits of leakage, odds and rates hold together, those of errors{each} by themselves."
-        return card("Evaluation", f"{self.people:,} people", f"{self.statement()}.", told, *self.tables())
+        told = (
+            f"Limits of leakage, odds and rates hold together, those of errors{each} by themselves."
+        )
+        return card(
+            "Evaluation", f"{self.people:,} people", f"{self.statement()}.", told, *self.tables()
+        )
 
     def __repr__(self) -> str:
         return (
-            f"Evaluation({self.people:,} people, error {self.error}, leakage {self.leakage}{unit_of(self)}, "
+            f"Evaluation({self.people:,} people, error {self.error}, leakage "
+            f"{self.leakage}{unit_of(self)}, "
             f"limits of {100.0 * self.confidence:g} %)"
         )
 
 
 def evaluate(
     rule_or_predictions: Any,
-    X: Any = None,  # noqa: N803 (the name that scikit-learn uses)
+    X: Any = None,
     y: Any = None,
     *,
     sensitive_features: Any,
@@ -336,71 +437,112 @@ def evaluate(
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
 
-    rule_or_predictions  anything with `predict`, which is asked about X; or the guesses of these people; or, for a rule that
-                         draws, the probabilities of their guesses [people, guesses]
-    X                    what the rule sees of each person (a tuple: several arguments); not read beside predictions
+    rule_or_predictions  anything with `predict`, which is asked about X; or the guesses of these
+                         people; or, for a rule that draws, the probabilities of their guesses
+                         [people, guesses]
+    X                    what the rule sees of each person (a tuple: several arguments); not read
+                         beside predictions
     y                    the truth for each person
-    sensitive_features   the group of each person; of several columns the groups are the combinations, and `secrets` has
-                         the evaluation of each alone; a missing value is a group of its own
-    measure              of `leakage`, by name or as an object of `discreet.measures`; or of each sensitive column by name,
-                         and then mutual information of their combinations
-    labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
-                         without them every value of y and every guess that is seen; if that is a single guess, the
-                         others are one guess that was not seen, `OTHER`
-    group_labels         groups that the population has, even if none of these people belongs to one; or the values of each
-                         sensitive column by name
-    loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
-    soft                 ask the rule for `predict_proba`, the probabilities with which it draws its guesses, as `Rule` and
-                         `PrivateClassifier` have it: no coin is tossed. Those of other classifiers are about the truth
+    sensitive_features   the group of each person; of several columns the groups are the
+                         combinations, and `secrets` has the evaluation of each alone; a missing
+                         value is a group of its own
+    measure              of `leakage`, by name or as an object of `discreet.measures`; or of each
+                         sensitive column by name, and then mutual information of their combinations
+    labels               the guesses in the order of the columns of probabilities, or guesses that
+                         the rule might also make; without them every value of y and every guess
+                         that is seen; if that is a single guess, the others are one guess that was
+                         not seen, `OTHER`
+    group_labels         groups that the population has, even if none of these people belongs to
+                         one; or the values of each sensitive column by name
+    loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
+                         default
+    soft                 ask the rule for `predict_proba`, the probabilities with which it draws its
+                         guesses, as `Rule` and `PrivateClassifier` have it: no coin is tossed.
+                         Those of other classifiers are about the truth
 
-    A guess that was not seen has limits like every other. Only a rule that is known to be constant leaks exactly nothing: it
-    lists one guess in `possible_guesses`, or `labels` does. Raises InputError.
+    A guess that was not seen has limits like every other. Only a rule that is known to be constant
+    leaks exactly nothing: it lists one guess in `possible_guesses`, or `labels` does. Raises
+    InputError.
     """
-    level, parts = check_confidence(confidence), columns_of(sensitive_features)
+    level = check_confidence(confidence)
+    parts = columns_of(sensitive_features)
     names = [str(name) for name, _ in parts]
-    own_measures = each_secret(measure if isinstance(measure, Mapping) else None, names, "measure", every=False)
+    own_measures = each_secret(
+        measure if isinstance(measure, Mapping) else None, names, "measure", every=False
+    )
     chosen = MUTUAL_INFORMATION if isinstance(measure, Mapping) else measure_of(measure)
-    by_column = dict(zip(names, each_secret(group_labels, names, "group_labels", every=False), strict=True))
+    by_column = dict(
+        zip(names, each_secret(group_labels, names, "group_labels", every=False), strict=True)
+    )
     guesses: Any = rule_or_predictions
-    known = tuple(labels) if labels is not None else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
+    known = (
+        tuple(labels)
+        if labels is not None
+        else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
+    )
     if soft:
         guesses, known = _stated(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = rule_or_predictions.predict(*X) if isinstance(X, tuple) else rule_or_predictions.predict(X)
-    truth, joined = column(y, "y"), groups(sensitive_features)
+        guesses = (
+            rule_or_predictions.predict(*X)
+            if isinstance(X, tuple)
+            else rule_or_predictions.predict(X)
+        )
+    truth = column(y, "y")
+    joined = groups(sensitive_features)
     named = () if isinstance(group_labels, Mapping) else tuple(group_labels or ())
     found_groups, codes = coded(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
         if found != len(truth):
-            raise InputError(f"there are {found} entries of {what} and {len(truth)} of y; give one for each person")
+            raise InputError(
+                f"there are {found} entries of {what} and {len(truth)} of y; give "
+                "one for each person"
+            )
     if not len(truth):
         raise InputError("there are no people; give at least one")
     if len(found_groups) < 2:
         raise InputError(
-            f"all {len(truth)} people are of one group, of whom no guess can say more; give people of every group, or name "
+            f"all {len(truth)} people are of one group, of whom no guess can say more; give "
+            "people of every group, or name "
             "the others with group_labels="
         )
     truths, true_codes = coded(truth, "y", known)
     losses = _losses(loss_matrix, len(truths), len(known))
 
     def evaluation(
-        labels: tuple[Any, ...], codes: Codes, secrets: Mapping[Any, Evaluation], several: tuple[Any, ...] = ()
+        labels: tuple[Any, ...],
+        codes: Codes,
+        secrets: Mapping[Any, Evaluation],
+        several: tuple[Any, ...] = (),
     ) -> Evaluation:
         tables = _tables(weights, true_codes, len(truths), codes, len(labels))
-        return Evaluation(level, chosen, known, labels, truths, tables, losses, counted, secrets, several)
+        return Evaluation(
+            level, chosen, known, labels, truths, tables, losses, counted, secrets, several
+        )
 
     alone = {}
     for place, (name, part) in enumerate(parts):
-        more = by_column[str(name)] if isinstance(group_labels, Mapping) else _values(named, place, len(parts))
+        more = (
+            by_column[str(name)]
+            if isinstance(group_labels, Mapping)
+            else _values(named, place, len(parts))
+        )
         own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(more or ()))
         if len(own) > 1:
-            alone[name] = replace(evaluation(own, own_codes, {}), measure=_measure(own_measures[place], chosen, len(own)))
-    return evaluation(found_groups, codes, alone, tuple(name for name, _ in parts) if len(parts) > 1 else ())
+            alone[name] = replace(
+                evaluation(own, own_codes, {}),
+                measure=_measure(own_measures[place], chosen, len(own)),
+            )
+    return evaluation(
+        found_groups, codes, alone, tuple(name for name, _ in parts) if len(parts) > 1 else ()
+    )
 
 
 def _measure(own: Any, together: Measure, values: int) -> Measure:
-    """Of a column alone: its own, that of the combinations, or where this cannot be about it mutual information."""
+    """Of a column alone: its own, that of the combinations, or where this cannot be about it mutual
+    information.
+    """
     if own is not None:
         return measure_of(own).on(np.arange(values), values)
     try:
@@ -431,12 +573,19 @@ def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
 
 
 def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The probabilities with which a rule makes its guesses, and their labels; one guess that is certain is a label."""
+    """The probabilities with which a rule makes its guesses, and their labels; one guess that is
+    certain is a label.
+    """
     made = getattr(rule, "guesses", getattr(rule, "classes_", None))
     if not hasattr(rule, "predict_proba") or made is None:
-        raise InputError("soft=True asks a rule for predict_proba, which this one lacks; give a rule, or leave soft= out")
+        raise InputError(
+            "soft=True asks a rule for predict_proba, which this one lacks; give a "
+            "rule, or leave soft= out"
+        )
     labels = tuple(np.asarray(made).tolist()) if isinstance(made, np.ndarray) else tuple(made)
-    found = np.asarray(rule.predict_proba(*table) if isinstance(table, tuple) else rule.predict_proba(table))
+    found = np.asarray(
+        rule.predict_proba(*table) if isinstance(table, tuple) else rule.predict_proba(table)
+    )
     if len(known) == 1 < len(labels):
         place = labels.index(known[0])
         if (found[:, place] == 1.0).all():
@@ -444,18 +593,25 @@ def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[A
     return found, labels
 
 
-def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array, bool]:
-    """The labels of the guesses, the probability of each [people, m], and whether they are certain."""
+def _guesses(
+    guesses: Any, truth: Any, known: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], Array, bool]:
+    """The labels of the guesses, the probability of each [people, m], and whether
+    they are certain.
+    """
     if getattr(guesses, "ndim", 1) == 2 and np.shape(guesses)[1] > 1:
         weights = as_numbers(guesses, "the probabilities of the guesses", "[people, guesses]")
         found = known or coded(truth, "y")[0]
         if len(found) != weights.shape[1]:
             raise InputError(
-                f"the probabilities have {weights.shape[1]} columns and there are {len(found)} labels; "
+                f"the probabilities have {weights.shape[1]} columns and there are {len(found)} "
+                "labels; "
                 "give labels= in the order of the columns"
             )
         if not (weights >= 0.0).all():
-            raise InputError("a probability of a guess is negative or not a number; give numbers from 0 to 1")
+            raise InputError(
+                "a probability of a guess is negative or not a number; give numbers from 0 to 1"
+            )
         check_columns(weights.T, "the probabilities of the guesses, transposed")
         return found, np.minimum(weights, 1.0), False
     made = column(guesses, "the guesses")
@@ -466,11 +622,17 @@ def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[An
 
 
 def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) -> Array:
-    """How many people of each truth and group got each guess [truths, m, n], or sums of probabilities."""
-    cell, m = truths * n + codes, weights.shape[1]
-    sums = np.array([np.bincount(cell, weights=column, minlength=values * n) for column in weights.T])
+    """How many people of each truth and group got each guess [truths, m, n], or sums of
+    probabilities.
+    """
+    cell = truths * n + codes
+    m = weights.shape[1]
+    sums = np.array(
+        [np.bincount(cell, weights=column, minlength=values * n) for column in weights.T]
+    )
     people = np.bincount(cell, minlength=values * n)
-    sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)  # rounding may have lost a last digit
+    # rounding may have lost a last digit
+    sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)
     sums = sums * (people / np.where(people > 0, sums.sum(axis=0), 1.0))
     return np.asarray(sums.reshape(m, values, n).swapaxes(0, 1))
 
@@ -481,5 +643,8 @@ def _losses(loss_matrix: Any, values: int, m: int) -> Array:
         return 1.0 - np.eye(values, m)
     matrix = loss_table(loss_matrix, values)
     if matrix.shape[1] != m:
-        raise InputError(f"loss_matrix has {matrix.shape[1]} columns and there are {m} guesses; give one for each guess")
+        raise InputError(
+            f"loss_matrix has {matrix.shape[1]} columns and there are {m} guesses; "
+            "give one for each guess"
+        )
     return matrix

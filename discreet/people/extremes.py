@@ -1,28 +1,35 @@
-"""The least and the largest leakage of all laws of (X, Ŷ) in a region, by every measure of `discreet.measures`.
+"""The least and the largest leakage of all laws of (X, Ŷ) in a region, by every measure of
+`discreet.measures`.
 
-For fixed shares π a measure is Σ_i g(u_i), u_ij = π_j W_ij, with g convex, or the largest value of one guess. Upward three
-bounds are taken, each valid for every π of the region:
+For fixed shares π a measure is Σ_i g(u_i), u_ij = π_j W_ij, with g convex, or the largest value of
+one guess. Upward three bounds are taken, each valid for every π of the region:
 
-- corners: let b(W_i) ≥ g(u_i) for all these π, b convex. Whatever the numbers λ_j, as the rates of a group add up to one,
-  Σ_i b(W_i) ≤ Σ_j λ_j + Σ_i max over the corners of the box of (b(W_i) − λ·W_i). A linear program proposes the λ.
-  A measure of single guesses has the largest corner of any guess. Where the ratio of odds is limited, small boxes cover
-  the region, and the sum over guesses, which is convex, is largest at a corner of one of them.
-- cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ. With θ ≥ 0 for the ball,
-  Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
-- rates: what a guess adds to one of the other measures is the largest of functions that grow or fall with each rate. Such a
-  function is largest where each rate is at one end of its interval, so n corners do in the place of 2ⁿ. Total variation is
-  also at most √(I/2) (Pinsker). KL(posterior ‖ π) is at most the log of the lift, and whatever the number c, with s = π·W_i,
-  s KL(posterior ‖ π) ≤ Σ_j π_j (W_ij log(W_ij/c) − W_ij + c), as the two differ by s log(s/c) − s + c ≥ 0.
+- corners: let b(W_i) ≥ g(u_i) for all these π, b convex. Whatever the numbers λ_j, as the rates of
+  a group add up to one, Σ_i b(W_i) ≤ Σ_j λ_j + Σ_i max over the corners of the box of (b(W_i) −
+  λ·W_i). A linear program proposes the λ. A measure of single guesses has the largest corner of any
+  guess. Where the ratio of odds is limited, small boxes cover the region, and the sum over guesses,
+  which is convex, is largest at a corner of one of them.
+- cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ.
+  With θ ≥ 0 for the ball, Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij
+  log(Ŵ_ij/w) + w − Ŵ_ij)).
+- rates: what a guess adds to one of the other measures is the largest of functions that grow or
+  fall with each rate. Such a function is largest where each rate is at one end of its interval, so
+  n corners do in the place of 2ⁿ. Total variation is also at most √(I/2) (Pinsker). KL(posterior ‖
+  π) is at most the log of the lift, and whatever the number c, with s = π·W_i, s KL(posterior ‖ π)
+  ≤ Σ_j π_j (W_ij log(W_ij/c) − W_ij + c), as the two differ by s log(s/c) − s + c ≥ 0.
 - what no law exceeds.
 
-Downward g lies above its tangents, whose least value over box and simplex is found by filling up the cheapest rates. Where
-the ratio of odds is limited, processing the guess makes it the least informative corner of a small box.
+Downward g lies above its tangents, whose least value over box and simplex is found by filling up
+the cheapest rates. Where the ratio of odds is limited, processing the guess makes it the least
+informative corner of a small box.
 
-Shares: with Π = Σ_j high_j, π⁺ = high/Π and s⁺ = π⁺·W_i, every π of the region has π ≤ Π π⁺ and, as the entries of π − π⁺
-add up to 0, |π·W_i − s⁺| ≤ e = Σ_j h_j |W_ij − s⁺|, h_j the largest |π_j − π⁺_j|. Mutual information and Sibson's are least
-sums of nonnegative terms that are linear in π, so they grow by the factor Π at most.
+Shares: with Π = Σ_j high_j, π⁺ = high/Π and s⁺ = π⁺·W_i, every π of the region has π ≤ Π π⁺ and, as
+the entries of π − π⁺ add up to 0, |π·W_i − s⁺| ≤ e = Σ_j h_j |W_ij − s⁺|, h_j the largest |π_j −
+π⁺_j|. Mutual information and Sibson's are least sums of nonnegative terms that are linear in π, so
+they grow by the factor Π at most.
 
-Information given another variable is a sum over its values, each with the shares of its groups among all people.
+Information given another variable is a sum over its values, each with the shares of its groups
+among all people.
 
 Source: docs/theory.md, section 23.
 """
@@ -60,30 +67,39 @@ MOST_GROUPS = 14
 """So many groups have 2^14 corners; with more the bound by corners is left out."""
 
 _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
-_PIECES = 256  # of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
+# of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
+_PIECES = 256
 _CENTRES = 33  # numbers c that are tried
 _OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
-_ROUNDING = 1e-13  # the same of terms that cancel, which are powers or logarithms of ratios of rates
+# the same of terms that cancel, which are powers or logarithms of ratios of rates
+_ROUNDING = 1e-13
 
 
 def leakage_of(measure: Measure, rates: Array, shares: Array, given: int = 1) -> float:
-    """The leakage of the law with rates W [m, n · given] and shares π, the groups of each given value one after another."""
+    """The leakage of the law with rates W [m, n · given] and shares π, the groups of each given
+    value one after another.
+    """
     if measure.conditional:
         n = shares.size // given
-        parts = [slice(k * n, (k + 1) * n) for k in range(given) if shares[k * n : (k + 1) * n].any()]
+        parts = [
+            slice(k * n, (k + 1) * n) for k in range(given) if shares[k * n : (k + 1) * n].any()
+        ]
         masses = [float(shares[own].sum()) for own in parts]
         return sum(
             mass * leakage_of(MUTUAL_INFORMATION, rates[:, own], shares[own] / mass)
             for own, mass in zip(parts, masses, strict=True)
         )
     seen = shares > 0
-    measure, rates, shares = measure.on(np.flatnonzero(seen), seen.size), rates[:, seen], shares[seen]
+    measure = measure.on(np.flatnonzero(seen), seen.size)
+    rates = rates[:, seen]
+    shares = shares[seen]
     values = _values(measure, rates, shares)
     return measure.amount(float(values.sum() if measure.scope is Scope.TOTAL else values.max()))
 
 
 def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
-    """The least and the largest leakage in the region; the true law is among those, with its confidence.
+    """The least and the largest leakage in the region; the true law is among those, with its
+    confidence.
 
     The region of a conditional measure has the groups of each given value, one value after another.
     """
@@ -95,15 +111,20 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
 
 
 def highest_of(measure: Measure, region: Region) -> float:
-    """The largest leakage alone, of all laws whose odds ratios lie between 1 and one that the region allows."""
-    m, n = len(region.rates), region.people.size // region.given
+    """The largest leakage alone, of all laws whose odds ratios lie between 1 and one that the
+    region allows.
+    """
+    m = len(region.rates)
+    n = region.people.size // region.given
     measure.on(np.arange(n), n)
     if m == 1 or n == 1:
         return 0.0
     if measure.conditional:
         measure = MUTUAL_INFORMATION
     elif region.given > 1:
-        raise InputError(f"{measure} is not about a given variable; ask for conditional-mutual-information")
+        raise InputError(
+            f"{measure} is not about a given variable; ask for conditional-mutual-information"
+        )
     level = sum(_highest(measure, part, _Shares.of(part)) for part in _parts(region))
     if isinstance(measure, _BY_CELLS):
         level = min(level, _highest_by_cells(measure, region))
@@ -120,10 +141,13 @@ def _values(measure: Measure, rates: Array, shares: Array) -> Array:
     x = np.divide(rates, mass[:, None], out=np.ones_like(rates), where=mass[:, None] > 0) - 1.0
     with np.errstate(over="ignore"):
         value = measure.excess(x, shares)
-    return np.asarray(value if measure.scope is Scope.POSTERIOR else mass * np.where(mass > 0, value, 0.0))
+    return np.asarray(
+        value if measure.scope is Scope.POSTERIOR else mass * np.where(mass > 0, value, 0.0)
+    )
 
 
-# -- upward --------------------------------------------------------------------------------------------------------------
+# -- upward
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -138,9 +162,12 @@ class _Shares:
 
     @classmethod
     def of(cls, region: Region) -> _Shares:
-        low, high = region.share_low, region.share_high
+        low = region.share_low
+        high = region.share_high
         total = float(high.sum())
-        return cls(low, high, total, high / total, np.maximum(high / total - low, high - high / total))
+        return cls(
+            low, high, total, high / total, np.maximum(high / total - low, high - high / total)
+        )
 
 
 def _highest(measure: Measure, region: Region, shares: _Shares) -> float:
@@ -170,17 +197,26 @@ def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
 
 
 def _along_odds(region: Region, odds: Array) -> tuple[Array, Array, Array, Array]:
-    """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w, least and largest v [k].
+    """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w,
+    least and largest v [k].
 
-    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w + (1 − w) r), which rises
-    with w and falls with r.
+    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w +
+    (1 − w) r), which rises with w and falls with r.
     """
     w = np.linspace(region.low[0, 0], region.high[0, 0], _PIECES + 1)
-    (least, most), (lowest, highest) = odds, (region.low[0, 1], region.high[0, 1])
+    (least, most) = odds
+    (lowest, highest) = (region.low[0, 1], region.high[0, 1])
     with np.errstate(over="ignore"):
-        low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most)) if most < np.inf else np.zeros(_PIECES)
-        high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least)) if least > -np.inf else np.ones(_PIECES)
-    low, high = np.maximum(low, lowest), np.minimum(high, highest)
+        low = (
+            w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most))
+            if most < np.inf
+            else np.zeros(_PIECES)
+        )
+        high = (
+            w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least)) if least > -np.inf else np.ones(_PIECES)
+        )
+    low = np.maximum(low, lowest)
+    high = np.minimum(high, highest)
     met = low <= high
     return w[:-1][met], w[1:][met], low[met], high[met]
 
@@ -191,16 +227,20 @@ def _highest_by_odds(measure: Measure, region: Region, shares: _Shares) -> float
     w_low, w_high, v_low, v_high = _along_odds(region, between)
     if not w_low.size:
         return math.inf  # odds and box have no law in common, which the other bounds may answer
-    corners = np.array([np.stack(pair) for pair in product((w_low, w_high), (v_low, v_high))])  # [4, 2, k]
+    # [4, 2, k]
+    corners = np.array([np.stack(pair) for pair in product((w_low, w_high), (v_low, v_high))])
     first = corners.transpose(0, 2, 1).reshape(-1, 2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         values = [_bound(measure, rates, shares, region) for rates in (first, 1.0 - first)]
-    return float(np.max(values[0] + values[1] if measure.scope is Scope.TOTAL else np.maximum(*values)))
+    return float(
+        np.max(values[0] + values[1] if measure.scope is Scope.TOTAL else np.maximum(*values))
+    )
 
 
 def _highest_by_corners(measure: Measure, region: Region, shares: _Shares) -> float:
     corners = [
-        np.array(list(product(*zip(low, high, strict=True)))) for low, high in zip(region.low, region.high, strict=True)
+        np.array(list(product(*zip(low, high, strict=True))))
+        for low, high in zip(region.low, region.high, strict=True)
     ]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         values = [_bound(measure, rates, shares, region) for rates in corners]
@@ -209,34 +249,49 @@ def _highest_by_corners(measure: Measure, region: Region, shares: _Shares) -> fl
     if not all(np.isfinite(value).all() for value in values):
         return math.inf
     multipliers = _proposed(corners, values)
-    worst = [(value - rates @ multipliers).max() for rates, value in zip(corners, values, strict=True)]
+    worst = [
+        (value - rates @ multipliers).max() for rates, value in zip(corners, values, strict=True)
+    ]
     plain = float(sum(value.max() for value in values))
     return min(plain, float(multipliers.sum() + sum(worst)))
 
 
 def _proposed(corners: list[Array], values: list[Array]) -> Array:
     """Multipliers λ [n] that make the bound least, up to the tolerance of a linear program."""
-    n, m = corners[0].shape[1], len(corners)
+    n = corners[0].shape[1]
+    m = len(corners)
     unit = max(float(value.max()) for value in values)
     if unit <= 0.0 or sum(map(len, corners)) > _FEW_ROWS:
         return np.zeros(n)
     from scipy.optimize import linprog
 
-    rows = [np.hstack([-rates, -np.tile(np.eye(m)[i], (len(rates), 1))]) for i, rates in enumerate(corners)]
+    rows = [
+        np.hstack([-rates, -np.tile(np.eye(m)[i], (len(rates), 1))])
+        for i, rates in enumerate(corners)
+    ]
     run: Any = linprog
-    found = run(np.ones(n + m), np.vstack(rows), -np.concatenate(values) / unit, bounds=[(None, None)] * (n + m)).x
+    found = run(
+        np.ones(n + m),
+        np.vstack(rows),
+        -np.concatenate(values) / unit,
+        bounds=[(None, None)] * (n + m),
+    ).x
     return np.zeros(n) if found is None else np.asarray(unit * found[:n])
 
 
 def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> Array:
-    """b(W_i) [k] at rates [k, n] of one guess: convex or, for single guesses, quasi-convex; no less than g for any π."""
-    if isinstance(measure, MaximalLeakage | ParityDifference | LocalDifferentialPrivacy):  # functions of the rates alone
+    """b(W_i) [k] at rates [k, n] of one guess: convex or, for single guesses, quasi-convex; no less
+    than g for any π.
+    """
+    # functions of the rates alone
+    if isinstance(measure, MaximalLeakage | ParityDifference | LocalDifferentialPrivacy):
         return _values(measure, rates, shares.top)
     if isinstance(measure, MutualInformation | Sibson):
         return shares.total * _values(measure, rates, shares.top)
     if isinstance(measure, MinEntropyLeakage):
         likeliest = int(region.shares.argmax())
-        ratio = np.minimum(shares.high / shares.low[likeliest], 1.0)  # of π_j to the largest share, at most
+        # of π_j to the largest share, at most
+        ratio = np.minimum(shares.high / shares.low[likeliest], 1.0)
         ratio[likeliest] = 1.0
         return np.asarray((rates * ratio).max(axis=1) - rates[:, likeliest])
     if isinstance(measure, GLeakage):
@@ -258,8 +313,11 @@ def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> A
 
 
 def _highest_by_rates(measure: Measure, region: Region, shares: _Shares) -> float:
-    """The bound by rates: what the measure is compared with its level at the ends of each rate's interval."""
-    low, high = region.low, region.high
+    """The bound by rates: what the measure is compared with its level at the ends of each rate's
+    interval.
+    """
+    low = region.low
+    high = region.high
     if isinstance(measure, _BY_CELLS):
         return math.inf
     if isinstance(measure, MaximalLeakage):  # Σ_i max_j W_ij − 1
@@ -271,28 +329,42 @@ def _highest_by_rates(measure: Measure, region: Region, shares: _Shares) -> floa
         return float((ratio * high).max(axis=1).sum()) - 1.0
     if isinstance(measure, GLeakage):
         worth = _worth(measure, region, shares)[:, None, :]
-        return float(np.maximum(np.maximum(worth * low, worth * high).sum(axis=2).max(axis=0), 0.0).sum())
-    if isinstance(measure, TotalVariation):  # of each guess what is above its mass, as much as is below
-        least, most = _least_means(low, shares)[:, None], -_least_means(-high, shares)[:, None]
-        above, below = (-_least_means(-np.maximum(each, 0.0), shares) for each in (high - least, most - low))
-        return min(float(np.minimum(above, below).sum()), math.sqrt(0.5 * highest_of(MUTUAL_INFORMATION, region)))
+        return float(
+            np.maximum(np.maximum(worth * low, worth * high).sum(axis=2).max(axis=0), 0.0).sum()
+        )
+    # of each guess what is above its mass, as much as is below
+    if isinstance(measure, TotalVariation):
+        least = _least_means(low, shares)[:, None]
+        most = -_least_means(-high, shares)[:, None]
+        above, below = (
+            -_least_means(-np.maximum(each, 0.0), shares) for each in (high - least, most - low)
+        )
+        return min(
+            float(np.minimum(above, below).sum()),
+            math.sqrt(0.5 * highest_of(MUTUAL_INFORMATION, region)),
+        )
     if not isinstance(measure, (*_BY_RATES, PointwiseInformation)):
         return math.inf
     return max(_of_guess(measure, *rates, shares, region) for rates in zip(low, high, strict=True))
 
 
 def _of_guess(measure: Measure, low: Array, high: Array, shares: _Shares, region: Region) -> float:
-    """The same for one guess [n] and a measure of single guesses; corners have one rate at its largest, the others not."""
+    """The same for one guess [n] and a measure of single guesses; corners have one rate at its
+    largest, the others not.
+    """
     from scipy.special import kl_div
 
     corners = low + np.diag(high - low)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if isinstance(measure, ParityDifference | LocalDifferentialPrivacy):
             return float(_bound(measure, corners, shares, region).max())
-        lift = float(np.nan_to_num(high / _least_means(corners, shares), nan=1.0, posinf=math.inf).max())
+        lift = float(
+            np.nan_to_num(high / _least_means(corners, shares), nan=1.0, posinf=math.inf).max()
+        )
         if isinstance(measure, MaxLift):
             return lift - 1.0
-        least, most = float(_least_means(low, shares)), -float(_least_means(-high, shares))
+        least = float(_least_means(low, shares))
+        most = -float(_least_means(-high, shares))
         if least == 0.0:
             return math.log(lift)
         c = np.linspace(least, most, _CENTRES)[:, None]
@@ -301,15 +373,24 @@ def _of_guess(measure: Measure, low: Array, high: Array, shares: _Shares, region
 
 
 def _least_means(values: Array, shares: _Shares) -> Array:
-    """The least Σ_j π_j v_j [...] of values [..., n] for what the shares may be: the smallest are weighed most."""
+    """The least Σ_j π_j v_j [...] of values [..., n] for what the shares may be: the smallest are
+    weighed most.
+    """
     order = np.argsort(values, axis=-1, kind="stable")
-    least, room = shares.low[order], (shares.high - shares.low)[order]
+    least = shares.low[order]
+    room = (shares.high - shares.low)[order]
     left = 1.0 - shares.low.sum() - (np.cumsum(room, axis=-1) - room)
-    return np.asarray((np.take_along_axis(values, order, axis=-1) * (least + np.clip(left, 0.0, room))).sum(axis=-1))
+    return np.asarray(
+        (np.take_along_axis(values, order, axis=-1) * (least + np.clip(left, 0.0, room))).sum(
+            axis=-1
+        )
+    )
 
 
 def _worth(measure: GLeakage, region: Region, shares: _Shares) -> Array:
-    """What each action gains by a rate beyond the best action without a guess, relative to that, at most [actions, n]."""
+    """What each action gains by a rate beyond the best action without a guess, relative to that, at
+    most [actions, n].
+    """
     gain = np.array(measure.gain)
     best = int((gain @ region.shares).argmax())
     more = gain - gain[best]
@@ -326,9 +407,11 @@ def _highest_by_cells(measure: Measure, region: Region) -> float:
 
     if math.isinf(region.radius):
         return math.inf
-    m, parts = len(region.rates), _parts(region)
+    m = len(region.rates)
+    parts = _parts(region)
     n = region.people.size // region.given
-    laws = [(each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in parts]  # positive: any law will do
+    # positive: any law will do
+    laws = [(each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in parts]
     cell, slope, turn = _cell_functions(measure, np.repeat(np.array(laws).T, n, axis=1), region)
 
     def bound(exponent: float) -> float:
@@ -341,14 +424,18 @@ def _highest_by_cells(measure: Measure, region: Region) -> float:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             top = np.maximum(np.minimum(turn(pull), region.high), region.low)
             inner = bisected(rising, region.low, top)[0]
-            best = np.maximum(*(cell(w) - _distance(region.rates, w, weight) for w in (inner, region.high)))
+            best = np.maximum(
+                *(cell(w) - _distance(region.rates, w, weight) for w in (inner, region.high))
+            )
         value = float(math.exp(exponent) * region.radius + best.sum())
         return math.inf if math.isnan(value) else value
 
     with np.errstate(divide="ignore", invalid="ignore"):
         alone = float(np.maximum(cell(region.low), cell(region.high)).sum())  # θ = 0
     centre = -math.log(region.people.sum())
-    found = minimize_scalar(bound, bounds=(centre - 6.0, centre + 12.0), method="bounded", options={"xatol": 1e-2})
+    found = minimize_scalar(
+        bound, bounds=(centre - 6.0, centre + 12.0), method="bounded", options={"xatol": 1e-2}
+    )
     return float(found.fun) if math.isnan(alone) else min(alone, float(found.fun))
 
 
@@ -362,11 +449,13 @@ def _distance(rates: Array, w: Array, weight: Array) -> Array:
 _Function = Callable[[Array], Array]
 
 
-def _cell_functions(measure: Measure, law: Array, region: Region) -> tuple[_Function, _Function, _Function]:
+def _cell_functions(
+    measure: Measure, law: Array, region: Region
+) -> tuple[_Function, _Function, _Function]:
     """f, f' and, for a pull c, the w at which f'(w) + c/w is least; law q [m, n], largest shares a.
 
-    Mutual information: a (w log(w/q) − w + q). Sibson: a ((w^α q^{1−α} − q)/α − w + q). Chi-square: a (w − q)²/s, where s is
-    the least mass of the guess.
+    Mutual information: a (w log(w/q) − w + q). Sibson: a ((w^α q^{1−α} − q)/α − w + q). Chi-square:
+    a (w − q)²/s, where s is the least mass of the guess.
     """
     from scipy.special import kl_div
 
@@ -388,12 +477,16 @@ def _cell_functions(measure: Measure, law: Array, region: Region) -> tuple[_Func
     return lambda w: most * kl_div(w, law), lambda w: most * np.log(w / law), lambda c: c / most
 
 
-# -- downward ------------------------------------------------------------------------------------------------------------
+# -- downward
+# --------------------------------------------------------------------------------------------------
 
 
 def _lowest(measure: Measure, region: Region) -> float:
-    """A lower bound of the leakage. What has none of its own is bounded by one that it is never below."""
-    low, high = region.low, region.high
+    """A lower bound of the leakage. What has none of its own is bounded by one that it is never
+    below.
+    """
+    low = region.low
+    high = region.high
     apart = float((low.max(axis=1) - high.min(axis=1)).max())
     if region.odds is not None:
         apart = max(apart, float(np.ptp(_least_apart(region), axis=1).min()))
@@ -404,19 +497,32 @@ def _lowest(measure: Measure, region: Region) -> float:
         if region.odds is not None:
             first = _least_apart(region)
             both = np.stack([first, 1.0 - first])
-            ratio = max(ratio, float((both.max(axis=2) / np.maximum(both.min(axis=2), 1e-300)).max(axis=0).min()))
+            ratio = max(
+                ratio,
+                float((both.max(axis=2) / np.maximum(both.min(axis=2), 1e-300)).max(axis=0).min()),
+            )
         return math.log(max(ratio, 1.0)) * (1.0 - _OUTWARD)
     if isinstance(measure, MutualInformation | Sibson | MaximalLeakage):
         return measure.amount(_above_tangents(measure, region))
     if isinstance(measure, MinEntropyLeakage | GLeakage):
-        gain = np.eye(len(region.shares)) if isinstance(measure, MinEntropyLeakage) else np.array(measure.gain)
+        gain = (
+            np.eye(len(region.shares))
+            if isinstance(measure, MinEntropyLeakage)
+            else np.array(measure.gain)
+        )
         action = ((region.rates * region.shares) @ gain.T).argmax(axis=1)
         reached = max(float((gain[action] * low * region.share_low).sum()), 1e-300)
         return max(0.0, math.log(reached / float((gain @ region.share_high).max())))
-    if isinstance(measure, ChiSquare):  # Sibson's of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least
+    # Sibson's of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least
+    if isinstance(measure, ChiSquare):
         return math.expm1(Sibson(2.0).amount(_above_tangents(Sibson(2.0), region)))
-    if isinstance(measure, TotalVariation):  # a guess's deviations above its mean, and the others deviate as much together
-        spread = 2.0 * max(apart, 0.0) * float(np.prod(region.share_low)) if len(region.shares) == 2 else 0.0
+    # a guess's deviations above its mean, and the others deviate as much together
+    if isinstance(measure, TotalVariation):
+        spread = (
+            2.0 * max(apart, 0.0) * float(np.prod(region.share_low))
+            if len(region.shares) == 2
+            else 0.0
+        )
         return max(spread, max(_variation(low[i], high[i], region) for i in range(len(low))))
     information = _above_tangents(MUTUAL_INFORMATION, region)
     mass = np.minimum(high @ region.share_high, 1.0)
@@ -425,13 +531,17 @@ def _lowest(measure: Measure, region: Region) -> float:
 
 
 def _least_apart(region: Region) -> Array:
-    """Rates (w, v) of the first guess [k, 2] of which one can be made from any law of the region by processing the guess.
+    """Rates (w, v) of the first guess [k, 2] of which one can be made from any law of the region by
+    processing the guess.
 
-    What is processed leaks no more: of a box the corner that is least apart, or any equal rates if w and v may be equal.
+    What is processed leaks no more: of a box the corner that is least apart, or any equal rates if
+    w and v may be equal.
     """
     assert region.odds is not None
     w_low, w_high, v_low, v_high = _along_odds(region, region.odds[0])
-    rates = np.where(w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5))
+    rates = np.where(
+        w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5)
+    )
     return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
 
 
@@ -446,17 +556,25 @@ def _variation(low: Array, high: Array, region: Region) -> float:
 def _above_tangents(measure: Measure, region: Region) -> float:
     """The largest lower bound from tangents at laws on the way from the table to independence."""
     total = 1.0 if isinstance(measure, MaximalLeakage) else float(region.share_low.sum())
-    shares = region.share_low / region.share_low.sum() if region.share_low.sum() > 0.0 else region.shares
+    shares = (
+        region.share_low / region.share_low.sum() if region.share_low.sum() > 0.0 else region.shares
+    )
     possible = shares > 0.0
     if not possible.any():
         return 0.0
-    shares, low, high = shares[possible], region.low[:, possible], region.high[:, possible]
-    rates, best = region.rates[:, possible], 0.0
+    shares = shares[possible]
+    low = region.low[:, possible]
+    high = region.high[:, possible]
+    rates = region.rates[:, possible]
+    best = 0.0
     if region.odds is not None and possible.all():
         first = _least_apart(region)
-        if (first[:, 0] != first[:, 1]).all():  # equal rates leak nothing, and rounding would make a little of it
+        # equal rates leak nothing, and rounding would make a little of it
+        if (first[:, 0] != first[:, 1]).all():
             with np.errstate(divide="ignore", invalid="ignore"):
-                best = float((_values(measure, first, shares) + _values(measure, 1.0 - first, shares)).min())
+                best = float(
+                    (_values(measure, first, shares) + _values(measure, 1.0 - first, shares)).min()
+                )
     flat = (rates @ shares)[:, None]
     for part in np.linspace(0.0, 1.0, 25)[:-1]:
         at = (1.0 - part) * rates + part * flat
@@ -467,12 +585,15 @@ def _above_tangents(measure: Measure, region: Region) -> float:
 
 
 def _least_linear(price: Array, low: Array, high: Array) -> float:
-    """The least Σ price_ij W_ij over low ≤ W ≤ high with columns that add up to one, less what rounding may add to it.
+    """The least Σ price_ij W_ij over low ≤ W ≤ high with columns that add up to one, less what
+    rounding may add to it.
 
     The cheapest rates are filled up.
     """
     order = np.argsort(price, axis=0, kind="stable")
-    price, least, room = (np.take_along_axis(each, order, axis=0) for each in (price, low, high - low))
+    price, least, room = (
+        np.take_along_axis(each, order, axis=0) for each in (price, low, high - low)
+    )
     left = 1.0 - low.sum(axis=0) - (np.cumsum(room, axis=0) - room)
     parts = price * (least + np.minimum(np.maximum(left, 0.0), room))
     return float(parts.sum() - _ROUNDING * (1.0 + np.abs(parts).sum()))

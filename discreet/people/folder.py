@@ -1,13 +1,16 @@
 """A rule in production: a folder with the rule, its classifiers as an ONNX graph, and its card.
 
-    rule.json    the rule, signed with a digest; `about` holds what is known of it, and the SHA-256 of the graph
-    model.onnx   from the columns of a table to the probabilities of guesses (`discreet.people.graph`)
+    rule.json    the rule, signed with a digest; `about` holds what is known of it, and the SHA-256
+                 of the graph
+    model.onnx   from the columns of a table to the probabilities of guesses
+                 (`discreet.people.graph`)
     card.html, card.json   what is known of the rule, for people and for programs
 
-None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and onnxruntime, no scikit-learn.
+None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and
+onnxruntime, no scikit-learn.
 
-Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns that the graph reads. A
-fitted `PrivateClassifier` tosses the same coins.
+Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns
+that the graph reads. A fitted `PrivateClassifier` tosses the same coins.
 """
 
 from __future__ import annotations
@@ -32,14 +35,17 @@ from discreet.problems.numerics.double_double import Array
 RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", "card.json")
 """The files of a folder."""
 
-GRAPH_FORMAT, GRAPH_VERSION = "discreet rule graph", 1
+GRAPH_FORMAT = "discreet rule graph"
+GRAPH_VERSION = 1
 
 _TOGETHER = 1 << 15  # people whom the graph sees at a time
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that the graph reads, and whether it holds "numbers", "times" (as seconds since 1970) or "texts"."""
+    """A column that the graph reads, and whether it holds "numbers", "times" (as seconds since
+    1970) or "texts".
+    """
 
     name: str
     kind: str
@@ -47,16 +53,26 @@ class Column:
     @classmethod
     def of(cls, table: Any) -> tuple[Column, ...]:
         """The columns of a data frame or a mapping of arrays; none for an array."""
-        return tuple(cls(str(name), _kind(part)) for name, part in table.items()) if hasattr(table, "items") else ()
+        return (
+            tuple(cls(str(name), _kind(part)) for name, part in table.items())
+            if hasattr(table, "items")
+            else ()
+        )
 
     def check(self, names: Iterable[Any]) -> None:
         """InputError unless a table with columns of these names has this one."""
         have = [str(name) for name in names]
         if self.name not in have:
-            raise InputError(f"the people have no column {brief(self.name)}{nearest(self.name, have)}, which the rule reads")
+            raise InputError(
+                "the people have no column "
+                f"{brief(self.name)}{nearest(self.name, have)}, which the rule "
+                "reads"
+            )
 
     def cells(self, table: Any) -> NDArray[Any]:
-        """The cells of a table as the graph reads them [people, 1]; InputError where there are none of that kind."""
+        """The cells of a table as the graph reads them [people, 1]; InputError where there are none
+        of that kind.
+        """
         self.check(table)
         part = table[next(name for name in table if str(name) == self.name)]
         if self.kind == "texts":
@@ -65,7 +81,10 @@ class Column:
             return texts
         numbers = as_numbers(part)
         if numbers is None:
-            raise InputError(f"column {brief(self.name)} held {self.kind} when the rule was fitted; give such again")
+            raise InputError(
+                f"column {brief(self.name)} held {self.kind} when the rule was "
+                "fitted; give such again"
+            )
         return numbers[:, None]
 
 
@@ -88,7 +107,11 @@ def as_numbers(part: Any) -> Array | None:
     if type(part.dtype).__name__ == "CategoricalDtype":
         return None
     if kind in "Mm":
-        times = np.asarray(part if kind == "m" or getattr(part.dtype, "tz", None) is None else part.dt.tz_convert(None))
+        times = np.asarray(
+            part
+            if kind == "m" or getattr(part.dtype, "tz", None) is None
+            else part.dt.tz_convert(None)
+        )
         seconds = times.astype(f"{kind}8[us]").astype(np.float64) / 1e6
         return np.where(np.isnat(times), np.nan, seconds)
     if kind in "biuf" and isinstance(part.dtype, np.dtype):
@@ -100,20 +123,33 @@ def as_numbers(part: Any) -> Array | None:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    )
 
 
-def feeds(table: Any, columns: tuple[Column, ...], width: int | None = None) -> dict[str, NDArray[Any]]:
-    """What the graph reads of a table: its columns, or numbers [people, width]. Raises InputError."""
+def feeds(
+    table: Any, columns: tuple[Column, ...], width: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """What the graph reads of a table: its columns, or numbers [people, width].
+    Raises InputError.
+    """
     if columns:
         if not hasattr(table, "items"):
-            raise InputError("the rule reads columns by name; give a data frame, or a mapping of arrays")
+            raise InputError(
+                "the rule reads columns by name; give a data frame, or a mapping of arrays"
+            )
         found = {each.name: each.cells(table) for each in columns}
         if len({len(each) for each in found.values()}) > 1:
             raise InputError("the columns are not equally long; give a cell for each person")
         return found
     if isinstance(table, Mapping):
-        raise InputError(f"the rule reads an array of numbers [people, {width}]; give that, or fit it on columns with names")
+        raise InputError(
+            f"the rule reads an array of numbers [people, {width}]; give that, or "
+            "fit it on columns with names"
+        )
     numbers = np.ascontiguousarray(table, dtype=np.float64)
     if numbers.ndim != 2 or width not in (None, numbers.shape[1]):
         raise InputError(f"X has shape {list(numbers.shape)}; give numbers [people, {width}]")
@@ -133,28 +169,40 @@ class DeployedRule:
             import onnxruntime
         except ImportError as error:
             raise InputError(
-                f"onnxruntime runs the classifiers, and is not installed; pip install onnxruntime ({error})"
+                "onnxruntime runs the classifiers, and is not installed; pip install onnxruntime "
+                f"({error})"
             ) from None
         stated = rule.document["about"].get("graph")
         if stated != graph_digest(graph):
-            raise InputError("the graph is not the one that the rule was made with; take the original files of the folder")
+            raise InputError(
+                "the graph is not the one that the rule was made with; take the "
+                "original files of the folder"
+            )
         try:
             self._session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
             about = json.loads(self._session.get_modelmeta().custom_metadata_map["discreet"])
             if (about["format"], about["version"]) != (GRAPH_FORMAT, GRAPH_VERSION):
                 raise ValueError(f"its format is {about['format']!r}, version {about['version']!r}")
-            self.columns = tuple(Column(str(each["name"]), str(each["kind"])) for each in about["columns"])
+            self.columns = tuple(
+                Column(str(each["name"]), str(each["kind"])) for each in about["columns"]
+            )
         except Exception as error:  # onnxruntime has many kinds
-            raise InputError(f"the graph cannot be run ({brief(str(error))}); take the original files, or update") from None
+            raise InputError(
+                f"the graph cannot be run ({brief(str(error))}); take the original files, or update"
+            ) from None
         self.rule = rule
         self._width = None if self.columns else self._session.get_inputs()[0].shape[1]
 
     @classmethod
     def load(cls, folder: PathLike) -> DeployedRule:
         """The rule of a folder. Raises FileError."""
-        place, shown = Path(folder), shown_path(folder)
+        place = Path(folder)
+        shown = shown_path(folder)
         if not place.is_dir():
-            raise FileError(f"{shown} is no folder with a rule; give one that discreet fit or PrivateClassifier.save made")
+            raise FileError(
+                f"{shown} is no folder with a rule; give one that discreet fit or "
+                "PrivateClassifier.save made"
+            )
         for name in (RULE, GRAPH):
             check_ordinary(place / name)
         try:
@@ -181,19 +229,29 @@ class DeployedRule:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
         return self._columns_of(feeds(table, self.columns, self._width))
 
-    def predict(self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> NDArray[Any]:
-        """The guesses. Coins are tossed by ids (an integer or a text for each person), by records, or by a generator."""
+    def predict(
+        self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None
+    ) -> NDArray[Any]:
+        """The guesses. Coins are tossed by ids (an integer or a text for each person), by records,
+        or by a generator.
+        """
         labels = np.array([*self.rule.guesses, None], dtype=object)[:-1]
         return np.asarray(labels[self.decide(table, ids, fresh)[0]])
 
-    def decide(self, table: Any, ids: Any = None, fresh: Any = None) -> tuple[NDArray[np.intp], Array]:
-        """The positions of the guesses among `rule.guesses`, and their probabilities [people, guesses]."""
+    def decide(
+        self, table: Any, ids: Any = None, fresh: Any = None
+    ) -> tuple[NDArray[np.intp], Array]:
+        """The positions of the guesses among `rule.guesses`, and their probabilities [people,
+        guesses].
+        """
         seen = feeds(table, self.columns, self._width)
         columns = self._columns_of(seen)
         if ids is None and fresh is None:
             ids = np.zeros(len(columns), dtype=np.int64)
             drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
-            ids[drawn] = record_ids({name: each[drawn] for name, each in seen.items()}, self.rule.document["key"])
+            ids[drawn] = record_ids(
+                {name: each[drawn] for name, each in seen.items()}, self.rule.document["key"]
+            )
         return self.rule.draw(columns, ids, fresh), columns
 
     def _columns_of(self, seen: Mapping[str, NDArray[Any]]) -> Array:
@@ -201,7 +259,9 @@ class DeployedRule:
         found = np.empty((people, len(self.rule.guesses)))
         for start in range(0, people, _TOGETHER):
             part = slice(start, start + _TOGETHER)
-            found[part] = self._session.run(["probabilities"], {name: each[part] for name, each in seen.items()})[0]
+            found[part] = self._session.run(
+                ["probabilities"], {name: each[part] for name, each in seen.items()}
+            )[0]
         return found
 
 
@@ -211,10 +271,12 @@ def graph_digest(graph: bytes) -> str:
 
 
 def record_ids(seen: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
-    """An id for each record [people]: a coin under the key of what the graph reads, in its order, as a whole number.
+    """An id for each record [people]: a coin under the key of what the graph reads, in its order,
+    as a whole number.
 
-    A number is hashed as its double (one zero, one NaN), a text as the coin that it has itself. So alike records have the
-    same id in every process, and whatever kind of file or library holds them.
+    A number is hashed as its double (one zero, one NaN), a text as the coin that it has itself. So
+    alike records have the same id in every process, and whatever kind of file or library holds
+    them.
     """
     words = [_words(each, key) for each in seen.values()]
     return (coins(np.hstack(words), key) * 2.0**53).astype(np.int64)

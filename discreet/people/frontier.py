@@ -1,10 +1,13 @@
-"""The trade of errors for leakage among people: rules for many budgets, with a band that holds for all of them together.
+"""The trade of errors for leakage among people: rules for many budgets, with a band that holds for
+all of them together.
 
-Each rule was designed without these people, and each limit has an equal part of the level: one for errors, and one for
-leakage about whatever has a budget. So with the stated confidence no limit of any rule is wrong, and whoever picks one of
-the rules after looking at all of them may quote its limits.
+Each rule was designed without these people, and each limit has an equal part of the level: one for
+errors, and one for leakage about whatever has a budget. So with the stated confidence no limit of
+any rule is wrong, and whoever picks one of the rules after looking at all of them may quote its
+limits.
 
-`discreet.reports.curve` has the curve of a model, which is proven; this one is about people, and measured.
+`discreet.reports.curve` has the curve of a model, which is proven; this one is about people, and
+measured.
 
 Source: docs/theory.md, section 23.
 """
@@ -39,7 +42,8 @@ _LEAST = 0.01  # of what the plain rule leaks: the first budget that is looked a
 
 @dataclass(frozen=True, eq=False)
 class PeopleFrontier:
-    """The curve: rules by growing design budget. All limits of all points hold together with the confidence.
+    """The curve: rules by growing design budget. All limits of all points hold together with the
+    confidence.
 
     measure   of leakage; of each sensitive column by name, where each has a budget
     """
@@ -57,7 +61,8 @@ class PeopleFrontier:
         return self.points[0].people.people
 
     def best(self, budget: float | Mapping[Any, float]) -> PeoplePoint | None:
-        """The rule of fewest errors here among those that are shown to keep a budget, or one for each sensitive column.
+        """The rule of fewest errors here among those that are shown to keep a budget, or one for
+        each sensitive column.
 
         None if no rule is. Looking at the curve first, or asking for many budgets, costs nothing.
         """
@@ -65,21 +70,34 @@ class PeopleFrontier:
         return min(kept, key=lambda point: point.people.error.estimate, default=None)
 
     def statement(self, budget: float | Mapping[Any, float]) -> str:
-        """One sentence about people: what the best rule for a budget does, or which budget could be promised."""
-        sure, counted = f"{100.0 * self.confidence:g} %", f"({self.people:,} people, {len(self.points)} rules together)"
+        """One sentence about people: what the best rule for a budget does, or which budget could be
+        promised.
+        """
+        sure = f"{100.0 * self.confidence:g} %"
+        counted = f"({self.people:,} people, {len(self.points)} rules together)"
         found = self.best(budget)
         if found is None:
-            nearest = min(self.points, key=lambda point: _farthest(point, budget)).people.under(budget)
-            asked = " and ".join(f"{amount:g}{unit_of(each)}{about}" for about, each, amount in nearest)
+            nearest = min(self.points, key=lambda point: _farthest(point, budget)).people.under(
+                budget
+            )
+            asked = " and ".join(
+                f"{amount:g}{unit_of(each)}{about}" for about, each, amount in nearest
+            )
             least = " and ".join(f"{each.leakage.high:.2g}{about}" for about, each, _ in nearest)
-            return f"not shown for people, {sure}: no rule keeps the budget of {asked}, the least is {least} {counted}"
-        error, parts = found.people.error, found.people.under(budget)
+            return (
+                f"not shown for people, {sure}: no rule keeps the budget of {asked}, the least "
+                f"is {least} {counted}"
+            )
+        error = found.people.error
+        parts = found.people.under(budget)
         at_most = " and ".join(
-            f"{each.leakage.high:.4g}{unit_of(each)} of {each.measure}{about}" for about, each, _ in parts
+            f"{each.leakage.high:.4g}{unit_of(each)} of {each.measure}{about}"
+            for about, each, _ in parts
         )
         return (
             f"holds for people, {sure}: the guess leaks at most {at_most}, within the "
-            f"budget of {' and '.join(f'{amount:g}{about}' for about, _, amount in parts)}, and errs between "
+            f"budget of {' and '.join(f'{amount:g}{about}' for about, _, amount in parts)}, and "
+            "errs between "
             f"{error.low:.4g} and {error.high:.4g} {counted}"
         )
 
@@ -92,12 +110,23 @@ class PeopleFrontier:
             return value if np.isfinite(value) else None
 
         measures = self.measure if isinstance(self.measure, Mapping) else None
-        measure = str(self.measure) if measures is None else {str(name): str(each) for name, each in measures.items()}
+        measure = (
+            str(self.measure)
+            if measures is None
+            else {str(name): str(each) for name, each in measures.items()}
+        )
         rows = [plain(point.to_dict()) for point in self.points]
-        return {"measure": measure, "confidence": self.confidence, "people": self.people, "points": rows}
+        return {
+            "measure": measure,
+            "confidence": self.confidence,
+            "people": self.people,
+            "points": rows,
+        }
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each rule; what is known of one of several sensitive columns ends with its name."""
+        """A row for each rule; what is known of one of several sensitive columns ends with its
+        name.
+        """
         rows = []
         for point in self.points:
             row = point.to_dict()
@@ -107,20 +136,30 @@ class PeopleFrontier:
         return frame(rows)
 
     def plot(self) -> Figure:
-        """Errors over leakage among people, with limits, and what the model says; of several columns over the share."""
+        """Errors over leakage among people, with limits, and what the model says; of several
+        columns over the share.
+        """
         several = isinstance(self.measure, Mapping)
         rows = [point.to_dict() for point in self.points]
-        label = f"{self.measure} ({self.measure.unit})".removesuffix(" ()") if not isinstance(self.measure, Mapping) else ""
+        label = (
+            f"{self.measure} ({self.measure.unit})".removesuffix(" ()")
+            if not isinstance(self.measure, Mapping)
+            else ""
+        )
         series = []
         for tone, (start, words) in enumerate((("", "among people"), ("model_", "in the model"))):
             x = tuple(row["share" if several else f"{start}leakage"] for row in rows)
             y = tuple(row[f"{start}error"] for row in rows)
-            low, high = (tuple(row[f"error_{end}"] for row in rows) if not tone else () for end in ("low", "high"))
+            low, high = (
+                tuple(row[f"error_{end}"] for row in rows) if not tone else ()
+                for end in ("low", "high")
+            )
             series.append(Series(words, x, y, "both", tone, low, high))
         return Figure(
             "people",
             "Errors and leakage",
-            f"{self.people:,} people; the band of errors holds for all rules together, {100.0 * self.confidence:g} %",
+            f"{self.people:,} people; the band of errors holds for all rules together, "
+            f"{100.0 * self.confidence:g} %",
             label or "design budgets ÷ budgets asked for",
             "share of errors",
             tuple(series),
@@ -145,20 +184,29 @@ class PeopleFrontier:
         return [f"{measure}{about(name)}" for name, measure in measures.items()]
 
     def __repr__(self) -> str:
-        return f"PeopleFrontier({len(self.points)} rules, {self.people:,} people, {', '.join(self._leaks())})"
+        return (
+            f"PeopleFrontier({len(self.points)} rules, {self.people:,} people, "
+            f"{', '.join(self._leaks())})"
+        )
 
 
 def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
-    """By how much the limits of leakage exceed budgets, relative to these; at most 0 where they keep them."""
+    """By how much the limits of leakage exceed budgets, relative to these; at most 0 where they
+    keep them.
+    """
     each = ((found.leakage.high, amount) for _, found, amount in point.people.under(budget))
-    return max(0.0 if high <= amount else (high - amount) / max(amount, 1e-300) for high, amount in each)
+    return max(
+        0.0 if high <= amount else (high - amount) / max(amount, 1e-300) for high, amount in each
+    )
 
 
 def steps_of(model: Problem, limit: Limit, count: int) -> Array:
-    """Steps of a curve: budgets or, of several that were asked for, factors of them, in a fixed ratio.
+    """Steps of a curve: budgets or, of several that were asked for, factors of them, in a fixed
+    ratio.
 
-    They go from a hundredth of what the plain rule leaks in the model to all of it. Where that is without bound, to what was
-    asked for; none where the plain rule leaks nothing, or nothing was asked for.
+    They go from a hundredth of what the plain rule leaks in the model to all of it. Where that is
+    without bound, to what was asked for; none where the plain rule leaks nothing, or nothing was
+    asked for.
     """
     asked = [each.amount for each in limit.values()] if isinstance(limit, Mapping) else [1.0]
     pairs = zip(model.bayes_leakages, asked, strict=True)
@@ -177,7 +225,8 @@ def frontier_of(
     design: Callable[[float], RuleDesign],
     look: Callable[[Rule, float], Evaluation],
 ) -> PeopleFrontier:
-    """The curve of rules that `design` makes, each looked at with the confidence that its limits need.
+    """The curve of rules that `design` makes, each looked at with the confidence that its limits
+    need.
 
     limit: what was asked for; budgets: the steps of `steps_of`, by default `points` of them.
     """
@@ -186,9 +235,15 @@ def frontier_of(
     else:
         steps = np.unique(as_numbers(budgets, "budgets", "[points]"))
         if steps.ndim != 1 or not steps.size:
-            raise InputError("budgets is empty or no list; give one number for each point of the curve")
+            raise InputError(
+                "budgets is empty or no list; give one number for each point of the curve"
+            )
     each = 1.0 - (1.0 - confidence) / ((1 + len(named(limit))) * steps.size)
     made = [(step, design(step)) for step in steps.tolist()]
     found = tuple(PeoplePoint(step, one, look(one.rule, each)) for step, one in made)
-    measures = {name: one.measure for name, one in limit.items()} if isinstance(limit, Mapping) else model.measure
+    measures = (
+        {name: one.measure for name, one in limit.items()}
+        if isinstance(limit, Mapping)
+        else model.measure
+    )
     return PeopleFrontier(measures, confidence, found)

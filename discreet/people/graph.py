@@ -1,14 +1,19 @@
-"""The whole pipeline of a fitted `PrivateClassifier` as one ONNX graph: columns of a table in, guesses out.
+"""The whole pipeline of a fitted `PrivateClassifier` as one ONNX graph: columns of a table in,
+guesses out.
 
-Inputs: one for each column of the data frame that it was fitted on, [people, 1], texts or doubles (times as seconds since
-1970, missing values as an empty text or NaN); or `X` [people, columns], if that was an array. Outputs:
+Inputs: one for each column of the data frame that it was fitted on, [people, 1], texts or doubles
+(times as seconds since 1970, missing values as an empty text or NaN); or `X` [people, columns], if
+that was an array. Outputs:
 
-    probabilities   of the guesses [people, guesses], of which `predict` draws; ones and zeros where nothing is drawn
-    guess           the position of the guess [people]; −1 where a coin decides, which a graph has not
+    probabilities   of the guesses [people, guesses], of which `predict` draws; ones and zeros where
+                    nothing is drawn
+    guess           the position of the guess [people]; −1 where a coin decides, which a graph has
+                    not
 
-Gradient boosting of scikit-learn, alone or behind the encoders of a data frame, becomes a tree ensemble in doubles. Any
-other classifier is converted by skl2onnx, which has numbers in single precision; ties are then as near as that is. A graph
-is checked before it is given away: on examples its probabilities must be those of the classifiers.
+Gradient boosting of scikit-learn, alone or behind the encoders of a data frame, becomes a tree
+ensemble in doubles. Any other classifier is converted by skl2onnx, which has numbers in single
+precision; ties are then as near as that is. A graph is checked before it is given away: on examples
+its probabilities must be those of the classifiers.
 
 Source: the operators of ONNX, onnx.ai/onnx/operators, domain ai.onnx.ml, version 5.
 """
@@ -30,8 +35,11 @@ from discreet.problems.numerics.double_double import Array
 
 _OPSETS = {"": 18, "ai.onnx.ml": 5}
 _OLD_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which version 5 does not have
-_EXACT, _SINGLE = 1e-9, 1e-6
-"""By how much probabilities of the graph may differ from those of the classifiers, in double and in single precision."""
+_EXACT = 1e-9
+_SINGLE = 1e-6
+"""By how much probabilities of the graph may differ from those of the classifiers, in double and in
+single precision.
+"""
 
 
 def libraries() -> tuple[Any, Any]:
@@ -42,7 +50,8 @@ def libraries() -> tuple[Any, Any]:
         import skl2onnx  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f'an ONNX graph needs onnx, onnxruntime and skl2onnx; pip install "discreet[people,onnx]" ({error})'
+            "an ONNX graph needs onnx, onnxruntime and skl2onnx; pip install "
+            f'"discreet[people,onnx]" ({error})'
         ) from None
     return onnx, onnxruntime
 
@@ -56,18 +65,30 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     onnx, onnxruntime = libraries()
     columns = private.columns_
     if taken := [each.name for each in columns if each.name in ("guess", "probabilities")]:
-        raise InputError(f"a column is called {taken[0]!r}, as an output of the ONNX graph is; give it another name")
+        raise InputError(
+            f"a column is called {taken[0]!r}, as an output of the ONNX graph is; "
+            "give it another name"
+        )
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
-    found = [_part(graph, private.estimator_, "guessed/"), _beside(graph, private.private_estimator_)]
+    found = [
+        _part(graph, private.estimator_, "guessed/"),
+        _beside(graph, private.private_estimator_),
+    ]
     within = max(_SINGLE if single else private.rule_.within for _, single in found)
     p_y, p_x = (name for name, _ in found)
     _add_rule(graph, private.rule_, p_y, p_x, within)
-    about = {"format": GRAPH_FORMAT, "version": GRAPH_VERSION, "guesses": private.rule_.document["guesses"]}
+    about = {
+        "format": GRAPH_FORMAT,
+        "version": GRAPH_VERSION,
+        "guesses": private.rule_.document["guesses"],
+    }
     about["columns"] = [vars(each) for each in columns]
     outputs = {"probabilities": ("DOUBLE", len(private.rule_.guesses)), "guess": ("INT64", None)}
     seen = graph.model({**outputs, p_y: ("DOUBLE", None), p_x: ("DOUBLE", None)}, about)
     feed = feeds(examples, columns)
-    said = onnxruntime.InferenceSession(seen, providers=["CPUExecutionProvider"]).run([p_y, p_x], feed)
+    said = onnxruntime.InferenceSession(seen, providers=["CPUExecutionProvider"]).run(
+        [p_y, p_x], feed
+    )
     for name, ours, theirs, (_, single) in zip(
         ("y", "the sensitive features"), said, private._probabilities(examples), found, strict=True
     ):
@@ -75,20 +96,26 @@ def to_onnx(private: Any, examples: Any) -> bytes:
         wrong = int((apart > (_SINGLE if single else _EXACT)).sum())
         if wrong:
             raise InputError(
-                f"the ONNX graph of the classifier of {name} says something else about {wrong} of {len(apart)} examples, by "
+                f"the ONNX graph of the classifier of {name} says something else about {wrong} of "
+                f"{len(apart)} examples, by "
                 f"{apart.max():.2g} at the most; take another classifier, such as the default"
             )
     return graph.model(outputs, about)
 
 
 def classifier_graph(calibrated: Calibrated, examples: Any) -> tuple[bytes, bool]:
-    """One classifier as a graph, uncalibrated: `said` [people, labels that it knows]; and whether in single precision."""
+    """One classifier as a graph, uncalibrated: `said` [people, labels that it knows]; and whether
+    in single precision.
+    """
     onnx, _ = libraries()
     columns = Column.of(examples)
-    return _alone(_Graph(onnx, columns, None if columns else int(np.shape(examples)[1])), calibrated.model)
+    return _alone(
+        _Graph(onnx, columns, None if columns else int(np.shape(examples)[1])), calibrated.model
+    )
 
 
-# -- graphs --------------------------------------------------------------------------------------------------------------
+# -- graphs
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -103,7 +130,9 @@ class _Graph:
 
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         name = f"/{operator}{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, [*inputs], [name], domain=domain, **attributes))
+        self.nodes.append(
+            self.onnx.helper.make_node(operator, [*inputs], [name], domain=domain, **attributes)
+        )
         return name
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
@@ -116,28 +145,39 @@ class _Graph:
 
     @property
     def inputs(self) -> list[Any]:
-        kinds, make = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
+        kinds = self.onnx.TensorProto
+        make = self.onnx.helper.make_tensor_value_info
         if not self.columns:
             return [make("X", kinds.DOUBLE, ["people", self.width])]
         return [
-            make(each.name, kinds.STRING if each.kind == "texts" else kinds.DOUBLE, ["people", 1]) for each in self.columns
+            make(each.name, kinds.STRING if each.kind == "texts" else kinds.DOUBLE, ["people", 1])
+            for each in self.columns
         ]
 
     def model(self, outputs: dict[str, tuple[str, int | None]], about: dict[str, Any]) -> bytes:
-        helper, kinds = self.onnx.helper, self.onnx.TensorProto
+        helper = self.onnx.helper
+        kinds = self.onnx.TensorProto
         values = [
-            helper.make_tensor_value_info(name, getattr(kinds, kind), ["people"] if name == "guess" else ["people", size])
+            helper.make_tensor_value_info(
+                name, getattr(kinds, kind), ["people"] if name == "guess" else ["people", size]
+            )
             for name, (kind, size) in outputs.items()
         ]
         graph = helper.make_graph(self.nodes, "discreet", self.inputs, values, self.constants)
         old = any(node.op_type in _OLD_TREES for node in self.nodes)
         if old and any(node.op_type == "TreeEnsemble" for node in self.nodes):
             raise InputError(
-                "one classifier is gradient boosting and the other has trees of another kind, which no version of ONNX "
+                "one classifier is gradient boosting and the other has trees of another kind, "
+                "which no version of ONNX "
                 "holds together; give both, or leave both at the default"
             )
-        opsets = [helper.make_opsetid(*each) for each in {**_OPSETS, **({"ai.onnx.ml": 3} if old else {})}.items()]
-        made = helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="discreet")
+        opsets = [
+            helper.make_opsetid(*each)
+            for each in {**_OPSETS, **({"ai.onnx.ml": 3} if old else {})}.items()
+        ]
+        made = helper.make_model(
+            graph, opset_imports=opsets, ir_version=9, producer_name="discreet"
+        )
         helper.set_model_props(made, {"discreet": json.dumps(about, ensure_ascii=False)})
         self.onnx.checker.check_model(made)
         return bytes(made.SerializeToString())
@@ -153,36 +193,56 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
     if rule.second is not None:
         columns = _second(graph, rule.second, scores, p_x)
     if len(rule.columns):
-        seen = graph.add("Unsqueeze", graph.add("Concat", losses, p_x, axis=1), graph.constant([1], np.int64))
+        seen = graph.add(
+            "Unsqueeze", graph.add("Concat", losses, p_x, axis=1), graph.constant([1], np.int64)
+        )
         points = graph.constant(rule.points.T)
         apart = graph.add("Abs", graph.add("Sub", seen, points))
         farthest = graph.add("ReduceMax", apart, graph.constant([2], np.int64), keepdims=0)
         near = graph.add(
-            "Cast", graph.add("LessOrEqual", farthest, graph.constant(within)), to=graph.onnx.TensorProto.DOUBLE
+            "Cast",
+            graph.add("LessOrEqual", farthest, graph.constant(within)),
+            to=graph.onnx.TensorProto.DOUBLE,
         )
         last = graph.add("Mul", near, graph.constant(np.arange(1.0, len(rule.columns) + 1.0)))
         place = graph.add("ArgMax", last, axis=1, keepdims=0)
         tied = graph.add("ReduceMax", near, graph.constant([1], np.int64), keepdims=1)
         drawn = graph.add("Gather", graph.constant(rule.columns), place)
-        columns = graph.add("Where", graph.add("Greater", tied, graph.constant(0.0)), drawn, columns)
+        columns = graph.add(
+            "Where", graph.add("Greater", tied, graph.constant(0.0)), drawn, columns
+        )
     if rule.share:
         columns = graph.add("Mul", columns, graph.constant(1.0 - rule.share))
         columns = graph.add("Add", columns, graph.constant(rule.share * rule.towards))
     graph.nodes.append(graph.onnx.helper.make_node("Identity", [columns], ["probabilities"]))
     sure = graph.add(
-        "GreaterOrEqual", graph.add("ReduceMax", columns, graph.constant([1], np.int64), keepdims=0), graph.constant(1.0)
+        "GreaterOrEqual",
+        graph.add("ReduceMax", columns, graph.constant([1], np.int64), keepdims=0),
+        graph.constant(1.0),
     )
     likeliest = graph.add("ArgMax", columns, axis=1, keepdims=0)
-    graph.nodes.append(graph.onnx.helper.make_node("Where", [sure, likeliest, graph.constant(-1, np.int64)], ["guess"]))
+    graph.nodes.append(
+        graph.onnx.helper.make_node(
+            "Where", [sure, likeliest, graph.constant(-1, np.int64)], ["guess"]
+        )
+    )
 
 
 def _second(graph: _Graph, second: dict[str, Any], scores: str, p_x: str) -> str:
-    """The columns where a second tilt draws one of the guesses whose scores are least; one that is alone is certain."""
+    """The columns where a second tilt draws one of the guesses whose scores are least; one that is
+    alone is certain.
+    """
     axis = graph.constant([1], np.int64)
-    edge = graph.add("Add", graph.add("ReduceMin", scores, axis, keepdims=1), graph.constant(second["band"]))
+    edge = graph.add(
+        "Add", graph.add("ReduceMin", scores, axis, keepdims=1), graph.constant(second["band"])
+    )
     others = graph.add("MatMul", p_x, graph.constant(np.array(second["tilt"]).T))
-    others = graph.add("Where", graph.add("LessOrEqual", scores, edge), others, graph.constant(np.inf))
-    powers = graph.add("Exp", graph.add("Sub", graph.add("ReduceMin", others, axis, keepdims=1), others))
+    others = graph.add(
+        "Where", graph.add("LessOrEqual", scores, edge), others, graph.constant(np.inf)
+    )
+    powers = graph.add(
+        "Exp", graph.add("Sub", graph.add("ReduceMin", others, axis, keepdims=1), others)
+    )
     return graph.add("Div", powers, graph.add("ReduceSum", powers, axis, keepdims=1))
 
 
@@ -202,36 +262,52 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
         said = graph.add("MatMul", said, graph.constant(places))
         said = graph.add("Add", said, graph.constant(LEAST * (1.0 - places.sum(axis=0))))
     scores = graph.add("Mul", graph.add("Log", said), graph.constant(calibrated.slope))
-    return graph.add("Softmax", graph.add("Add", scores, graph.constant(calibrated.offset)), axis=1), single
+    return graph.add(
+        "Softmax", graph.add("Add", scores, graph.constant(calibrated.offset)), axis=1
+    ), single
 
 
 def _beside(graph: _Graph, found: Calibrated | SideBySide) -> tuple[str, bool]:
-    """The same of the classifier of the sensitive features, or of those of several columns, one after another."""
+    """The same of the classifier of the sensitive features, or of those of several columns, one
+    after another.
+    """
     if isinstance(found, Calibrated):
         return _part(graph, found, "hidden/")
     parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(found.parts)]
-    together = graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]
+    together = (
+        graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]
+    )
     return together, any(single for _, single in parts)
 
 
 def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
-    """What a classifier says before it is calibrated [people, labels], and whether it is in single precision.
+    """What a classifier says before it is calibrated [people, labels], and whether it is in single
+    precision.
 
-    Its own graph becomes a part, so that it is the same whether an earlier run has kept that graph or not.
+    Its own graph becomes a part, so that it is the same whether an earlier run has kept that graph
+    or not.
     """
     made, single = (model.graph, model.single) if hasattr(model, "graph") else _alone(graph, model)
     return _spliced(graph, graph.onnx.load_from_string(made), prefix)[0], single
 
 
 def _alone(like: _Graph, model: Any) -> tuple[bytes, bool]:
-    """The graph of a fitted classifier with the inputs of another graph, and whether it is in single precision."""
-    graph, steps = _Graph(like.onnx, like.columns, like.width), _boosting(model)
-    said = _converted(graph, model, "part/") if steps is None else _trees(graph, steps[1], _encoded(graph, steps[0]))
+    """The graph of a fitted classifier with the inputs of another graph, and whether it is in
+    single precision.
+    """
+    graph = _Graph(like.onnx, like.columns, like.width)
+    steps = _boosting(model)
+    said = (
+        _converted(graph, model, "part/")
+        if steps is None
+        else _trees(graph, steps[1], _encoded(graph, steps[0]))
+    )
     graph.nodes.append(graph.onnx.helper.make_node("Identity", [said], ["said"]))
     return graph.model({"said": ("DOUBLE", None)}, {}), steps is None
 
 
-# -- gradient boosting -----------------------------------------------------------------------------------------------------
+# -- gradient boosting
+# --------------------------------------------------------------------------------------------------
 
 
 def _boosting(model: Any) -> tuple[Any, Any] | None:
@@ -242,20 +318,30 @@ def _boosting(model: Any) -> tuple[Any, Any] | None:
 
     if type(model) is HistGradientBoostingClassifier:
         return None, model
-    if type(model) is not Pipeline or len(model.steps) != 2 or type(model[1]) is not HistGradientBoostingClassifier:
+    if (
+        type(model) is not Pipeline
+        or len(model.steps) != 2
+        or type(model[1]) is not HistGradientBoostingClassifier
+    ):
         return None
-    if type(model[0]) is not ColumnTransformer or any(_encoder(tool) is None for _, tool, _ in model[0].transformers_):
+    if type(model[0]) is not ColumnTransformer or any(
+        _encoder(tool) is None for _, tool, _ in model[0].transformers_
+    ):
         return None
     return model[0], model[1]
 
 
 def _encoder(tool: Any) -> Any:
-    """False for a tool that leaves numbers as they are, the encoder of one that encodes, None for any other tool."""
+    """False for a tool that leaves numbers as they are, the encoder of one that encodes, None for
+    any other tool.
+    """
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
     last = tool[-1] if isinstance(tool, Pipeline) else tool
-    if isinstance(last, OrdinalEncoder) and (last is tool or tool[0].func is probabilities.as_texts):
+    if isinstance(last, OrdinalEncoder) and (
+        last is tool or tool[0].func is probabilities.as_texts
+    ):
         return last
     plain = tool == "passthrough" or (
         isinstance(tool, FunctionTransformer) and tool.func in (None, probabilities.as_numbers)
@@ -264,7 +350,9 @@ def _encoder(tool: Any) -> Any:
 
 
 def _encoded(graph: _Graph, encoders: Any) -> list[str]:
-    """What gradient boosting sees, a name [people, 1] for each column (or the one name of them all)."""
+    """What gradient boosting sees, a name [people, 1] for each column (or the one name of them
+    all).
+    """
     if encoders is None:
         return [each.name for each in graph.columns] or ["X"]
     found = []
@@ -273,7 +361,9 @@ def _encoded(graph: _Graph, encoders: Any) -> list[str]:
             continue
         encoder = _encoder(tool)
         for k, place in enumerate(places):
-            column = graph.columns[place if isinstance(place, int | np.integer) else _place(graph, place)]
+            column = graph.columns[
+                place if isinstance(place, int | np.integer) else _place(graph, place)
+            ]
             if encoder is False:
                 found.append(column.name)
                 continue
@@ -298,7 +388,8 @@ def _codes(encoder: Any, k: int) -> tuple[list[str], Array]:
     texts = [as_text(value) for value in values]
     if len({*texts}) < len(texts):
         raise InputError(
-            f"a column has two categories with the same text, such as {texts[0]!r}; make them texts that differ"
+            f"a column has two categories with the same text, such as {texts[0]!r}; make them "
+            "texts that differ"
         )
     return texts, np.asarray(codes, dtype=np.float64)
 
@@ -311,7 +402,9 @@ def _frame(table: Any, names: Any) -> Any:
 
 def _looked_up(graph: _Graph, column: Column, texts: list[str], codes: Array) -> str:
     if column.kind != "texts":
-        raise InputError(f"column {column.name!r} had categories when the rule was fitted and has numbers now")
+        raise InputError(
+            f"column {column.name!r} had categories when the rule was fitted and has numbers now"
+        )
     return graph.add(
         "LabelEncoder",
         column.name,
@@ -331,10 +424,15 @@ def _trees(graph: _Graph, model: Any, columns: list[str]) -> str:
         order = np.concatenate([np.flatnonzero(is_category), np.flatnonzero(~is_category)])
         encoder = model._preprocessor.named_transformers_["encoder"]
         for k, place in enumerate(np.flatnonzero(is_category).tolist()):
-            tables[place] = {float(v): float(c) for c, v in enumerate(encoder.categories_[k]) if not np.isnan(v)}
+            tables[place] = {
+                float(v): float(c) for c, v in enumerate(encoder.categories_[k]) if not np.isnan(v)
+            }
     names = columns
     if columns == ["X"] and tables:
-        names = [graph.add("Gather", "X", graph.constant([k], np.int64), axis=1) for k in range(model.n_features_in_)]
+        names = [
+            graph.add("Gather", "X", graph.constant([k], np.int64), axis=1)
+            for k in range(model.n_features_in_)
+        ]
     for place, table in tables.items():
         names[place] = graph.add(
             "LabelEncoder",
@@ -350,7 +448,9 @@ def _trees(graph: _Graph, model: Any, columns: list[str]) -> str:
         for target, tree in enumerate(trees):
             ensemble.add(tree, target)
     baseline = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)
-    raw = graph.add("TreeEnsemble", seen, domain="ai.onnx.ml", **ensemble.attributes(graph, baseline.size))
+    raw = graph.add(
+        "TreeEnsemble", seen, domain="ai.onnx.ml", **ensemble.attributes(graph, baseline.size)
+    )
     raw = graph.add("Add", raw, graph.constant(baseline))
     if baseline.size > 1:
         return graph.add("Softmax", raw, axis=1)
@@ -361,7 +461,8 @@ def _trees(graph: _Graph, model: Any, columns: list[str]) -> str:
 class _Ensemble:
     """Trees of scikit-learn's gradient boosting as the attributes of the operator TreeEnsemble."""
 
-    _AT_MOST, _MEMBER = 0, 6
+    _AT_MOST = 0
+    _MEMBER = 6
 
     def __init__(self) -> None:
         names = (
@@ -382,7 +483,8 @@ class _Ensemble:
 
     def add(self, tree: Any, target: int) -> None:
         """One tree; a tree that is a single leaf becomes a node whose both sides are that leaf."""
-        nodes, bits = tree.nodes, tree.raw_left_cat_bitsets
+        nodes = tree.nodes
+        bits = tree.raw_left_cat_bitsets
         self.roots.append(len(self.splits))
         inner = np.flatnonzero(nodes["is_leaf"] == 0)
         place = {int(k): len(self.splits) + i for i, k in enumerate(inner)}
@@ -395,18 +497,33 @@ class _Ensemble:
         for k in inner:
             node = nodes[k]
             left, right = (
-                (leaf[end], 1) if end in leaf else (place[end], 0) for end in (int(node["left"]), int(node["right"]))
+                (leaf[end], 1) if end in leaf else (place[end], 0)
+                for end in (int(node["left"]), int(node["right"]))
             )
-            split, mode = float(node["num_threshold"]), self._AT_MOST
+            split = float(node["num_threshold"])
+            mode = self._AT_MOST
             if node["is_categorical"]:
-                mode, split = self._MEMBER, 0.0
+                mode = self._MEMBER
+                split = 0.0
                 words = bits[node["bitset_idx"]]
-                inside = [float(c) for c in range(256) if words[c // 32] >> np.uint32(c % 32) & np.uint32(1)]
+                inside = [
+                    float(c)
+                    for c in range(256)
+                    if words[c // 32] >> np.uint32(c % 32) & np.uint32(1)
+                ]
                 self.members += [*(inside or [-1.0]), np.nan]  # a set may not be empty
-            self._node(int(node["feature_idx"]), mode, split, left, right, bool(node["missing_go_to_left"]))
+            self._node(
+                int(node["feature_idx"]), mode, split, left, right, bool(node["missing_go_to_left"])
+            )
 
     def _node(
-        self, feature: int, mode: int, split: float, left: tuple[int, int], right: tuple[int, int], missing_left: bool
+        self,
+        feature: int,
+        mode: int,
+        split: float,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        missing_left: bool,
     ) -> None:
         values = (feature, mode, *left, *right, int(missing_left))
         for each, value in zip(self.nodes.values(), values, strict=True):
@@ -415,8 +532,14 @@ class _Ensemble:
 
     def attributes(self, graph: _Graph, targets: int) -> dict[str, Any]:
         """The attributes of the operator, which adds the leaves of all trees up for each target."""
-        found: dict[str, Any] = {**self.nodes, "tree_roots": self.roots, "leaf_targetids": self.targets}
-        found["nodes_modes"] = graph.tensor(np.array(self.nodes["nodes_modes"], dtype=np.uint8), "modes")
+        found: dict[str, Any] = {
+            **self.nodes,
+            "tree_roots": self.roots,
+            "leaf_targetids": self.targets,
+        }
+        found["nodes_modes"] = graph.tensor(
+            np.array(self.nodes["nodes_modes"], dtype=np.uint8), "modes"
+        )
         found["nodes_splits"] = graph.tensor(np.array(self.splits), "splits")
         found["leaf_weights"] = graph.tensor(np.array(self.weights), "weights")
         if self.members:
@@ -424,7 +547,8 @@ class _Ensemble:
         return {**found, "n_targets": targets, "aggregate_function": 1, "post_transform": 0}
 
 
-# -- other classifiers -----------------------------------------------------------------------------------------------------
+# -- other classifiers
+# --------------------------------------------------------------------------------------------------
 
 
 def _converted(graph: _Graph, model: Any, prefix: str) -> str:
@@ -433,15 +557,20 @@ def _converted(graph: _Graph, model: Any, prefix: str) -> str:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
     types = [
-        (each.name, (StringTensorType if each.kind == "texts" else DoubleTensorType)([None, 1])) for each in graph.columns
+        (each.name, (StringTensorType if each.kind == "texts" else DoubleTensorType)([None, 1]))
+        for each in graph.columns
     ] or [("X", DoubleTensorType([None, graph.width]))]
     try:
         made = convert_sklearn(
-            model, initial_types=types, target_opset={"": 18, "ai.onnx.ml": 3}, options={id(model): {"zipmap": False}}
+            model,
+            initial_types=types,
+            target_opset={"": 18, "ai.onnx.ml": 3},
+            options={id(model): {"zipmap": False}},
         )
     except Exception as error:
         raise InputError(
-            f"{type(model).__name__} has no ONNX graph ({type(error).__name__}: {error}); take another classifier, such as "
+            f"{type(model).__name__} has no ONNX graph ({type(error).__name__}: {error}); take "
+            "another classifier, such as "
             "the default"
         ) from error
     return graph.add("Cast", _spliced(graph, made, prefix)[1], to=graph.onnx.TensorProto.DOUBLE)

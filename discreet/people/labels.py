@@ -1,4 +1,6 @@
-"""Labels of people: columns of any kind become codes and sorted labels; a missing value is a label of its own, None."""
+"""Labels of people: columns of any kind become codes and sorted labels; a missing value is a label
+of its own, None.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def _listed(values: Any, what: str) -> NDArray[Any]:
 
 
 def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
-    """The group of each person: a value or, of several columns (see `columns_of`), a tuple of values."""
+    """The group of each person: a value or, of several columns (see `columns_of`), a tuple of
+    values.
+    """
     if values is None:
         raise InputError(f"{what} is missing; give the group of each person")
     parts = [part for _, part in columns_of(values, what)]
@@ -50,15 +54,19 @@ def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
         return parts[0]
     if len({len(part) for part in parts}) > 1:
         raise InputError(
-            f"the columns of {what} have {[len(part) for part in parts]} entries; give one for each person in all"
+            f"the columns of {what} have {[len(part) for part in parts]} entries; give one for "
+            "each person in all"
         )
     joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
-    joined[:] = list(zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True))
+    joined[:] = list(
+        zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True)
+    )
     return joined
 
 
 def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any, NDArray[Any]]]:
-    """Name and values of each column of a data frame, a mapping, or an array [people, k], where numbers are the names.
+    """Name and values of each column of a data frame, a mapping, or an array [people, k], where
+    numbers are the names.
 
     None of a single column.
     """
@@ -72,30 +80,45 @@ def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any,
 
 
 def people_digest(*parts: Any) -> str:
-    """SHA-256 of tables, arrays [people, columns] and single columns side by side, whatever kind they are of."""
-    found = [each for part in parts for each in columns_of(part, "the table") or [("", column(part, "the column"))]]
+    """SHA-256 of tables, arrays [people, columns] and single columns side by side, whatever kind
+    they are of.
+    """
+    found = [
+        each
+        for part in parts
+        for each in columns_of(part, "the table") or [("", column(part, "the column"))]
+    ]
     return digest_of(Values(str(name), cells) for name, cells in found)
 
 
-def coded(values: NDArray[Any], what: str, known: Sequence[Any] = ()) -> tuple[tuple[Any, ...], Codes]:
+def coded(
+    values: NDArray[Any], what: str, known: Sequence[Any] = ()
+) -> tuple[tuple[Any, ...], Codes]:
     """Labels and the code of each person's: first the known ones, then the others, sorted.
 
-    Labels are plain Python values; NaN, None, NA and NaT are all None. Raises InputError for values that are no labels.
+    Labels are plain Python values; NaN, None, NA and NaT are all None. Raises InputError for values
+    that are no labels.
     """
     if values.dtype.kind in "biuSU":
         distinct, codes = np.unique(values, return_inverse=True)
-        found, codes = [_plain(value) for value in distinct.tolist()], codes.reshape(-1)
+        found = [_plain(value) for value in distinct.tolist()]
+        codes = codes.reshape(-1)
     else:
         place: dict[Any, int] = {}
         try:
             plain = [_plain(value) for value in values.tolist()]
-            codes = np.array([place.setdefault(value, len(place)) for value in plain], dtype=np.intp)
+            codes = np.array(
+                [place.setdefault(value, len(place)) for value in plain], dtype=np.intp
+            )
         except TypeError as error:
-            raise InputError(f"{what} has a label that cannot be compared ({error}); give hashable labels") from None
+            raise InputError(
+                f"{what} has a label that cannot be compared ({error}); give hashable labels"
+            ) from None
         found = list(place)
     if len(found) > MOST_LABELS:
         raise InputError(
-            f"{what} has {len(found):,} different values, as a measurement has; cut it into ranges, and give those"
+            f"{what} has {len(found):,} different values, as a measurement has; cut it into "
+            "ranges, and give those"
         )
     labels = merged(known, found)
     position = {label: k for k, label in enumerate(labels)}

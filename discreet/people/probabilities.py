@@ -1,15 +1,19 @@
-"""Calibrated probabilities of labels: any classifier of scikit-learn, with cross-fitted calibration.
+"""Calibrated probabilities of labels: any classifier of scikit-learn, with cross-fitted
+calibration.
 
-A third of the people at a time gets probabilities from a copy of the classifier that was fitted on the others. On all of
-them a calibration p → softmax(a log p + b) is fitted, which has one slope and an offset for each label. The classifier that
-is used afterwards is fitted on everybody and calibrated by the same numbers.
+A third of the people at a time gets probabilities from a copy of the classifier that was fitted on
+the others. On all of them a calibration p → softmax(a log p + b) is fitted, which has one slope and
+an offset for each label. The classifier that is used afterwards is fitted on everybody and
+calibrated by the same numbers.
 
-By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame go through its
-`ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder` takes texts, categories and mixtures, of
-which the rarest share a code and unseen ones count as missing.
+By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame
+go through its `ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder`
+takes texts, categories and mixtures, of which the rarest share a code and unseen ones count as
+missing.
 
-Source: J. Platt, Probabilistic Outputs for Support Vector Machines, in *Advances in Large Margin Classifiers* (1999); C. Guo
-et al., On Calibration of Modern Neural Networks, ICML 2017, arXiv:1706.04599.
+Source: J. Platt, Probabilistic Outputs for Support Vector Machines, in *Advances in Large Margin
+Classifiers* (1999); C. Guo et al., On Calibration of Modern Neural Networks, ICML 2017,
+arXiv:1706.04599.
 """
 
 from __future__ import annotations
@@ -56,12 +60,16 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """A calibrated classifier for each of several sensitive columns; their labels one after another."""
+    """A calibrated classifier for each of several sensitive columns; their labels one after
+    another.
+    """
 
     parts: tuple[Calibrated, ...]
 
     def probabilities(self, table: Any) -> Array:
-        """p(label given features) of each row, of every column [people, labels of all]: those of each add up to one."""
+        """p(label given features) of each row, of every column [people, labels of all]: those of
+        each add up to one.
+        """
         return np.hstack([each.probabilities(table) for each in self.parts])
 
 
@@ -75,24 +83,35 @@ def calibrated(
     *,
     weighed: bool = True,
 ) -> tuple[Calibrated, Array]:
-    """A classifier of these codes, calibrated, and cross-fitted probabilities of these people [people, labels].
+    """A classifier of these codes, calibrated, and cross-fitted probabilities of these people
+    [people, labels].
 
-    estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight [people], or None for equal.
-    weighed: whether the classifier is given the weights, as the calibration is.
+    estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight
+    [people], or None for equal. weighed: whether the classifier is given the weights, as the
+    calibration is.
     """
     known = np.unique(codes)
     if known.size == 1:
         offset = np.where(np.arange(labels) == known[0], 0.0, -np.inf)
         return Calibrated(None, known, 1.0, offset), np.tile(np.exp(offset), (codes.size, 1))
-    raw, own = np.empty((codes.size, labels)), weight if weighed else None
+    raw = np.empty((codes.size, labels))
+    own = weight if weighed else None
     for inside, outside in _folds(codes, rng):
         seen = np.unique(codes[inside])
         if seen.size == 1:
             raw[outside] = np.clip(np.arange(labels) == seen[0], LEAST, 1.0)
             continue
-        part = _fitted(estimator, taken(table, inside), codes[inside], None if own is None else own[inside], rng)
+        part = _fitted(
+            estimator,
+            taken(table, inside),
+            codes[inside],
+            None if own is None else own[inside],
+            rng,
+        )
         raw[outside] = _raw(part, taken(table, outside), seen, labels)
-    slope, offset = _calibration(np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight)
+    slope, offset = _calibration(
+        np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight
+    )
     model = _fitted(estimator, table, codes, own, rng)
     return Calibrated(model, known, slope, offset), _softmax(slope * np.log(raw) + offset)
 
@@ -108,12 +127,16 @@ def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Code
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def _fitted(estimator: Any, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator) -> Any:
+def _fitted(
+    estimator: Any, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator
+) -> Any:
     from sklearn.base import clone
 
     seed = int(rng.integers(2**31))
     if estimator is None:
-        model = classifier_of(table, bool(np.bincount(codes)[np.unique(codes)].min() >= _ENOUGH), seed)
+        model = classifier_of(
+            table, bool(np.bincount(codes)[np.unique(codes)].min() >= _ENOUGH), seed
+        )
     else:
         model = clone(estimator)
         _seeded(model, seed)
@@ -121,7 +144,9 @@ def _fitted(estimator: Any, table: Any, codes: Codes, weight: Array | None, rng:
 
 
 def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
-    """Small steps of small trees, stopped early where there are enough people of each label to tell when."""
+    """Small steps of small trees, stopped early where there are enough people of each label to tell
+    when.
+    """
     from sklearn import get_config
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -133,7 +158,11 @@ def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
         categorical_features=categories,
         random_state=seed,
     )
-    return model.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else model
+    return (
+        model.set_fit_request(sample_weight=True)
+        if get_config()["enable_metadata_routing"]
+        else model
+    )
 
 
 def _seeded(model: Any, seed: int) -> None:
@@ -147,7 +176,9 @@ def _seeded(model: Any, seed: int) -> None:
 
 
 def _weights(model: Any, weight: Array | None) -> dict[str, Any]:
-    """The arguments of `fit` that hold the weights: named as routing does, or by the last step of a pipeline."""
+    """The arguments of `fit` that hold the weights: named as routing does, or by the last step of a
+    pipeline.
+    """
     from sklearn import get_config
     from sklearn.utils.validation import has_fit_parameter
 
@@ -156,9 +187,13 @@ def _weights(model: Any, weight: Array | None) -> dict[str, Any]:
     if get_config()["enable_metadata_routing"]:
         return {"sample_weight": weight}
     steps = getattr(model, "steps", None)
-    last, name = (steps[-1][1], f"{steps[-1][0]}__sample_weight") if steps else (model, "sample_weight")
+    last, name = (
+        (steps[-1][1], f"{steps[-1][0]}__sample_weight") if steps else (model, "sample_weight")
+    )
     if not has_fit_parameter(last, "sample_weight") and not _takes_anything(last):
-        raise InputError(f"{type(last).__name__} takes no sample_weight; leave it out, or take another estimator")
+        raise InputError(
+            f"{type(last).__name__} takes no sample_weight; leave it out, or take another estimator"
+        )
     return {name: weight}
 
 
@@ -173,30 +208,40 @@ def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"these people have other columns than those fitted on: {error}; give columns alike") from error
+        raise InputError(
+            f"these people have other columns than those fitted on: {error}; give columns alike"
+        ) from error
     found[:, known] = np.maximum(said, LEAST)
     return found
 
 
 def _calibration(logs: Array, codes: Codes, known: Codes, weight: Array) -> tuple[float, Array]:
-    """The slope and the offsets of greatest likelihood, with a pull towards 1 and 0 that ten people outweigh."""
+    """The slope and the offsets of greatest likelihood, with a pull towards 1 and 0 that ten people
+    outweigh.
+    """
     from scipy.optimize import minimize
 
-    picked, truth = logs[:, known], np.searchsorted(known, codes)
-    everyone, k = np.arange(codes.size), known.size
+    picked = logs[:, known]
+    truth = np.searchsorted(known, codes)
+    everyone = np.arange(codes.size)
+    k = known.size
     weight = weight / weight.mean()
 
     def loss(numbers: Array) -> tuple[float, Array]:
         p = _softmax(numbers[0] * picked + numbers[1:])
         pull = numbers - np.append(1.0, np.zeros(k))
-        value = -float(weight @ np.log(np.maximum(p[everyone, truth], 1e-300))) + 0.5 * float(pull @ pull)
+        value = -float(weight @ np.log(np.maximum(p[everyone, truth], 1e-300))) + 0.5 * float(
+            pull @ pull
+        )
         p[everyone, truth] -= 1.0
         p *= weight[:, None]
         return value, np.append((p * picked).sum(), p.sum(axis=0)) + pull
 
     start = np.append(1.0, np.zeros(k))
     run: Any = minimize
-    found = run(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.05, 20.0)] + [(-20.0, 20.0)] * k).x
+    found = run(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(0.05, 20.0)] + [(-20.0, 20.0)] * k
+    ).x
     offset = np.full(logs.shape[1], 0.0)
     offset[known] = found[1:]
     return float(found[0]), offset
@@ -207,7 +252,8 @@ def _softmax(scores: Array) -> Array:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-# -- tables --------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def _rows(table: Any) -> int:
@@ -220,7 +266,9 @@ def taken(table: Any, rows: Codes) -> Any:
 
 
 def classifier_of(table: Any, enough: bool, seed: int) -> Any:
-    """The default classifier of a table: gradient boosting, after the encoders that the columns of a data frame need."""
+    """The default classifier of a table: gradient boosting, after the encoders that the columns of
+    a data frame need.
+    """
     if not hasattr(table, "iloc"):
         return _boosting(None, enough, seed)
     from sklearn.compose import make_column_transformer
@@ -241,22 +289,32 @@ def classifier_of(table: Any, enough: bool, seed: int) -> Any:
         "mixed": make_pipeline(FunctionTransformer(as_texts), encoder),
     }
     kinds = [_kind(part) for _, part in table.items()]
-    used = {kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools if kind in kinds}
+    used = {
+        kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools if kind in kinds
+    }
     mask = [kind in ("labels", "mixed") for kind, places in used.items() for _ in places]
     return make_pipeline(
-        make_column_transformer(*((tools[kind], places) for kind, places in used.items())), _boosting(mask, enough, seed)
+        make_column_transformer(*((tools[kind], places) for kind, places in used.items())),
+        _boosting(mask, enough, seed),
     )
 
 
 def _kind(part: Any) -> str:
-    """What a column needs: nothing, to be made numbers, to be encoded, or to be encoded as texts."""
-    kind, name = getattr(part.dtype, "kind", "O"), type(part.dtype).__name__
+    """What a column needs: nothing, to be made numbers, to be encoded, or to be
+    encoded as texts.
+    """
+    kind = getattr(part.dtype, "kind", "O")
+    name = type(part.dtype).__name__
     if isinstance(part.dtype, np.dtype) and kind in "biuf":
         return "plain"
     if _as_numbers(part) is not None:
         return "numbers"
     values = part.cat.categories.tolist() if name == "CategoricalDtype" else part.tolist()
-    alike = all(isinstance(value, str) or value is None or value != value for value in values if not _is_na(value))
+    alike = all(
+        isinstance(value, str) or value is None or value != value
+        for value in values
+        if not _is_na(value)
+    )
     if name == "CategoricalDtype":
         alike = alike or len({type(value) for value in values}) == 1
     return "labels" if alike and not any(map(_is_na, values)) else "mixed"
@@ -268,7 +326,10 @@ def as_numbers(frame: Any) -> Array:
     for name, part in frame.items():
         numbers = _as_numbers(part)
         if numbers is None:
-            raise InputError(f"column {name!r} held numbers when the rule was fitted and now holds something else")
+            raise InputError(
+                f"column {name!r} held numbers when the rule was fitted and now "
+                "holds something else"
+            )
         columns.append(numbers)
     return np.column_stack(columns)
 
@@ -277,12 +338,17 @@ def as_texts(frame: Any) -> NDArray[Any]:
     """Values of any types as texts that differ where these do; None where a value is missing."""
     found = np.empty(frame.shape, dtype=object)
     for k, (_, part) in enumerate(frame.items()):
-        found[:, k] = [None if is_missing(value) else value if isinstance(value, str) else repr(value) for value in part]
+        found[:, k] = [
+            None if is_missing(value) else value if isinstance(value, str) else repr(value)
+            for value in part
+        ]
     return found
 
 
 def _as_numbers(part: Any) -> NDArray[np.float64] | None:
-    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else, such as categories."""
+    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else, such
+    as categories.
+    """
     kind = getattr(part.dtype, "kind", "O")
     if type(part.dtype).__name__ == "CategoricalDtype":
         return None

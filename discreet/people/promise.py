@@ -1,18 +1,23 @@
-"""The largest design budget whose rule is shown to keep the budget asked for, on people who had no part in its making.
+"""The largest design budget whose rule is shown to keep the budget asked for, on people who had no
+part in its making.
 
-Rules are designed for a ladder of budgets that is fixed in advance, and tried from the smallest on. A rule passes if the
-upper confidence limit of its leakage on the calibration people is within the budget asked for; the first that does not pass
-ends the search, and the last that passed is taken. Each rule was made without the calibration people. A rule that leaks more
-than the budget passes with probability 1 − confidence at most, and what is taken breaks the budget only if the first such
-rule on the ladder passed. So no allowance for trying many rules is needed (testing in a fixed sequence).
+Rules are designed for a ladder of budgets that is fixed in advance, and tried from the smallest on.
+A rule passes if the upper confidence limit of its leakage on the calibration people is within the
+budget asked for; the first that does not pass ends the search, and the last that passed is taken.
+Each rule was made without the calibration people. A rule that leaks more than the budget passes
+with probability 1 − confidence at most, and what is taken breaks the budget only if the first such
+rule on the ladder passed. So no allowance for trying many rules is needed (testing in a fixed
+sequence).
 
-Of several sensitive columns with a budget each, all budgets have one factor on the ladder, and a rule passes if the limit of
-each column is within its budget. A rule that breaks one of them passes only if the limit of that column fails, which happens
-with probability 1 − confidence. So the level is not divided by the number of columns either (an intersection–union test).
+Of several sensitive columns with a budget each, all budgets have one factor on the ladder, and a
+rule passes if the limit of each column is within its budget. A rule that breaks one of them passes
+only if the limit of that column fails, which happens with probability 1 − confidence. So the level
+is not divided by the number of columns either (an intersection–union test).
 
-Source: docs/theory.md, section 23; A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L. Lei, Learn then Test:
-Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied Statistics 19 (2025), arXiv:2110.01052; R. L.
-Berger, Multiparameter Hypothesis Testing and Acceptance Sampling, Technometrics 24 (1982) 295–300.
+Source: docs/theory.md, section 23; A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L.
+Lei, Learn then Test: Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied
+Statistics 19 (2025), arXiv:2110.01052; R. L. Berger, Multiparameter Hypothesis Testing and
+Acceptance Sampling, Technometrics 24 (1982) 295–300.
 """
 
 from __future__ import annotations
@@ -42,7 +47,11 @@ def named(limit: Limit) -> Mapping[Any, LeakageBudget]:
 
 def amounts(limit: Limit) -> float | dict[Any, float]:
     """As `Evaluation.holds` takes them."""
-    return {name: each.amount for name, each in limit.items()} if isinstance(limit, Mapping) else limit.amount
+    return (
+        {name: each.amount for name, each in limit.items()}
+        if isinstance(limit, Mapping)
+        else limit.amount
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +75,9 @@ class PeoplePoint:
         return self.people if name is None else self.people.secrets[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers; of several sensitive columns with a budget each a record of each in `secrets`."""
+        """Plain numbers; of several sensitive columns with a budget each a record of each in
+        `secrets`.
+        """
         error = {f"error{end}": value for end, value in _named(self.people.error)}
         each = {
             name: told | {f"leakage{end}": value for end, value in _named(self.found(name).leakage)}
@@ -78,13 +89,14 @@ class PeoplePoint:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """The rules that were tried, which of them is taken, and what so many people can promise at all.
+    """The rules that were tried, which of them is taken, and what so many people can promise at
+    all.
 
     budget   that is promised: of all sensitive columns together, or of each by name
     taken    the last rule that passed; None if none did
     tried    all rules, in the order of the ladder; the last may not have passed
-    least    about the smallest budget that could pass, or that of each column: the limit for guesses that are in truth
-             independent of the group
+    least    about the smallest budget that could pass, or that of each column: the limit for
+             guesses that are in truth independent of the group
     """
 
     budget: Limit
@@ -96,24 +108,40 @@ class Promise:
     @property
     def statement(self) -> str:
         """One sentence about people."""
-        sure, people = f"{100.0 * self.confidence:g} %", f"{self.tried[-1].people.people:,} calibration people"
+        sure = f"{100.0 * self.confidence:g} %"
+        people = f"{self.tried[-1].people.people:,} calibration people"
         limits = named(self.budget)
-        asked = f"the budget{'s' if len(limits) > 1 else ''} of {_joined(f'{b}{about(name)}' for name, b in limits.items())}"
+        asked = (
+            f"the budget{'s' if len(limits) > 1 else ''} of "
+            f"{_joined(f'{b}{about(name)}' for name, b in limits.items())}"
+        )
         if (taken := self.taken) is not None:
             designed = _joined(f"{amount:.4g}" for amount in taken.design.budgets.values())
             leaked = _joined(f"{taken.found(name).leakage.estimate:.4g}" for name in limits)
             looked = f"({people}; designed for {designed}, leaked {leaked})"
             return f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
         least = self.least if isinstance(self.least, Mapping) else {None: self.least}
-        why = f"who can promise about {_joined(f'{each:.2g}{about(name)}' for name, each in least.items())} at the least"
+        why = (
+            "who can promise about "
+            f"{_joined(f'{each:.2g}{about(name)}' for name, each in least.items())} at the "
+            "least"
+        )
         failed = self.tried[0]
-        near = [name for name, each in limits.items() if least[name] <= each.amount < failed.found(name).at_most]
+        near = [
+            name
+            for name, each in limits.items()
+            if least[name] <= each.amount < failed.found(name).at_most
+        ]
         if near:
             first = ((about(name), failed.found(name)) for name in near)
-            told = (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}" for words, each in first)
+            told = (
+                (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}")
+                for words, each in first
+            )
             why = f"{why}, and for whom the most private one leaked {_joined(told)}"
         return (
-            f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no other rule could be shown to "
+            f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no "
+            "other rule could be shown to "
             f"keep {asked} with {people}, {why}"
         )
 
@@ -126,8 +154,12 @@ def _joined(words: Iterable[str]) -> str:
     return " and ".join(words)
 
 
-def promised(limit: Limit, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]) -> Promise:
-    """Try the ladder. design: makes the rule of a share of the budgets; look: evaluates it on the calibration people."""
+def promised(
+    limit: Limit, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]
+) -> Promise:
+    """Try the ladder. design: makes the rule of a share of the budgets; look: evaluates it on the
+    calibration people.
+    """
     tried: list[PeoplePoint] = []
     taken: PeoplePoint | None = None
     scaled = any(0.0 < each.amount < np.inf for each in named(limit).values())
@@ -143,8 +175,12 @@ def promised(limit: Limit, design: Callable[[float], RuleDesign], look: Callable
 
 
 def _least(found: Evaluation) -> float:
-    """The limit for guesses of the same frequencies that are independent of the group, given the truth if the measure is."""
+    """The limit for guesses of the same frequencies that are independent of the group, given the
+    truth if the measure is.
+    """
     tables = found.by_truth if found.measure.conditional else found.table[None]
     people = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
-    independent = np.round(tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True) / people)
+    independent = np.round(
+        tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True) / people
+    )
     return replace(found, by_truth=independent, secrets={}).at_most

@@ -1,25 +1,31 @@
-"""Where the law of (X, Ŷ) of a fixed rule lies, given the guesses of N people: a set that holds it with 95 % confidence.
+"""Where the law of (X, Ŷ) of a fixed rule lies, given the guesses of N people: a set that holds it
+with 95 % confidence.
 
-W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups. Given how many people
-N_j each group has, their guesses are independent multinomials, so three statements hold together:
+W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
+Given how many people N_j each group has, their guesses are independent multinomials, so three
+statements hold together:
 
-- box: every rate and every share lies in its Clopper–Pearson interval, at a level divided by the number of intervals;
-- ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The left side has a moment generating function below (1 − t)^{−d}, d = n (m − 1), so it
-  exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
-- odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in Fisher's exact interval,
-  given how many people got each guess.
+- box: every rate and every share lies in its Clopper–Pearson interval, at a level divided by the
+  number of intervals;
+- ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The left side has a moment generating function below (1 −
+  t)^{−d}, d = n (m − 1), so it exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
+- odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in
+  Fisher's exact interval, given how many people got each guess.
 
-Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing the guesses would only
-spread them, and exponential moments of distance are convex functions of Ŵ. So the ball holds as it stands (Jensen), and
-Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ) takes the place of Clopper's and Pearson's (Hoeffding).
+Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing
+the guesses would only spread them, and exponential moments of distance are convex functions of Ŵ.
+So the ball holds as it stands (Jensen), and Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ)
+takes the place of Clopper's and Pearson's (Hoeffding).
 
-The level is divided by shape alone, before any guess is seen: three quarters go to the odds and a quarter to the box for two
-guesses and two groups; else nine tenths to whichever of box and ball is narrower for an independent guess, one tenth to the
-other. Given another variable, the columns are the groups of each of its values, one after another.
+The level is divided by shape alone, before any guess is seen: three quarters go to the odds and a
+quarter to the box for two guesses and two groups; else nine tenths to whichever of box and ball is
+narrower for an independent guess, one tenth to the other. Given another variable, the columns are
+the groups of each of its values, one after another.
 
-Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W. Hoeffding, JASA 58 (1963)
-13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935) 39–82; R. Agrawal, Finite-Sample Concentration of the
-Multinomial in Relative Entropy, IEEE TIT 66 (2020), arXiv:1904.02291.
+Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W.
+Hoeffding, JASA 58 (1963) 13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935)
+39–82; R. Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE TIT 66
+(2020), arXiv:1904.02291.
 """
 
 from __future__ import annotations
@@ -35,7 +41,9 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
-_FAVOURED, _ODDS, _SHARES = 0.9, 0.75, 0.05  # of the level: the narrower of box and ball; the odds; shares of the groups
+_FAVOURED = 0.9
+_ODDS = 0.75
+_SHARES = 0.05  # of the level: the narrower of box and ball; the odds; shares of the groups
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,10 @@ class Region:
     rates, low, high         Ŵ_ij and what the W_ij may be [m, n]
     shares, share_low, share_high   N_j/N and what the π_j may be [n]
     radius                   r, of the ball of all rates; inf if it says nothing
-    given                    how many values the given variable has: so many times as many columns; 1 without one
-    odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value [given, 2]; or None
+    given                    how many values the given variable has: so many times as many columns;
+                             1 without one
+    odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value
+                             [given, 2]; or None
     """
 
     people: Array
@@ -62,7 +72,9 @@ class Region:
     odds: Array | None = None
 
     def part(self, value: int) -> Region:
-        """Of one value of the given variable: its columns. The shares are those among all people."""
+        """Of one value of the given variable: its columns. The shares are those among
+        all people.
+        """
         n = self.people.size // self.given
         own = slice(value * n, (value + 1) * n)
         odds = None if self.odds is None else self.odds[value : value + 1]
@@ -71,68 +83,90 @@ class Region:
         return Region(**columns, radius=self.radius, odds=odds)
 
 
-def region_of(table: Array, confidence: float, counted: bool = True, given: int = 1, *, upper: bool = False) -> Region:
-    """The region of a table [m, n] of how many people of group j got guess i, or of sums of probabilities if not `counted`.
+def region_of(
+    table: Array, confidence: float, counted: bool = True, given: int = 1, *, upper: bool = False
+) -> Region:
+    """The region of a table [m, n] of how many people of group j got guess i, or of sums of
+    probabilities if not `counted`.
 
-    Guesses and groups that no one has count too if they have a row or a column. given: see `Region`.
-    upper: for upper limits alone, of everything that is no less for odds ratios further from 1 on the same side. A true
-    ratio has one side, and only the end of the odds on that side must not fail, so each end has all of their level.
+    Guesses and groups that no one has count too if they have a row or a column. given: see
+    `Region`. upper: for upper limits alone, of everything that is no less for odds ratios further
+    from 1 on the same side. A true ratio has one side, and only the end of the odds on that side
+    must not fail, so each end has all of their level.
     """
     m, n = table.shape
     people = np.round(table.sum(axis=0))
     level_shares, of_odds, of_box, of_ball = levels_of(m, n, 1.0 - confidence, counted, given)
-    cells, freedom, shares = (n if m == 2 else n * m), n * (m - 1), (n - 1 if n <= 2 else n)
+    cells = n if m == 2 else n * m
+    freedom = n * (m - 1)
+    shares = n - 1 if n <= 2 else n
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
     some = np.maximum(people, 1.0)
     low, high = binomial_limits(np.where(people > 0, table, 0.5), some, of_box / cells, counted)
-    low, high = np.where(people > 0, low, 0.0), np.where(people > 0, high, 1.0)
+    low = np.where(people > 0, low, 0.0)
+    high = np.where(people > 0, high, 1.0)
     if m == 1:
         low = high = np.ones_like(table)
-    share_low, share_high = np.ones(n), np.ones(n)
+    share_low = np.ones(n)
+    share_high = np.ones(n)
     if n > 1:
-        share_low, share_high = binomial_limits(people, np.full(n, people.sum()), level_shares / shares)
+        share_low, share_high = binomial_limits(
+            people, np.full(n, people.sum()), level_shares / shares
+        )
     radius = ball_radius(freedom, of_ball) if of_ball > 0.0 else math.inf
     odds = None
     if of_odds > 0.0:
         level = of_odds * (2.0 if upper else 1.0) / given
         odds = odds_limits(np.round(table).reshape(2, given, 2).swapaxes(0, 1), level)
-    return Region(people, rates, low, high, people / people.sum(), share_low, share_high, radius, given, odds)
+    return Region(
+        people, rates, low, high, people / people.sum(), share_low, share_high, radius, given, odds
+    )
 
 
-def levels_of(m: int, n: int, level: float, counted: bool, given: int) -> tuple[float, float, float, float]:
+def levels_of(
+    m: int, n: int, level: float, counted: bool, given: int
+) -> tuple[float, float, float, float]:
     """How much of the level goes to shares, odds, box and ball."""
     from scipy.special import ndtri
 
     of_shares, level = (level * _SHARES, level * (1.0 - _SHARES)) if n > 1 else (0.0, level)
     if m == 2 and n == 2 * given and counted:
         return of_shares, level * _ODDS, level * (1.0 - _ODDS), 0.0
-    cells, freedom = (n if m == 2 else n * m), n * (m - 1)
+    cells = n if m == 2 else n * m
+    freedom = n * (m - 1)
     box_null = ndtri(level / (2 * cells)) ** 2 if counted else 2.0 * math.log(2 * cells / level)
-    favoured = 0.5 * freedom * box_null < ball_radius(freedom, level)  # N times the limit for an independent guess
+    # N times the limit for an independent guess
+    favoured = 0.5 * freedom * box_null < ball_radius(freedom, level)
     of_box = _FAVOURED if favoured else 1.0 - _FAVOURED
     return of_shares, 0.0, level * of_box, level * (1.0 - of_box)
 
 
 def odds_limits(tables: Array, level: float) -> Array:
-    """Least and largest log of the odds ratio [K, 2] of tables of counts [K, 2, 2], each pair wrong with this probability.
+    """Least and largest log of the odds ratio [K, 2] of tables of counts [K, 2, 2], each pair wrong
+    with this probability.
 
-    Given the margins the first entry has Fisher's noncentral law. −inf and inf where they leave no room below or above.
+    Given the margins the first entry has Fisher's noncentral law. −inf and inf where they leave no
+    room below or above.
     """
     law = Fisher.of(tables)
     (a, b), (c, d) = tables.transpose(1, 2, 0)
     large = np.full(len(tables), 750.0)
     low = bisected(lambda t: law.tails(t)[1] <= 0.5 * level, -large, large)[0]
     high = bisected(lambda t: law.tails(t)[0] > 0.5 * level, -large, large)[1]
-    return np.column_stack([np.where(a * d == 0.0, -np.inf, low), np.where(b * c == 0.0, np.inf, high)])
+    return np.column_stack(
+        [np.where(a * d == 0.0, -np.inf, low), np.where(b * c == 0.0, np.inf, high)]
+    )
 
 
 @dataclass(frozen=True)
 class Fisher:
-    """Fisher's noncentral law of the first entries k of tables of counts [K, 2, 2] with given margins, at odds ratio 1.
+    """Fisher's noncentral law of the first entries k of tables of counts [K, 2, 2] with given
+    margins, at odds ratio 1.
 
     up, down   log Pr(k + step)/Pr(k) and log Pr(k − step)/Pr(k) [K, reach], step = 1, 2, …
 
-    They end ten standard deviations and thirty people from k, where what is left is below any probability in use.
+    They end ten standard deviations and thirty people from k, where what is left is below any
+    probability in use.
     """
 
     up: Array
@@ -145,22 +179,34 @@ class Fisher:
         deviation = float((1.0 / (1.0 / (tables + 1.0)).sum(axis=(1, 2))).max() ** 0.5)
         step = np.arange(int(10.0 * deviation) + 30)
         with np.errstate(divide="ignore"):
-            up = np.log(np.maximum(b - step, 0.0) * np.maximum(c - step, 0.0) / ((a + step + 1.0) * (d + step + 1.0)))
-            down = np.log(np.maximum(a - step, 0.0) * np.maximum(d - step, 0.0) / ((b + step + 1.0) * (c + step + 1.0)))
+            up = np.log(
+                np.maximum(b - step, 0.0)
+                * np.maximum(c - step, 0.0)
+                / ((a + step + 1.0) * (d + step + 1.0))
+            )
+            down = np.log(
+                np.maximum(a - step, 0.0)
+                * np.maximum(d - step, 0.0)
+                / ((b + step + 1.0) * (c + step + 1.0))
+            )
         return cls(np.cumsum(up, axis=1), np.cumsum(down, axis=1))
 
     def tails(self, log_odds: Array) -> tuple[Array, Array]:
         """Pr(K ≤ k) and Pr(K ≥ k) [K] at other odds ratios."""
         shift = log_odds[:, None] * np.arange(1.0, self.up.shape[1] + 1.0)
-        up, down = self.up + shift, self.down - shift
+        up = self.up + shift
+        down = self.down - shift
         top = np.maximum(np.maximum(up.max(axis=1), down.max(axis=1)), 0.0)
         here = np.exp(-top)
-        above, below = np.exp(up - top[:, None]).sum(axis=1), np.exp(down - top[:, None]).sum(axis=1)
+        above = np.exp(up - top[:, None]).sum(axis=1)
+        below = np.exp(down - top[:, None]).sum(axis=1)
         total = here + above + below
         return (here + below) / total, (here + above) / total
 
 
-def binomial_limits(hits: Array, trials: Array, level: float, counted: bool = True) -> tuple[Array, Array]:
+def binomial_limits(
+    hits: Array, trials: Array, level: float, counted: bool = True
+) -> tuple[Array, Array]:
     """Lower and upper limits of probabilities, each pair wrong with probability `level` at most.
 
     hits of trials: whole numbers if `counted`, else sums of independent numbers from 0 to 1.
@@ -172,12 +218,16 @@ def binomial_limits(hits: Array, trials: Array, level: float, counted: bool = Tr
     hits, trials = np.broadcast_arrays(hits, trials)
     missed = trials - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1.0), missed + 1.0, 0.5 * level), 0.0)
-    high = np.where(missed > 0, betaincinv(hits + 1.0, np.maximum(missed, 1.0), 1.0 - 0.5 * level), 1.0)
+    high = np.where(
+        missed > 0, betaincinv(hits + 1.0, np.maximum(missed, 1.0), 1.0 - 0.5 * level), 1.0
+    )
     return low, high
 
 
 def _chernoff(mean: Array, trials: Array, exponent: float) -> tuple[Array, Array]:
-    """The p below and above the mean [m, n] with trials · KL(mean ‖ p) = exponent, for two values."""
+    """The p below and above the mean [m, n] with trials · KL(mean ‖ p) = exponent,
+    for two values.
+    """
     from scipy.special import rel_entr
 
     def near(p: Array) -> NDArray[np.bool_]:

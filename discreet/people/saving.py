@@ -1,4 +1,6 @@
-"""From a fitted `PrivateClassifier` to a folder that another process can run: the rule, the graph, the card."""
+"""From a fitted `PrivateClassifier` to a folder that another process can run: the rule, the graph,
+the card.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,30 @@ _CURVE = 8  # rules of the curve of a model
 
 
 def save(
-    private: Any, folder: str | Path, examples: Any, *, facts: Mapping[str, Any] | None = None, overwrite: bool = False
+    private: Any,
+    folder: str | Path,
+    examples: Any,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> Rule:
     """Write the folder of a fitted `PrivateClassifier`; its rule, with all that is known of it.
 
     examples   rows of what it was fitted on, on the first 10,000 of which the graph is checked
     facts      what is known of the data beside its digest: `data` and `asked`
 
-    Raises InputError for a classifier that has no graph, FileError for a place that is taken by files not made here.
+    Raises InputError for a classifier that has no graph, FileError for a place that is taken by
+    files not made here.
     """
     check_folder(folder, NAMES, overwrite=overwrite)
-    rows = examples.iloc[:_EXAMPLES] if hasattr(examples, "iloc") else np.asarray(examples)[:_EXAMPLES]
+    rows = (
+        examples.iloc[:_EXAMPLES] if hasattr(examples, "iloc") else np.asarray(examples)[:_EXAMPLES]
+    )
     graph = to_onnx(private, rows)
     told = facts or {}
-    versions = {name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")}
+    versions = {
+        name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")
+    }
     about = {
         "statement": private.statement_,
         "asked": {**_asked(private), **told.get("asked", {})},
@@ -55,7 +67,10 @@ def save(
         RULE: _text(rule.document),
         GRAPH: graph,
         CARD: card_page(rule.document),
-        CARD_DATA: json.dumps(card_data(rule.document), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        CARD_DATA: json.dumps(
+            card_data(rule.document), indent=1, ensure_ascii=False, allow_nan=False
+        )
+        + "\n",
     }
     write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)
     return rule
@@ -63,12 +78,17 @@ def save(
 
 def _text(document: Mapping[str, Any]) -> str:
     """As `Rule.save` writes it, a fact a line."""
-    facts = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in document.items())
+    facts = (
+        f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in document.items()
+    )
     return "{\n" + ",\n".join(facts) + "\n}\n"
 
 
 def _asked(private: Any) -> dict[str, Any]:
-    """What the rule was asked to do; of several sensitive columns with a budget each, mappings from their names."""
+    """What the rule was asked to do; of several sensitive columns with a budget each, mappings from
+    their names.
+    """
     limit = private.limit_
     if isinstance(limit, Mapping):
         told: dict[str, Any] = {
@@ -84,10 +104,13 @@ def _asked(private: Any) -> dict[str, Any]:
 
 
 def _tried(promise: Any) -> list[dict[str, Any]]:
-    """The rules that were tried on the calibration people, with limits of errors that hold for all of them together."""
+    """The rules that were tried on the calibration people, with limits of errors that hold for all
+    of them together.
+    """
     if promise is None:
         return []
-    each = 1.0 - (1.0 - promise.confidence) / len(LADDER)  # however many were tried before one did not pass
+    # however many were tried before one did not pass
+    each = 1.0 - (1.0 - promise.confidence) / len(LADDER)
     return [
         {
             "share": step.share,
@@ -105,14 +128,20 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
     """What a rule leaks among people, beside what it does in the model."""
     return each_secret_of(
         {
-            name: told | {"leakage": step.found(name).leakage.estimate, "leakage_at_most": step.found(name).at_most}
+            name: told
+            | {
+                "leakage": step.found(name).leakage.estimate,
+                "leakage_at_most": step.found(name).at_most,
+            }
             for name, told in step.design.in_model.items()
         }
     )
 
 
 def _curve(private: Any) -> list[dict[str, Any]]:
-    """What rules for other budgets do in the model, for a card that has nobody apart to show any."""
+    """What rules for other budgets do in the model, for a card that has nobody apart
+    to show any.
+    """
     shares = steps_of(private.model_, private.limit_, _CURVE)
     designs = [(share, private.design_of(share)) for share in shares.tolist()]
     return [

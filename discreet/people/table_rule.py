@@ -1,8 +1,9 @@
 """The rule of a solved table (`ds.Problem.from_frame`), for people who were not in it.
 
-The table's report says which cell a person belongs to, and which outcome stands in for a cell that was never seen
-(`SampleReport.outcome_of`); the solution says how to guess there. Coins are sticky: keyed hashes of a person's id, or
-without ids of what is seen of the person (`discreet.people.deployed`). Hidden columns are read only if they were seen.
+The table's report says which cell a person belongs to, and which outcome stands in for a cell that
+was never seen (`SampleReport.outcome_of`); the solution says how to guess there. Coins are sticky:
+keyed hashes of a person's id, or without ids of what is seen of the person
+(`discreet.people.deployed`). Hidden columns are read only if they were seen.
 """
 
 from __future__ import annotations
@@ -23,35 +24,49 @@ from discreet.problems.samples import Placement, SampleReport
 
 
 class TableRule:
-    """Guesses for people from the columns that a problem sees; made from a `Solution`, or from the path of its file.
+    """Guesses for people from the columns that a problem sees; made from a `Solution`, or from the
+    path of its file.
 
     samples            the report of the table
     estimator          the probabilities of the guesses at every outcome [m, N]
     guesses            their labels
     possible_guesses   those that are ever made
 
-    It may be given to `ds.evaluate`. Raises InputError for a solution without an answer, or of a problem that no table made.
+    It may be given to `ds.evaluate`. Raises InputError for a solution without an answer, or of a
+    problem that no table made.
     """
 
     def __init__(self, solution: Solution | str | os.PathLike[str]) -> None:
         if isinstance(solution, Solution):
-            estimator, samples = solution.estimator, getattr(solution.problem, "samples", None)
+            estimator = solution.estimator
+            samples = getattr(solution.problem, "samples", None)
         elif isinstance(solution, str | os.PathLike):
             from discreet.problems.files.records import load_solution
 
             stored = load_solution(solution)
-            estimator, samples = stored.estimator, stored.samples  # type: ignore[assignment]
+            estimator = stored.estimator  # type: ignore[assignment]
+            samples = stored.samples
         else:
-            raise InputError(f"{brief(solution)} is no solution; give what ds.solve returned, or the path of its file")
+            raise InputError(
+                f"{brief(solution)} is no solution; give what ds.solve returned, or "
+                "the path of its file"
+            )
         if samples is None:
-            raise InputError("the problem was not made from a table, so nobody knows its cells; use Problem.from_frame")
+            raise InputError(
+                "the problem was not made from a table, so nobody knows its cells; "
+                "use Problem.from_frame"
+            )
         if estimator is None:
             assert isinstance(solution, Solution)
-            raise InputError(f"the solution holds no answer: {solution.status.value} ({solution.message})")
+            raise InputError(
+                f"the solution holds no answer: {solution.status.value} ({solution.message})"
+            )
         self.samples: SampleReport = samples
         self.estimator: Array = estimator
         self.guesses = samples.guesses
-        self.possible_guesses = tuple(np.array([*self.guesses, None], dtype=object)[:-1][(estimator > 0.0).any(axis=1)])
+        self.possible_guesses = tuple(
+            np.array([*self.guesses, None], dtype=object)[:-1][(estimator > 0.0).any(axis=1)]
+        )
 
     def outcome_of(self, table: Any) -> Placement:
         """Which outcome each person belongs to, and who has no cell of their own."""
@@ -61,8 +76,11 @@ class TableRule:
         """The probabilities of the guesses [people, m], of which `predict` draws."""
         return np.ascontiguousarray(self.estimator[:, self.outcome_of(table).outcomes].T)
 
-    def predict(self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> NDArray[Any]:
-        """The guesses [people]. Coins are tossed by ids (a number or a text for each person), or afresh by a generator.
+    def predict(
+        self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None
+    ) -> NDArray[Any]:
+        """The guesses [people]. Coins are tossed by ids (a number or a text for each person), or
+        afresh by a generator.
 
         Without ids people of whom the same is seen share a coin.
         """
@@ -70,7 +88,11 @@ class TableRule:
         chosen = chances.argmax(axis=1)
         drawn = np.flatnonzero(chances[np.arange(len(chances)), chosen] < 1.0)
         if drawn.size:
-            coin = fresh.random(drawn.size) if fresh is not None else self._coins(table, ids, drawn, len(chances))
+            coin = (
+                fresh.random(drawn.size)
+                if fresh is not None
+                else self._coins(table, ids, drawn, len(chances))
+            )
             chosen[drawn] = (coin[:, None] >= np.cumsum(chances[drawn], axis=1)[:, :-1]).sum(axis=1)
         return np.asarray(np.array([*self.guesses, None], dtype=object)[:-1][chosen])
 
@@ -81,7 +103,9 @@ class TableRule:
         else:
             given = np.asarray(ids)
             if given.shape != (people,):
-                raise InputError(f"ids has shape {list(given.shape)}; give one id for each of {people} people")
+                raise InputError(
+                    f"ids has shape {list(given.shape)}; give one id for each of {people} people"
+                )
             texts = [str(each) for each in given[drawn].tolist()]
         return coins(np.array([*texts, None], dtype=object)[:-1], f"{self.samples.seed:032x}")
 

@@ -1,20 +1,23 @@
 """Ties of a design: who draws a guess, and what decides where a whole part of the people ties.
 
-An optimal estimator is a tilted Bayes rule but for ties. Usually these are a few people, and the rule lists them. But the
-tilt may cancel the loss of a whole group: under equalized odds the group that is easier to tell apart has an operating point
-inside of what it could reach, and so no price of its own. Then every treatment V of the tied people with the same sums b_i =
-Σ_l V_il a_l is optimal. Of these the one of largest entropy is taken, which people who were not in the table can be given
-too: with a *second tilt* t' the guess is drawn from those that tie, with probabilities
+An optimal estimator is a tilted Bayes rule but for ties. Usually these are a few people, and the
+rule lists them. But the tilt may cancel the loss of a whole group: under equalized odds the group
+that is easier to tell apart has an operating point inside of what it could reach, and so no price
+of its own. Then every treatment V of the tied people with the same sums b_i = Σ_l V_il a_l is
+optimal. Of these the one of largest entropy is taken, which people who were not in the table can be
+given too: with a *second tilt* t' the guess is drawn from those that tie, with probabilities
 
-    V_il = exp(−Σ_j t'_ij p(x_j given z_l)) / Σ over the k that tie there of exp(−Σ_j t'_kj p(x_j given z_l)).
+    V_il = exp(−Σ_j t'_ij p(x_j given z_l)) / Σ over the k that tie there of exp(−Σ_j t'_kj p(x_j
+    given z_l)).
 
-t' is where the convex function Σ_l p(z_l) log Σ_k exp(−Σ_j t'_kj p(x_j given z_l)) + Σ_i t'_i·b_i is least, as its gradient
-is what the sums miss. Newton's method finds it, for any number of guesses and any sets of them that tie. There is no such
-t' where the sums can be had in one way only, which a part of the people that is large enough to matter does not have. Then
-the ties are listed, as far as the list goes.
+t' is where the convex function Σ_l p(z_l) log Σ_k exp(−Σ_j t'_kj p(x_j given z_l)) + Σ_i t'_i·b_i
+is least, as its gradient is what the sums miss. Newton's method finds it, for any number of guesses
+and any sets of them that tie. There is no such t' where the sums can be had in one way only, which
+a part of the people that is large enough to matter does not have. Then the ties are listed, as far
+as the list goes.
 
-Source: docs/theory.md, section 23; I. Csiszár, I-Divergence Geometry of Probability Distributions and Minimization Problems,
-Annals of Probability 3 (1975) 146–158.
+Source: docs/theory.md, section 23; I. Csiszár, I-Divergence Geometry of Probability Distributions
+and Minimization Problems, Annals of Probability 3 (1975) 146–158.
 """
 
 from __future__ import annotations
@@ -53,12 +56,15 @@ _MISSED = 1e-13
 _RANK = 1e-12  # of the largest change by a tilt: what is less is none
 _FEW = 4096  # people from whom Newton's method starts
 _STEPS = 100
-_NEAR_BUDGET = 1e-3  # of the budget: what a rule may leak more or less than it by the traces of an answer
+# of the budget: what a rule may leak more or less than it by the traces of an answer
+_NEAR_BUDGET = 1e-3
 
 
 @dataclass(frozen=True)
 class SecondTilt:
-    """What decides where the scores of several guesses are least within `band`, as the text above says; tilt [m, n]."""
+    """What decides where the scores of several guesses are least within `band`, as the text above
+    says; tilt [m, n].
+    """
 
     tilt: Array
     band: float = NEAR
@@ -70,14 +76,17 @@ class SecondTilt:
 
 @dataclass(frozen=True)
 class Tied:
-    """A design as a rule for the people of its table, every tie with its column; and what treats them, if it is a tilt."""
+    """A design as a rule for the people of its table, every tie with its column; and what treats
+    them, if it is a tilt.
+    """
 
     rule: OutcomeRule
     second: SecondTilt | None
 
 
 def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool = True) -> Tied:
-    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there.
+    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart
+    there.
 
     second: whether a second tilt may treat them, where they are many.
     """
@@ -110,7 +119,9 @@ def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
 
 
 def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
-    """Whether more kinds of people tie than a vertex draws for; most often some of the ties tell."""
+    """Whether more kinds of people tie than a vertex draws for; most often some of
+    the ties tell.
+    """
     most = 2 * (problem.m - 1) * problem.n
     some = ties[:: max(1, ties.size // (8 * most))]
     return any(_kinds(problem, each).max() + 1 > most for each in (some, ties))
@@ -118,10 +129,14 @@ def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
 
 def _kinds(problem: Problem, ties: NDArray[np.intp]) -> NDArray[np.intp]:
     """A number for each tie, the same for people who cannot be told apart."""
-    return np.unique(np.round(points_of(problem, ties), 9), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.unique(np.round(points_of(problem, ties), 9), axis=0, return_inverse=True)[1].reshape(
+        -1
+    )
 
 
-def _alike(problem: Problem, ties: NDArray[np.intp], columns: Array) -> tuple[NDArray[np.intp], Array]:
+def _alike(
+    problem: Problem, ties: NDArray[np.intp], columns: Array
+) -> tuple[NDArray[np.intp], Array]:
     """The kind of each tie, and one column for all of a kind, their mean by mass."""
     kinds = _kinds(problem, ties)
     sums = np.array([np.bincount(kinds, weights=row) for row in columns * problem.p_z[ties]])
@@ -131,17 +146,22 @@ def _alike(problem: Problem, ties: NDArray[np.intp], columns: Array) -> tuple[ND
 
 
 def _private(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array) -> Array:
-    """Columns of ties that make the rule exactly private, where perfect privacy is asked for and so small a change does it.
+    """Columns of ties that make the rule exactly private, where perfect privacy is asked for and so
+    small a change does it.
 
-    The answer of an interior point has a trace of every guess everywhere, and a rule has none off its ties.
+    The answer of an interior point has a trace of every guess everywhere, and a rule has none off
+    its ties.
     """
     if not any(term.budget.perfect for term in problem.terms):
         return columns
-    both, labels = np.vstack([problem.p_xz, problem.loss]), one_hot(best, problem.m)
+    both = np.vstack([problem.p_xz, problem.loss])
+    labels = one_hot(best, problem.m)
     labels[:, ties] = 0.0  # whoever draws nothing is not moved, so the sums by guess stand for them
     merged = np.hstack([both[:, ties], both @ labels.T])
     whole = np.hstack([columns, np.eye(problem.m)])[:, (present := merged[: problem.n].any(axis=0))]
-    small = Problem.of_rows(merged[: problem.n, present], merged[problem.n :, present], problem.terms)
+    small = Problem.of_rows(
+        merged[: problem.n, present], merged[problem.n :, present], problem.terms
+    )
     found = private_versions(small, whole)
     if not found or np.abs(found[0] - whole).max() > NEAR:
         return columns
@@ -153,10 +173,12 @@ def _second(
 ) -> tuple[NDArray[np.intp], Array, SecondTilt] | None:
     """The tied people, their columns [m, K], and the second tilt; None where there is none.
 
-    best: the first guess of everybody [N]; least: whether a guess is among the best of a person [m, N].
+    best: the first guess of everybody [N]; least: whether a guess is among the best of a person [m,
+    N].
     """
     tied = np.flatnonzero(least.sum(axis=0) > 1)
-    among, mass = least.take(tied, axis=1), problem.p_z[tied]
+    among = least.take(tied, axis=1)
+    mass = problem.p_z[tied]
     seen = problem.p_xz.take(tied, axis=1) / mass
     values, vectors = np.linalg.eigh((seen * mass) @ seen.T)
     basis = vectors[:, values > 1e-12 * values[-1]]  # what can be told apart among the tied
@@ -165,7 +187,8 @@ def _second(
     labels = one_hot(best, problem.m)
     labels[:, tied] = 0.0
     of_sure = problem.p_xz @ labels.T
-    start, step = np.zeros((problem.m, basis.shape[1])), max(1, tied.size // _FEW)
+    start = np.zeros((problem.m, basis.shape[1]))
+    step = max(1, tied.size // _FEW)
     if step > 1:  # some of the people tell where to start
         some = slice(None, None, step)
         few = _Treatment(basis.T @ seen[:, some], mass[some], among[:, some])
@@ -174,18 +197,26 @@ def _second(
     found, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
     if missed > _MISSED:
         return None
-    found = _at_budget(problem, everybody, _private_tilt(problem, everybody, found, basis, of_sure), basis, of_sure)
+    found = _at_budget(
+        problem, everybody, _private_tilt(problem, everybody, found, basis, of_sure), basis, of_sure
+    )
     second = SecondTilt(found @ basis.T)
     return tied, _drawn(second.tilt @ seen, among), second
 
 
-def _spending(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array) -> Array:
-    """Columns of ties [m, K] with which the rule leaks what it may, where so small a change does it (`_at_budget`)."""
+def _spending(
+    problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array
+) -> Array:
+    """Columns of ties [m, K] with which the rule leaks what it may, where so small a change does it
+    (`_at_budget`).
+    """
     labels = one_hot(best, problem.m)
     labels[:, ties] = 0.0
     mass = problem.p_z[ties]
     with np.errstate(divide="ignore"):
-        people = _Treatment(problem.p_xz.take(ties, axis=1) / mass, mass, columns > 0.0, -np.log(columns))
+        people = _Treatment(
+            problem.p_xz.take(ties, axis=1) / mass, mass, columns > 0.0, -np.log(columns)
+        )
     start = np.zeros((problem.m, problem.n))
     found = _at_budget(problem, people, start, np.eye(problem.n), problem.p_xz @ labels.T)
     return columns if found is start else people.drawn(found)
@@ -223,7 +254,9 @@ class _Treatment:
         return _drawn(tilt @ self.seen + self.base, self.among)
 
     def sums(self, tilt: Array) -> tuple[Array, Array]:
-        """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the function of the tilt."""
+        """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the
+        function of the tilt.
+        """
         drawn = self.drawn(tilt)
         m, r = tilt.shape
         curve = np.zeros((m, r, m, r))
@@ -238,23 +271,30 @@ class _Treatment:
         """The convex function that is least where the sums are the wanted ones."""
         scores = np.where(self.among, tilt @ self.seen + self.base, np.inf)
         lowest = scores.min(axis=0)
-        return float(self.mass @ (np.log(np.exp(lowest - scores).sum(axis=0)) - lowest) + (tilt * wanted).sum())
+        return float(
+            self.mass @ (np.log(np.exp(lowest - scores).sum(axis=0)) - lowest)
+            + (tilt * wanted).sum()
+        )
 
     def with_sums(self, tilt: Array, wanted: Array) -> tuple[Array, float]:
-        """The tilt whose sums are the wanted ones [m, r], by damped Newton steps, and what one of them misses at most.
+        """The tilt whose sums are the wanted ones [m, r], by damped Newton steps, and what one of
+        them misses at most.
 
-        What no treatment changes, such as the sum of a guess that ties with no other, is not missed. A step that halves what
-        is missed is taken as it is: near the end the function changes by less than its rounding.
+        What no treatment changes, such as the sum of a guess that ties with no other, is not
+        missed. A step that halves what is missed is taken as it is: near the end the function
+        changes by less than its rounding.
         """
         sums, curve = self.sums(tilt)
         values, vectors = np.linalg.eigh(curve)
-        moved = vectors[:, values > _RANK * values[-1]]  # by treatments, the same directions at every tilt
+        # by treatments, the same directions at every tilt
+        moved = vectors[:, values > _RANK * values[-1]]
         missing, missed = self._missing(sums, wanted, moved)
         for _ in range(_STEPS):
             if missed <= 1e-3 * _MISSED:
                 break
             move = np.linalg.lstsq(curve, -missing, rcond=_RANK)[0]
-            step, last = np.asarray(move, dtype=np.float64).reshape(tilt.shape), missed
+            step = np.asarray(move, dtype=np.float64).reshape(tilt.shape)
+            last = missed
             following = self.sums(tilt + step)
             missing, missed = self._missing(following[0], wanted, moved)
             if not missed < 0.5 * last:
@@ -267,18 +307,24 @@ class _Treatment:
                     step = length * step
                     following = self.sums(tilt + step)
                     missing, missed = self._missing(following[0], wanted, moved)
-            tilt, curve = tilt + step, following[1]
+            tilt = tilt + step
+            curve = following[1]
         return tilt, missed
 
     @staticmethod
     def _missing(sums: Array, wanted: Array, moved: Array) -> tuple[Array, float]:
-        """wanted − sums in the directions in which treatments move them [m r], and its largest entry."""
+        """wanted − sums in the directions in which treatments move them [m r], and its largest
+        entry.
+        """
         missing = moved @ (moved.T @ (wanted - sums).reshape(-1))
         return missing, float(np.abs(missing).max())
 
     def _length(self, tilt: Array, step: Array, wanted: Array, expected: float) -> float:
-        """By what share of a step the function falls as far as its slope lets expect; 0 where it does not."""
-        now, length = self.value(tilt, wanted), 1.0
+        """By what share of a step the function falls as far as its slope lets expect; 0 where it
+        does not.
+        """
+        now = self.value(tilt, wanted)
+        length = 1.0
         while self.value(tilt + length * step, wanted) > now - 1e-4 * length * expected + 1e-15:
             length *= 0.5
             if length <= 1e-6:
@@ -286,24 +332,36 @@ class _Treatment:
         return length
 
 
-def _at_budget(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:
-    """A tilt [m, r] next to this with which the rule leaks the budget of a smooth measure; the same if it does, or none is.
+def _at_budget(
+    problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
+) -> Array:
+    """A tilt [m, r] next to this with which the rule leaks the budget of a smooth measure; the same
+    if it does, or none is.
 
-    of_sure: the sums of all others [n, m], who have one guess each. The answer of an interior point has a trace of others
-    there. What a rule leaks without the traces is off by as much, which ties make up for: tilted by a share s of the slope v
-    of the leakage at their sums, they leak less by s v·C v, with the curvature C of the function of their tilt.
+    of_sure: the sums of all others [n, m], who have one guess each. The answer of an interior point
+    has a trace of others there. What a rule leaks without the traces is off by as much, which ties
+    make up for: tilted by a share s of the slope v of the leakage at their sums, they leak less by
+    s v·C v, with the curvature C of the function of their tilt.
     """
     term = problem.terms[0]
-    if len(problem.terms) > 1 or not term.priced or term.measure.scope is not Scope.TOTAL or term.measure.name in LINEAR:
+    if (
+        len(problem.terms) > 1
+        or not term.priced
+        or term.measure.scope is not Scope.TOTAL
+        or term.measure.name in LINEAR
+    ):
         return tilt
     most = term.measure.level(term.budget.amount * (1.0 - Precision.of(problem, 0.0).summed))
-    lift, least, found = faint_lift(problem.p_x), np.inf, tilt
+    lift = faint_lift(problem.p_x)
+    least = np.inf
+    found = tilt
     for _ in range(_STEPS):
         sums, curve = people.sums(found)
         joint = np.ldexp((of_sure + basis @ sums.T).T, lift)
         law = laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, problem.terms)
         over = float(law.levels[0]) / most - 1.0
-        last, least = least, abs(over)
+        last = least
+        least = abs(over)
         if least > _NEAR_BUDGET or least >= 0.5 * last:
             break
         if -Precision.searched <= over <= 0.0:
@@ -317,27 +375,36 @@ def _at_budget(problem: Problem, people: _Treatment, tilt: Array, basis: Array, 
     return tilt
 
 
-def _private_tilt(problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array) -> Array:
+def _private_tilt(
+    problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
+) -> Array:
     """A tilt [m, r] next to this with which the rule is exactly private, where that is asked for.
 
-    of_sure: the sums of all others [n, m], who have one guess each. An answer may have a trace of others there.
+    of_sure: the sums of all others [n, m], who have one guess each. An answer may have a trace of
+    others there.
     """
     away = []
     for group in (group for term in problem.terms if term.budget.perfect for group in term.groups):
         prior = problem.p_x[group]
         rows = np.zeros((prior.size, problem.n))
-        rows[:, group] = np.eye(prior.size) - np.outer(prior / (prior.sum() or 1.0), np.ones(prior.size))
+        rows[:, group] = np.eye(prior.size) - np.outer(
+            prior / (prior.sum() or 1.0), np.ones(prior.size)
+        )
         away.append(rows)
     if not away:
         return tilt
-    equations, (m, r) = np.concatenate(away), tilt.shape
-    left, found = np.inf, tilt
+    equations = np.concatenate(away)
+    (m, r) = tilt.shape
+    left = np.inf
+    found = tilt
     for _ in range(_STEPS):
         sums, curve = people.sums(found)
         missing = (equations @ (of_sure + basis @ sums.T)).T
-        last, left = left, float(np.abs(missing).max())
+        last = left
+        left = float(np.abs(missing).max())
         if left >= 0.5 * last:
             break
-        tilt, falls = found, np.kron(np.eye(m), equations @ basis) @ curve
+        tilt = found
+        falls = np.kron(np.eye(m), equations @ basis) @ curve
         found = found + np.linalg.lstsq(falls, missing.reshape(-1), rcond=_RANK)[0].reshape(m, r)
     return tilt

@@ -1,9 +1,11 @@
-"""What an interrupted fit has done so far: classifiers as ONNX graphs and solved designs, in a file of arrays without code.
+"""What an interrupted fit has done so far: classifiers as ONNX graphs and solved designs, in a file
+of arrays without code.
 
-Fitting the classifiers takes most of the time of a fit, and solving for the design budgets the rest. Each classifier is kept
-as soon as it is fitted, with its calibration, the cross-fitted probabilities and the state of the generator; each answer as
-soon as it is found, with its duals. So the same command goes on from there, and ends with the same rule. A graph says what
-the classifier says up to rounding, an answer is kept to the last digit.
+Fitting the classifiers takes most of the time of a fit, and solving for the design budgets the
+rest. Each classifier is kept as soon as it is fitted, with its calibration, the cross-fitted
+probabilities and the state of the generator; each answer as soon as it is found, with its duals. So
+the same command goes on from there, and ends with the same rule. A graph says what the classifier
+says up to rounding, an answer is kept to the last digit.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ NAME = "unfinished.npz"
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """A classifier that is a graph, perhaps in single precision, in the place of the one that was fitted."""
+    """A classifier that is a graph, perhaps in single precision, in the place of the one that was
+    fitted.
+    """
 
     graph: bytes
     single: bool
@@ -63,13 +67,22 @@ class Kept:
 
 
 class Unfinished:
-    """What has been done of one fit, kept in a file. `asked` says what was to be fitted, and to what."""
+    """What has been done of one fit, kept in a file. `asked` says what was to be fitted, and to
+    what.
+    """
 
     def __init__(self, path: Path, asked: dict[str, Any], overwrite: bool = False) -> None:
-        """Reads the file, if it is there and of the same fit. Raises FileError for a file that was not made here."""
+        """Reads the file, if it is there and of the same fit. Raises FileError for a file that was
+        not made here.
+        """
         self.path = path
-        told = {**asked, "versions": {name: version_of(name) for name in ("discreet", "scikit-learn")}}
-        self._asked = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+        told = {
+            **asked,
+            "versions": {name: version_of(name) for name in ("discreet", "scikit-learn")},
+        }
+        self._asked = hashlib.sha256(
+            json.dumps(told, sort_keys=True, default=str).encode()
+        ).hexdigest()
         self._held = {"asked": np.array(self._asked), "entropy": np.array(secrets.token_hex(16))}
         if not path.exists() and not path.is_symlink():
             return
@@ -80,7 +93,9 @@ class Unfinished:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             if overwrite:
                 return
-            raise FileError(f"{path} is not half of a fit ({error}); choose another --out, or give --force") from None
+            raise FileError(
+                f"{path} is not half of a fit ({error}); choose another --out, or give --force"
+            ) from None
         self._held = held if same else self._held
 
     @property
@@ -92,7 +107,9 @@ class Unfinished:
 
     @property
     def random_state(self) -> Any:
-        """A generator of secret numbers, which an interrupted fit and the one that goes on have in common."""
+        """A generator of secret numbers, which an interrupted fit and the one that goes on have in
+        common.
+        """
         return np.random.RandomState(np.random.MT19937(int(str(self._held["entropy"]), 16)))
 
     @property
@@ -105,12 +122,20 @@ class Unfinished:
         return " and ".join(f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count)
 
     def step(
-        self, name: str, rng: np.random.Generator, examples: Any, compute: Callable[[], tuple[Calibrated, Array]]
+        self,
+        name: str,
+        rng: np.random.Generator,
+        examples: Any,
+        compute: Callable[[], tuple[Calibrated, Array]],
     ) -> tuple[Calibrated, Array]:
-        """A calibrated classifier and the cross-fitted probabilities: those that are kept, or new ones, which then are."""
+        """A calibrated classifier and the cross-fitted probabilities: those that are kept, or new
+        ones, which then are.
+        """
         columns = Column.of(examples)
         if all(f"{name}.{each}" in self._held for each in _PARTS):
-            kept, single, slope, offset, known, p, state = (self._held[f"{name}.{each}"] for each in _PARTS)
+            kept, single, slope, offset, known, p, state = (
+                self._held[f"{name}.{each}"] for each in _PARTS
+            )
             rng.bit_generator.state = json.loads(str(state))
             model = Restored(kept.tobytes(), bool(single), columns) if kept.size else None
             return Calibrated(model, known, float(slope), offset), p
@@ -119,7 +144,9 @@ class Unfinished:
         calibration = (fitted.slope, fitted.offset, fitted.known)
         parts: tuple[Any, ...] = (np.frombuffer(graph, dtype=np.uint8), rough, *calibration, p)
         parts = (*parts, json.dumps(rng.bit_generator.state))
-        self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_PARTS, parts, strict=True)}
+        self._held |= {
+            f"{name}.{each}": np.asarray(value) for each, value in zip(_PARTS, parts, strict=True)
+        }
         self._write()
         return fitted, p
 
@@ -127,7 +154,9 @@ class Unfinished:
         """The answer for a design budget: the one that is kept, or a new one, which then is."""
         name = " ".join(float(term.budget.amount).hex() for term in problem.terms)
         if f"{name}.{_ANSWER[0]}" in self._held:
-            chosen, drawn, columns, tilt, multipliers = (self._held[f"{name}.{each}"] for each in _ANSWER)
+            chosen, drawn, columns, tilt, multipliers = (
+                self._held[f"{name}.{each}"] for each in _ANSWER
+            )
             estimator = one_hot(chosen, problem.m)
             estimator[:, drawn] = columns
             return Kept(estimator, tilt, np.atleast_1d(multipliers))
@@ -136,7 +165,10 @@ class Unfinished:
             drawn = np.flatnonzero(found.estimator.max(axis=0) < 1.0)
             chosen = found.estimator.argmax(axis=0).astype(np.min_scalar_type(problem.m))
             parts = (chosen, drawn, found.estimator[:, drawn], found.tilt, found.multipliers)
-            self._held |= {f"{name}.{each}": np.asarray(value) for each, value in zip(_ANSWER, parts, strict=True)}
+            self._held |= {
+                f"{name}.{each}": np.asarray(value)
+                for each, value in zip(_ANSWER, parts, strict=True)
+            }
             self._write()
         return found
 

@@ -1,6 +1,7 @@
 """How the columns of a table fall into bins: cut at quantiles or at given edges, or categorical.
 
-A bin (e_k, e_{k+1}] is open below and closed above, and the outer ones have no end. A missing value may be a bin of its own.
+A bin (e_k, e_{k+1}] is open below and closed above, and the outer ones have no end. A missing value
+may be a bin of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class BinnedColumn:
     """A column that is seen, and how its values fall into bins.
 
     name         of the column
-    edges        cuts e of numbers: k of them make k + 1 bins (e_k, e_{k+1}], the outer ones open; None if categorical
+    edges        cuts e of numbers: k of them make k + 1 bins (e_k, e_{k+1}], the outer ones open;
+                 None if categorical
     categories   the categories; None if it is cut at edges
     ordered      whether the order of the categories means something
     missing      whether a missing value is a bin of its own, the last
@@ -49,7 +51,9 @@ class BinnedColumn:
         return known + self.missing
 
     def codes(self, values: Values) -> Codes:
-        """The bin of each entry [people]; `UNKNOWN` for a category never seen, and for a missing value without a bin."""
+        """The bin of each entry [people]; `UNKNOWN` for a category never seen, and for a missing
+        value without a bin.
+        """
         absent = self.bins - 1 if self.missing else UNKNOWN
         if self.edges is None:
             assert self.categories is not None
@@ -57,20 +61,27 @@ class BinnedColumn:
             if kinds == {True}:
                 values = values.as_texts()
             elif self.ordered and values.holds_texts:
-                raise InputError(f"column {brief(self.name)} holds texts, and numbers in the table; give numbers")
+                raise InputError(
+                    f"column {brief(self.name)} holds texts, and numbers in the table; give numbers"
+                )
             return values.codes((*self.categories, None)[: self.bins])
         if values.numbers is None and not values.missing.all():
-            raise InputError(f"column {brief(self.name)} is not numeric, so it cannot be cut at edges; give numbers")
+            raise InputError(
+                f"column {brief(self.name)} is not numeric, so it cannot be cut at "
+                "edges; give numbers"
+            )
         numbers = np.full(len(values), np.nan) if values.numbers is None else values.numbers
         return np.where(values.missing, absent, np.searchsorted(self.edges, numbers, side="left"))
 
     def apart(self, codes: Codes) -> Array:
-        """How far bins [k] are from every bin, as shares of the farthest [k, bins]; 0 from what is unknown.
+        """How far bins [k] are from every bin, as shares of the farthest [k, bins]; 0 from what is
+        unknown.
 
         Bins that have no order, and a missing value and any other, are as far apart as can be.
         """
         known = self.bins - self.missing
-        here, there = codes[:, None], np.arange(self.bins)
+        here = codes[:, None]
+        there = np.arange(self.bins)
         found = np.asarray(here != there, dtype=np.float64)
         if self.ordered and known > 1:
             both = (here < known) & (there < known)
@@ -82,14 +93,16 @@ class BinnedColumn:
 class Binning:
     """How the columns that are seen are cut, and what their cells are made of.
 
-    bins        quantile bins of a numeric column; of all, or by name (others get the default). None keeps a column
-                categorical; columns of text or truth values always are. Equal quantiles merge.
-    edges       by name, increasing cuts that replace the quantiles; outer bins are open, so ±inf may be left out
-    missing     "drop": people with a missing value are left out; "category": a missing value is a bin of its own, and a
-                missing secret a group of its own
+    bins        quantile bins of a numeric column; of all, or by name (others get the default). None
+                keeps a column categorical; columns of text or truth values always are. Equal
+                quantiles merge.
+    edges       by name, increasing cuts that replace the quantiles; outer bins are open, so ±inf
+                may be left out
+    missing     "drop": people with a missing value are left out; "category": a missing value is a
+                bin of its own, and a missing secret a group of its own
     smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
-    min_count   cells with fewer records are gathered into one rest outcome, which comes last; if even the rest has fewer,
-                the smallest other cell joins it, and so on
+    min_count   cells with fewer records are gathered into one rest outcome, which comes last; if
+                even the rest has fewer, the smallest other cell joins it, and so on
     """
 
     bins: int | Mapping[str, int | None] | None = DEFAULT_BINS
@@ -103,12 +116,18 @@ class Binning:
         if not isinstance(self.missing, str) or self.missing not in ("drop", "category"):
             raise InputError(f"missing is {brief(self.missing)}; give 'drop' or 'category'")
         if self.edges is not None and not isinstance(self.edges, Mapping):
-            raise InputError(f"edges is {brief(self.edges)}; give a mapping from names of columns to increasing cuts")
+            raise InputError(
+                f"edges is {brief(self.edges)}; give a mapping from names of columns "
+                "to increasing cuts"
+            )
         for what, given in (("bins", self.bins), ("edges", self.edges)):
             for name in given if isinstance(given, Mapping) else ():
                 if title(name) not in names:
                     near = nearest(title(name), names)
-                    raise InputError(f"{what} names {brief(name)}, which is no column that is seen{near}; leave it out")
+                    raise InputError(
+                        f"{what} names {brief(name)}, which is no column that is "
+                        f"seen{near}; leave it out"
+                    )
         if not isinstance(self.bins, Mapping) and self.bins is not None:
             whole(self.bins, "bins", 1, 1e6)
         positive(self.smoothing, "smoothing", zero=True, most=1e100)
@@ -117,7 +136,8 @@ class Binning:
 
     def column(self, values: Values) -> BinnedColumn:
         """The bins of a column, made of the people who are counted."""
-        name, missing = values.name, self.missing == "category" and bool(values.missing.any())
+        name = values.name
+        missing = self.missing == "category" and bool(values.missing.any())
         cuts = {title(key): each for key, each in (self.edges or {}).items()}.get(name)
         bins = (
             {str(key): n for key, n in self.bins.items()}.get(name, DEFAULT_BINS)
@@ -128,12 +148,17 @@ class Binning:
         numbers = values.numbers
         if cuts is not None:
             if numbers is None:
-                raise InputError(f"column {brief(name)} is not numeric, so it cannot be cut at edges; leave it out of edges")
+                raise InputError(
+                    f"column {brief(name)} is not numeric, so it cannot be cut at "
+                    "edges; leave it out of edges"
+                )
             return BinnedColumn(name, _checked_cuts(cuts, name), None, True, missing)
         if bins is None or numbers is None:
             labels = values.labels()
             refuse_many(labels, name)
-            return BinnedColumn(name, None, labels, numbers is not None or values.ordered is not None, missing)
+            return BinnedColumn(
+                name, None, labels, numbers is not None or values.ordered is not None, missing
+            )
         edges, merged = _quantiles(numbers[~values.missing], whole(bins, f"bins of {name}", 1, 1e6))
         return BinnedColumn(name, edges, None, True, missing, merged)
 
@@ -143,14 +168,20 @@ def _checked_cuts(cuts: Any, name: str) -> Array:
     wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
     if wrong.size or np.isnan(edges).any():
         k = int(wrong[0]) if wrong.size else 0
-        raise InputError(f"the edges of {name} do not increase at position {k}: {edges.tolist()}; give increasing numbers")
+        raise InputError(
+            f"the edges of {name} do not increase at position {k}: {edges.tolist()}; "
+            "give increasing numbers"
+        )
     return np.asarray(edges[np.isfinite(edges)])
 
 
 def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
-    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that cost."""
+    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that
+    cost.
+    """
     if not values.size:
         return np.zeros(0), bins - 1
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
-    cuts = cuts[cuts < values.max()]  # bins are closed above: a cut at the maximum has nothing beyond it
+    # bins are closed above: a cut at the maximum has nothing beyond it
+    cuts = cuts[cuts < values.max()]
     return cuts, bins - 1 - cuts.size

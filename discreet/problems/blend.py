@@ -1,8 +1,9 @@
 """Blends of an answer with estimators that leak less, to keep a budget.
 
-Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least θ that keeps a budget is
-the root of a scalar function. Its values are computed from m·n numbers, since the law of (X, Ŷ) is linear in P. The judge
-and the backends compute the leakage of a proposed blend themselves.
+Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least
+θ that keeps a budget is the root of a scalar function. Its values are computed from m·n numbers,
+since the law of (X, Ŷ) is linear in P. The judge and the backends compute the leakage of a proposed
+blend themselves.
 
 Source: docs/theory.md, section 9 (repair).
 """
@@ -40,8 +41,12 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
     def excess(share: float) -> float:
         return float(start.blend(end, share).ceilings(slack)[0]) - target
 
-    low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
-    tolerance = 1024.0 * UNIT  # relative, of the share and of the target: sums of many terms are no more accurate
+    low = 0.0
+    high = 1.0
+    above = excess(0.0)
+    below = excess(1.0)
+    # relative, of the share and of the target: sums of many terms are no more accurate
+    tolerance = 1024.0 * UNIT
     if above <= 0.0:
         return 0.0
     if below > 0.0:
@@ -55,14 +60,18 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
                 continue
             value = excess(share)
             if value <= 0.0:
-                high, below = share, value
+                high = share
+                below = value
             else:
-                low, above = share, value
+                low = share
+                above = value
     return high
 
 
 def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
-    """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess counts."""
+    """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess
+    counts.
+    """
     measure = start.measures[0]
     if measure.scope is not Scope.TOTAL:
         return np.inf
@@ -78,11 +87,14 @@ def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
     return share - excess / slope if slope < 0.0 else share
 
 
-def least_common_share(start: Law, end: Law, targets: Sequence[float], slack: float) -> float | None:
-    """Smallest θ, rounded upward, with which the leakage by each constraint is at most its target; None if there is none.
+def least_common_share(
+    start: Law, end: Law, targets: Sequence[float], slack: float
+) -> float | None:
+    """Smallest θ, rounded upward, with which the leakage by each constraint is at most its target;
+    None if there is none.
 
-    Each leakage is within its target from its own least share on, so the largest of these is the least for all. A target of
-    inf asks for nothing.
+    Each leakage is within its target from its own least share on, so the largest of these is the
+    least for all. A target of inf asks for nothing.
     """
     largest = 0.0
     for number, target in enumerate(targets):
@@ -103,20 +115,29 @@ def blends(
     slack: float,
     leaked: Callable[[], Sequence[float]],
 ) -> Iterator[tuple[int, float]]:
-    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one by each constraint.
+    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one
+    by each constraint.
 
-    What raises the error probability least comes first. If a blend leaks more than a budget because of rounding, the next
-    proposal for its end aims further below it; where each guess has the budget that may cost more than another end. Below a
-    budget of 0 nothing can be aimed for, so there the law counts as less certain.
-    slack: the relative uncertainty of a blend's law.
+    What raises the error probability least comes first. If a blend leaks more than a budget because
+    of rounding, the next proposal for its end aims further below it; where each guess has the
+    budget that may cost more than another end. Below a budget of 0 nothing can be aimed for, so
+    there the law counts as less certain. slack: the relative uncertainty of a blend's law.
     """
-    proposals: list[tuple[float, int, float, int, list[float], float]] = []  # cost, index, share, how often it failed, aims
+    # cost, index, share, how often it failed, aims
+    proposals: list[tuple[float, int, float, int, list[float], float]] = []
 
     def propose(which: int, failed: int, targets: list[float], slack: float) -> None:
         rise = ends[which].error - error
         share = least_common_share(start, ends[which].law, targets, slack)
         if share is not None:  # where the end errs no more than the answer, it is the better answer
-            proposal = (min(share * rise, rise), which, share if rise > 0.0 else 1.0, failed, targets, slack)
+            proposal = (
+                min(share * rise, rise),
+                which,
+                share if rise > 0.0 else 1.0,
+                failed,
+                targets,
+                slack,
+            )
             heapq.heappush(proposals, proposal)
 
     for which in range(len(ends)):
@@ -125,8 +146,19 @@ def blends(
         _, which, share, failed, targets, slack = heapq.heappop(proposals)
         yield which, share
         over = [leakage - budget for leakage, budget in zip(leaked(), budgets, strict=True)]
-        aims = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
+        aims = [
+            target - 2.0 * more if more > 0.0 else target
+            for target, more in zip(targets, over, strict=True)
+        ]
         aims = [aim if budget > 0.0 else 0.0 for aim, budget in zip(aims, budgets, strict=True)]
-        slack *= 4.0 if any(more > 0.0 and budget == 0.0 for more, budget in zip(over, budgets, strict=True)) else 1.0
-        if share < 1.0 and failed < 7 and all(aim > 0.0 or budget == 0.0 for aim, budget in zip(aims, budgets, strict=True)):
+        slack *= (
+            4.0
+            if any(more > 0.0 and budget == 0.0 for more, budget in zip(over, budgets, strict=True))
+            else 1.0
+        )
+        if (
+            share < 1.0
+            and failed < 7
+            and all(aim > 0.0 or budget == 0.0 for aim, budget in zip(aims, budgets, strict=True))
+        ):
             propose(which, failed + 1, aims, slack)

@@ -1,8 +1,8 @@
 """Problems too large for memory: the outcomes come in blocks that are read again in every pass.
 
-`Blocks` is the interface of a source of outcomes: its sizes, and chunks that can be read in any order and from several
-threads. `BlockProblem` is the same problem as `Problem` with such a source, and with the totals that every pass would
-otherwise have to compute again.
+`Blocks` is the interface of a source of outcomes: its sizes, and chunks that can be read in any
+order and from several threads. `BlockProblem` is the same problem as `Problem` with such a source,
+and with the totals that every pass would otherwise have to compute again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -24,7 +25,8 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 CHUNK_OUTCOMES = 1 << 16
-_LARGE_FROM = 1 << 22  # outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
+# outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
+_LARGE_FROM = 1 << 22
 _SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
 _FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short
 _AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
@@ -34,10 +36,11 @@ Found = TypeVar("Found")
 
 
 def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:
-    """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the items.
+    """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the
+    items.
 
-    Only a few items are taken ahead of the results, so that few chunks are in memory at once. When the caller stops early or
-    an exception passes through, items that have not begun are cancelled.
+    Only a few items are taken ahead of the results, so that few chunks are in memory at once. When
+    the caller stops early or an exception passes through, items that have not begun are cancelled.
     """
     workers = threads or os.cpu_count() or 1
     if workers <= 1:
@@ -57,12 +60,16 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
 
 
 def stored(blocks: Blocks) -> bool:
-    """Whether the outcomes are in arrays, from which they are read quickly; all others are made anew in every pass."""
+    """Whether the outcomes are in arrays, from which they are read quickly; all others are made
+    anew in every pass.
+    """
     return isinstance(blocks, ArrayBlocks | Elsewhere)
 
 
 def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are read quickly."""
+    """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are
+    read quickly.
+    """
     return 1 if asked == 0 and stored(blocks) and blocks.N < _SHARED_FROM else asked
 
 
@@ -74,7 +81,9 @@ def chunk_size(outcomes: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be called from any thread."""
+    """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be
+    called from any thread.
+    """
 
     start: int
     count: int
@@ -86,7 +95,9 @@ class Chunk:
 
 
 class Blocks(Protocol):
-    """A source of N outcomes that can be passed over any number of times, always in the same order."""
+    """A source of N outcomes that can be passed over any number of times, always in
+    the same order.
+    """
 
     @property
     def n(self) -> int: ...
@@ -99,15 +110,24 @@ class Blocks(Protocol):
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """Blocks in arrays of other processes or machines: work is sent there, and what it finds comes back merged."""
+    """Blocks in arrays of other processes or machines: work is sent there, and what it finds comes
+    back merged.
+    """
 
-    def fold(self, work: Callable[..., Any], merge: Callable[[list[Any]], Any], given: Mapping[int, Any] | None) -> Any:
+    def fold(
+        self,
+        work: Callable[..., Any],
+        merge: Callable[[list[Any]], Any],
+        given: Mapping[int, Any] | None,
+    ) -> Any:
         """As the function `fold` of `folds`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayBlocks:
-    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0: a size that suits N)."""
+    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0:
+    a size that suits N).
+    """
 
     p_xz: Array
     loss: Array
@@ -133,12 +153,17 @@ class ArrayBlocks:
         size = self.size or chunk_size(self.N)
         for start in range(0, self.N, size):
             stop = min(start + size, self.N)
-            yield Chunk(start, stop - start, lambda lo=start, hi=stop: (self.p_xz[:, lo:hi], self.loss[:, lo:hi]))  # type: ignore[misc]
+            yield Chunk(start, stop - start, partial(self._read, slice(start, stop)))
+
+    def _read(self, places: slice) -> tuple[Array, Array]:
+        return self.p_xz[:, places], self.loss[:, places]
 
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Blocks that are those of `base`, each changed when it is read: change(p_xz [n, ·], loss [m, ·]) gives both anew."""
+    """Blocks that are those of `base`, each changed when it is read: change(p_xz [n, ·], loss [m,
+    ·]) gives both anew.
+    """
 
     base: Blocks
     change: Callable[[Array, Array], tuple[Array, Array]]
@@ -171,7 +196,8 @@ class BlockProblem(Constrained):
     terms             the constraints
     p_x               π_j, exact totals over all outcomes      [n]
     constant_errors   Σ_l L_il, exact totals                   [m]
-    tail              mass that the source gathered in one last outcome; nothing is discarded (0 = none)
+    tail              mass that the source gathered in one last outcome; nothing is discarded (0 =
+                      none)
     """
 
     blocks: Blocks
@@ -204,21 +230,27 @@ class BlockProblem(Constrained):
 
     def in_memory(self) -> Problem:
         """The same problem in arrays."""
-        columns = np.concatenate([np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1)
+        columns = np.concatenate(
+            [np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1
+        )
         return Problem.of_rows(columns[: self.n], columns[self.n :], self.terms, name=self.name)
 
     def check_totals(self, p_x: Array, totals: Sequence[float], errors: Array) -> None:
-        """Refuse blocks whose Σ_l a_l [n], its sum for each constraint, or constant errors [m] differ from those stated."""
+        """Refuse blocks whose Σ_l a_l [n], its sum for each constraint, or constant errors [m]
+        differ from those stated.
+        """
         gap = float(np.abs(p_x - self.p_x).max())
         same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)
         total = max(totals, key=lambda each: abs(each - 1.0))
         if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
             raise InputError(
-                f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
+                f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; "
+                "give the totals found"
             )
         if not np.allclose(errors, self.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
             raise InputError(
-                f"the blocks' losses of constant guesses are {errors.tolist()} and the problem says "
+                f"the blocks' losses of constant guesses are {errors.tolist()} and the problem "
+                "says "
                 f"{np.asarray(self.constant_errors).tolist()}; give the totals found"
             )
 

@@ -1,4 +1,6 @@
-"""The judge's statement: the certificate with the residuals of the optimality conditions, and the repaired answer."""
+"""The judge's statement: the certificate with the residuals of the optimality conditions, and the
+repaired answer.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 NEGLIGIBLE = 1e-100
-"""An error probability below it counts as nothing: gaps are relative to the upper bound, but never to less than this.
+"""An error probability below it counts as nothing: gaps are relative to the upper bound, but never
+to less than this.
 
-10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so none of them ever sees an error
-of that probability. It is in the unit of the losses, whose largest is 1 by default.
+10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so none
+of them ever sees an error of that probability. It is in the unit of the losses, whose largest is 1
+by default.
 """
 
 
@@ -39,8 +43,8 @@ class KKTResiduals:
     complementarity  Σ_il P_il r_il: probability spent on guesses that are not best
     alignment        Σ_i μ g(u_i) − t_i·u_i: tilts that are not μ log ratio
     slackness        μ (ε − leakage): budget left unused at a positive price
-    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf where it is not known:
-                     for densities, and for a rule that ignores some outcomes
+    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf
+                     where it is not known: for densities, and for a rule that ignores some outcomes
     """
 
     complementarity: float
@@ -60,10 +64,10 @@ class TermLeakage:
     budget, measure      of the constraint; perfect: whether it asks for perfect privacy
     leakage              of the repaired answer: an estimate, of which digits are lost below 1e-24
                          nats and nearly all below 1e-44
-    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive. At budget 0 of an
-                         adversary's gain with several best actions it may be a number δ ≤ 1e-12, if no
-                         estimator without leakage is proven to lie next to the answer; then the bracket
-                         is about the estimators that leak at most δ
+    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive. At budget 0 of
+                         an adversary's gain with several best actions it may be a number δ ≤ 1e-12,
+                         if no estimator without leakage is proven to lie next to the answer; then
+                         the bracket is about the estimators that leak at most δ
     own_leakage, own_leakage_ceiling
                          of the answer as given
     own_budget_kept      whether the answer as given is proven to keep this budget
@@ -90,7 +94,9 @@ class TermLeakage:
 
     @property
     def gain_is_bounded(self) -> bool:
-        """Whether it is budget 0 of an adversary's gain, so that the bracket depends on `leakage_ceiling`."""
+        """Whether it is budget 0 of an adversary's gain, so that the bracket depends on
+        `leakage_ceiling`.
+        """
         return self.budget == 0.0 and not self.perfect
 
     def to_dict(self) -> dict[str, float | str | bool]:
@@ -194,8 +200,13 @@ class Certificate:
         return frame({name: [value] for name, value in numbers.items()})
 
     def plot(self) -> Figure:
-        """What the gap is made of, in units of error probability; at most 1e-18 is drawn at the left edge."""
-        parts = {"gap": self.gap, **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"}}
+        """What the gap is made of, in units of error probability; at most 1e-18 is drawn at the
+        left edge.
+        """
+        parts = {
+            "gap": self.gap,
+            **{name: value for name, value in self.kkt.to_dict().items() if name != "worst_entry"},
+        }
         lengths = tuple(max(value, 1e-18) for value in parts.values())
         places = tuple(map(float, range(len(parts))))
         title = f"Error probability in [{self.lower:.6g}, {self.upper:.6g}]"
@@ -225,9 +236,17 @@ class Certificate:
             name = f"leakage of {term.measure}" if len(self.terms) > 1 else "leakage"
             facts.append((name, f"{term.leakage:.6g}{ceiling}; budget {term.budget:.6g}"))
         if self.private_within < math.inf:
-            within = "exactly" if self.private_within == 0.0 else f"within {at_most(self.private_within, 2)}"
+            within = (
+                "exactly"
+                if self.private_within == 0.0
+                else f"within {at_most(self.private_within, 2)}"
+            )
             facts.append(("private", within))
-        kept = "is the answer as given" if self.own_budget_kept else "is a repair of the answer as given, which leaked more"
+        kept = (
+            "is the answer as given"
+            if self.own_budget_kept
+            else ("is a repair of the answer as given, which leaked more")
+        )
         return card("Certificate", "", Facts("", facts), f"The estimator that it is about {kept}.")
 
     def __repr__(self) -> str:
@@ -241,8 +260,13 @@ class Certificate:
         This lower bound must hold for the estimators of the other certificate too.
         """
         pairs = zip(self.terms, other.terms, strict=False)
-        relaxed = any(own.gain_is_bounded and theirs.leakage_ceiling > own.leakage_ceiling for own, theirs in pairs)
-        return other.private_within <= self.private_within and self.lower > other.upper and not relaxed
+        relaxed = any(
+            own.gain_is_bounded and theirs.leakage_ceiling > own.leakage_ceiling
+            for own, theirs in pairs
+        )
+        return (
+            other.private_within <= self.private_within and self.lower > other.upper and not relaxed
+        )
 
     @property
     def own_budget_kept(self) -> bool:
@@ -262,8 +286,9 @@ class Verdict(Generic[_Answer]):
     answer             of the kind that was judged: a matrix [m, N] or a rule
     tilt, multipliers  t [m, n] and μ [C] (sign conventions of docs/theory.md)
     blocks             the outcomes that an `OutcomeRule` is a rule for
-    moved              at budget 0, of an answer next to which an exactly private one is proven to lie: the outcomes and the
-                       guesses of the probabilities in which they differ [2, K], but for the likeliest guess of the outcome
+    moved              at budget 0, of an answer next to which an exactly private one is proven to
+                       lie: the outcomes and the guesses of the probabilities in which they differ
+                       [2, K], but for the likeliest guess of the outcome
     """
 
     answer: _Answer
@@ -280,7 +305,9 @@ class Verdict(Generic[_Answer]):
 
     @property
     def estimator(self) -> Array:
-        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes more than 2 GiB."""
+        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes
+        more than 2 GiB.
+        """
         if isinstance(self.answer, OutcomeRule) and self.blocks is not None:
             return self.answer.dense(self.blocks)
         return np.asarray(self.answer)

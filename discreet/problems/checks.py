@@ -1,4 +1,6 @@
-"""Checks of input: probability arrays, numbers and tables are checked once, with the same messages everywhere."""
+"""Checks of input: probability arrays, numbers and tables are checked once, with the same messages
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,24 @@ TOTAL_TOLERANCE = 1e-9
 
 
 def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
-    """A fresh float64 array of finite entries ≥ 0 with the given number of dimensions, or InputError naming the entry.
+    """A fresh float64 array of finite entries ≥ 0 with the given number of dimensions, or
+    InputError naming the entry.
 
     `what` is the word for the array in messages, `shape` its shape in words, such as "[n, m, N]".
     """
     array = np.array(as_numbers(values, what, shape), order="C")
     if array.ndim != dimensions or 0 in array.shape:
-        raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
+        raise InputError(
+            f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}"
+        )
     check_entries(array, what)
     return array
 
 
 def as_numbers(values: Any, what: str, shape: str) -> Array:
-    """Any numbers as float64, or InputError: text would be parsed, and imaginary parts and masks would be dropped."""
+    """Any numbers as float64, or InputError: text would be parsed, and imaginary parts and masks
+    would be dropped.
+    """
     if type(values) is np.ndarray and values.dtype == np.float64:  # as inside the library
         return values
     try:
@@ -39,17 +46,25 @@ def as_numbers(values: Any, what: str, shape: str) -> Array:
         raw = np.asarray(values)
         if raw.dtype.kind not in "biufO":
             raise TypeError(f"its type is {raw.dtype}")
-        if raw.dtype.kind == "O" and any(isinstance(each, str | bytes | np.ma.MaskedArray) for each in raw.flat):
+        if raw.dtype.kind == "O" and any(
+            isinstance(each, str | bytes | np.ma.MaskedArray) for each in raw.flat
+        ):
             raise TypeError("it holds text or masked entries")
         with np.errstate(over="ignore"):  # longer numbers than doubles become infinite
             return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
+        raise InputError(
+            f"{what} is not an array of real numbers ({error}); give shape {shape}"
+        ) from None
 
 
 def _is_masked(values: Any) -> bool:
     if isinstance(values, list | tuple):
-        return any(_is_masked(each) for each in values if isinstance(each, list | tuple | np.ma.MaskedArray))
+        return any(
+            _is_masked(each)
+            for each in values
+            if isinstance(each, list | tuple | np.ma.MaskedArray)
+        )
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
@@ -61,21 +76,29 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
     if np.isfinite(array).all() and (signed or array.min(initial=0.0) >= 0.0):
         return
     rule = "finite" if signed else "finite and ≥ 0"
-    if array.size and not signed and array.min() >= 0.0 and array.max() < np.inf:  # the usual case, in two passes
+    # the usual case, in two passes
+    if array.size and not signed and array.min() >= 0.0 and array.max() < np.inf:
         return
-    for bad, word in ((~np.isfinite(array), "not finite"), ((array < 0.0) & (not signed), "negative")):
+    for bad, word in (
+        (~np.isfinite(array), "not finite"),
+        ((array < 0.0) & (not signed), "negative"),
+    ):
         if bad.any():
             index = [int(k) for k in np.argwhere(bad)[0]]
             value = float(array[tuple(index)])
             index[-1] += start
-            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be {rule}")
+            raise InputError(
+                f"{what}{index} is {value!r}, which is {word}; every entry must be {rule}"
+            )
 
 
 def real_numbers(what: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Numbers of that shape, or InputError."""
     array = as_numbers(values, f"the {what}", f"{list(shape)}")
     if array.shape != shape:
-        raise InputError(f"the {what} has shape {list(array.shape)} but the problem needs {list(shape)}")
+        raise InputError(
+            f"the {what} has shape {list(array.shape)} but the problem needs {list(shape)}"
+        )
     return array
 
 
@@ -85,16 +108,22 @@ def are_masses(*arrays: Array) -> bool:
 
 
 def check_columns(array: Array, what: str) -> None:
-    """Refuse an array [m, ·] of which a column does not sum to one within `TOTAL_TOLERANCE`, naming the worst."""
+    """Refuse an array [m, ·] of which a column does not sum to one within `TOTAL_TOLERANCE`, naming
+    the worst.
+    """
     off = np.abs(array.sum(axis=0) - 1.0)
     if not off.max() <= TOTAL_TOLERANCE:
         column = int(off.argmax())
         total = float(array[:, column].sum())
-        raise InputError(f"column {column} of {what} sums to {total!r}, not to 1; divide it by its sum")
+        raise InputError(
+            f"column {column} of {what} sums to {total!r}, not to 1; divide it by its sum"
+        )
 
 
 def row_totals(array: Array, what: str) -> DoubleDouble:
-    """The sums of the rows of array [k, ·], double-double [k]; together they must be one within `TOTAL_TOLERANCE`."""
+    """The sums of the rows of array [k, ·], double-double [k]; together they must be one within
+    `TOTAL_TOLERANCE`.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(array.sum())
     if total < 2.0:  # huge entries would overflow the exact sums
@@ -107,25 +136,34 @@ def row_totals(array: Array, what: str) -> DoubleDouble:
 def refuse_total(total: float, what: str) -> None:
     """Refuse a total probability that is not one within `TOTAL_TOLERANCE`."""
     if not abs(total - 1.0) <= TOTAL_TOLERANCE:
-        raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
+        raise InputError(
+            f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum"
+        )
 
 
 def check_ceiling(array: Array, what: str, most: float, remedy: str, start: int = 0) -> None:
-    """Refuse entries above `most`, naming the first; the outcomes of array [·, ·] begin at `start`."""
+    """Refuse entries above `most`, naming the first; the outcomes of array [·, ·]
+    begin at `start`.
+    """
     if array.max() > most:
         row, column = (int(k) for k in np.argwhere(array > most)[0])
-        raise InputError(f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}")
+        raise InputError(
+            f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}"
+        )
 
 
 def check_stray_losses(p_xz: Array, loss: Array, start: int = 0) -> None:
-    """Refuse losses [m, ·] on outcomes of no mass in p_xz [n, ·], naming the first; outcomes begin at `start`."""
+    """Refuse losses [m, ·] on outcomes of no mass in p_xz [n, ·], naming the first; outcomes begin
+    at `start`.
+    """
     mass = p_xz.sum(axis=0)
     if mass.all():
         return
     stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
     if stray.size:
         raise InputError(
-            f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
+            f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; "
+            "set its loss to 0"
         )
 
 
@@ -141,14 +179,19 @@ def checked_prior(p_xy: Any) -> Array:
 
 
 def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
-    """The distributions [n][m], one for each entry of p(x_j, y_k) [n, m]; InputError for anything else."""
+    """The distributions [n][m], one for each entry of p(x_j, y_k) [n, m]; InputError for anything
+    else.
+    """
     n, m = prior.shape
     rows = [
         listed(row, "a row of distributions", f"{m} distributions")
         for row in listed(distributions, "distributions", "[n][m]")
     ]
     if len(rows) != n or any(len(row) != m for row in rows):
-        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+        raise InputError(
+            f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of "
+            f"{m} distributions"
+        )
     return rows
 
 
@@ -168,31 +211,45 @@ def freeze(frozen: Any, /, **fields: Any) -> None:
 
 
 def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
-    """The entries of a row, which may only be empty with `empty`; InputError for anything else, and for text."""
+    """The entries of a row, which may only be empty with `empty`; InputError for anything else, and
+    for text.
+    """
     try:
         found = [] if isinstance(values, str | bytes) else list(values)
     except (TypeError, OverflowError):
-        found, empty = [], False
+        found = []
+        empty = False
     if not (found or empty):
         raise InputError(f"{what} is empty or no row; give {wanted}")
     return found
 
 
 def loss_table(loss_matrix: Any, m: int) -> Array:
-    """The loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None. InputError for anything else."""
+    """The loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None. InputError
+    for anything else.
+    """
     if loss_matrix is None:
         if m > 8192:
-            raise InputError(f"Y has {m:,} values, whose 0/1 losses take {8 * m * m:,} bytes; give at most 8,192")
+            raise InputError(
+                f"Y has {m:,} values, whose 0/1 losses take {8 * m * m:,} bytes; give at most 8,192"
+            )
         return np.asarray(1.0 - np.eye(m))
     matrix = mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
     if matrix.shape[0] != m:
-        raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        raise InputError(
+            f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one "
+            "row per value of Y"
+        )
     return matrix
 
 
 def whole(value: Any, what: str, least: int, most: float = 2.0**62) -> int:
     """An integer ≥ least and ≤ most, or InputError."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or not least <= value <= most:
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, int | np.integer)
+        or not least <= value <= most
+    ):
         too_large = isinstance(value, int) and value > most
         above = f" and ≤ {most:g}" if too_large or most < 2.0**62 else ""
         raise InputError(f"{what} is {brief(value)}; give an integer ≥ {least}{above}")
@@ -203,7 +260,9 @@ def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf)
     """A finite number > 0 (≥ 0 with `zero`) and ≤ most, or InputError."""
     limits = ("≥ 0" if zero else "> 0") + ("" if np.isinf(most) else f" and ≤ {most:g}")
     try:
-        number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+        number = (
+            float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+        )
     except OverflowError:
         number = np.inf
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
@@ -219,7 +278,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def at_most(value: float, figures: int) -> str:
     """A number ≥ 0 in so many significant figures, rounded up."""
-    return f"{float(Context(prec=figures, rounding=ROUND_CEILING).create_decimal(repr(float(value)))):.{figures}g}"
+    upward = Context(prec=figures, rounding=ROUND_CEILING)
+    rounded = float(upward.create_decimal(repr(float(value))))
+    return f"{rounded:.{figures}g}"
 
 
 def brief(value: Any, most: int = 80) -> str:

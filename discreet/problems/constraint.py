@@ -1,7 +1,7 @@
 """Constraints on the information about private variables: leakage budgets, each by some measure.
 
-A problem has one constraint for each secret. The private joints of all are the rows of one matrix, and a `Term` says which
-rows are whose (docs/decisions/0007-several-secrets.md).
+A problem has one constraint for each secret. The private joints of all are the rows of one matrix,
+and a `Term` says which rows are whose (docs/decisions/0007-several-secrets.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _PRECISE = Context(prec=40)
 
 @dataclass(frozen=True)
 class LeakageBudget:
-    """The constraint that the leakage is at most `amount`, in the measure's unit; inf is no constraint."""
+    """The constraint that the leakage is at most `amount`, in the measure's unit; inf is no
+    constraint.
+    """
 
     amount: float
     measure: Measure = MUTUAL_INFORMATION
@@ -39,7 +41,8 @@ class LeakageBudget:
         amount = _number(self.amount, "the leakage budget", self.measure)
         if not amount >= 0.0:
             raise InputError(
-                f"the leakage budget is {_with_unit(amount, self.measure)}; give a number ≥ 0 (inf for no constraint)"
+                f"the leakage budget is {_with_unit(amount, self.measure)}; give a number ≥ 0 "
+                "(inf for no constraint)"
             )
         freeze(self, amount=amount + 0.0)  # −0 becomes 0
 
@@ -49,7 +52,9 @@ class LeakageBudget:
 
     @property
     def perfect(self) -> bool:
-        """Perfect privacy: Ŷ must be independent of X. Budget 0 of most measures, but not of those of some adversary."""
+        """Perfect privacy: Ŷ must be independent of X. Budget 0 of most measures, but not of those
+        of some adversary.
+        """
         return self.amount == 0.0 and self.measure.separates
 
     @property
@@ -60,13 +65,16 @@ class LeakageBudget:
 
 @dataclass(frozen=True)
 class Term:
-    """One of a problem's constraints: rows of `p_xz` that hold the private joint of one secret, and its budget.
+    """One of a problem's constraints: rows of `p_xz` that hold the private joint of one secret, and
+    its budget.
 
     rows    of `p_xz`, of `p_x` and of the columns of tilts
-    groups  rows that have a prior of their own: all rows, or for a conditional measure the block of each given value
+    groups  rows that have a prior of their own: all rows, or for a conditional measure the block of
+            each given value
     budget  the leakage budget and its measure
 
-    Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is about the prior of the group.
+    Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is about the
+    prior of the group.
     """
 
     rows: slice
@@ -108,7 +116,8 @@ class Term:
 class Constraint:
     """One of several constraints, for `Problem(loss=..., constraints=[...])`, which checks it.
 
-    p_xz     private joint p(x_j, z_l) of one secret [n, N]; for a conditional measure p(given value, x_j, z_l) [given, n, N]
+    p_xz     private joint p(x_j, z_l) of one secret [n, N]; for a conditional measure p(given
+             value, x_j, z_l) [given, n, N]
     budget   what may be leaked about it, in the unit of the measure
     measure  by name or as an object of `discreet.measures`; mutual information by default
     """
@@ -135,22 +144,28 @@ def constraint_of(
     prior: Sequence[Array],
     measure: str | Measure | None = None,
 ) -> LeakageBudget:
-    """The constraint given by a budget or an equivocation in nats; InputError unless exactly one is given.
+    """The constraint given by a budget or an equivocation in nats; InputError unless exactly one is
+    given.
 
-    measure: of a budget that is a number; mutual information by default.
-    prior: numbers ≥ 0 [n] each that add up to p(x_j), up to a common factor and a relative error of 2⁻⁶⁴.
+    measure: of a budget that is a number; mutual information by default. prior: numbers ≥ 0 [n]
+    each that add up to p(x_j), up to a common factor and a relative error of 2⁻⁶⁴.
 
-    Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0 that exceeds H(X) by no
-    more than 1e-12 of it counts as H(X), which is perfect privacy, as does one of at least `entropy`.
+    Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0
+    that exceeds H(X) by no more than 1e-12 of it counts as H(X), which is perfect privacy, as does
+    one of at least `entropy`.
     """
     if (budget is None) == (equivocation is None):
         raise InputError(
-            "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
+            "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and "
+            "equivocation= (nats)"
         )
     chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
     if isinstance(budget, LeakageBudget):
         if measure is not None and chosen != budget.measure:
-            raise InputError(f"the budget is one of {budget.measure} and the measure is {chosen}; give one of them")
+            raise InputError(
+                f"the budget is one of {budget.measure} and the measure is {chosen}; "
+                "give one of them"
+            )
         chosen = budget.measure
     n = np.size(prior[0])
     chosen.on(np.arange(n), n)
@@ -159,24 +174,33 @@ def constraint_of(
     if equivocation is None:
         return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
     if chosen != MUTUAL_INFORMATION:
-        raise InputError(f"an equivocation bounds mutual information and not {chosen}; give a budget")
+        raise InputError(
+            f"an equivocation bounds mutual information and not {chosen}; give a budget"
+        )
     wanted = _number(equivocation, "the equivocation")
-    entropy_x, shown = _precise_entropy(prior), entropy(np.sum(prior, axis=0))
+    entropy_x = _precise_entropy(prior)
+    shown = entropy(np.sum(prior, axis=0))
     if not wanted <= max(float(entropy_x), shown) * (1.0 + 1e-12):
         raise InputError(
-            f"equivocation {wanted:g} nats exceeds H(X) = {shown:.12g} nats, which no estimator can keep; "
+            f"equivocation {wanted:g} nats exceeds H(X) = {shown:.12g} nats, which no estimator "
+            "can keep; "
             "give at most H(X) (equal to it is perfect privacy)"
         )
     if wanted >= shown:
         return LeakageBudget(0.0)
-    with localcontext(_PRECISE):  # if every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
+    # if every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
+    with localcontext(_PRECISE):
         room = entropy_x - Decimal(2.0**-63) * (entropy_x + 1) - Decimal(wanted)
         nats = float(room)
-        return LeakageBudget(max(0.0, nats if Decimal(nats) <= room else math.nextafter(nats, -math.inf)))
+        return LeakageBudget(
+            max(0.0, nats if Decimal(nats) <= room else math.nextafter(nats, -math.inf))
+        )
 
 
 def entropy(p: Array) -> float:
-    """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0. Raises InputError for what are no numbers."""
+    """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0. Raises InputError for
+    what are no numbers.
+    """
     if not are_masses(p := as_numbers(p, "p", "[k]")):
         raise InputError("p is no vector of probabilities; give numbers from 0 to 1")
     positive = p[p > 0]
@@ -186,13 +210,17 @@ def entropy(p: Array) -> float:
 def _precise_entropy(parts: Sequence[Array]) -> Decimal:
     """H(p / Σ p) in nats to at least 30 digits, where p is the sum of the parts [n]."""
     with localcontext(_PRECISE):
-        p = [sum(map(Decimal, each), Decimal(0)) for each in zip(*(part.tolist() for part in parts), strict=True)]
+        p = [
+            sum(map(Decimal, each), Decimal(0))
+            for each in zip(*(part.tolist() for part in parts), strict=True)
+        ]
         total = sum(p, Decimal(0))
         return total.ln() - sum((each * each.ln() for each in p if each > 0), Decimal(0)) / total
 
 
 class Constrained:
-    """The part of every kind of problem that needs only its constraint, the prior of X and the errors of constant guesses.
+    """The part of every kind of problem that needs only its constraint, the prior of X and the
+    errors of constant guesses.
 
     terms             the constraints, one for each secret
     p_x               π_j [n]
@@ -247,16 +275,22 @@ class Constrained:
         return other
 
     def refuse_other_measures(self, what: str) -> None:
-        """InputError if there are several constraints or leakage is not mutual information; what: is about it alone."""
+        """InputError if there are several constraints or leakage is not mutual information; what:
+        is about it alone.
+        """
         if self.constraint.measure != MUTUAL_INFORMATION:
-            raise InputError(f"{what} about mutual information only, and this problem's measure is {self.measure}")
+            raise InputError(
+                f"{what} about mutual information only, and this problem's measure "
+                f"is {self.measure}"
+            )
 
     @property
     def only(self) -> int:
         """The index of the only constraint, 0; InputError if there are several."""
         if len(self.terms) > 1:
             raise InputError(
-                f"this problem has {len(self.terms)} constraints, so no one budget or measure; read those of its .terms"
+                f"this problem has {len(self.terms)} constraints, so no one budget or measure; "
+                "read those of its .terms"
             )
         return 0
 
@@ -297,7 +331,9 @@ class Constrained:
 
     @property
     def groups(self) -> tuple[slice, ...]:
-        """The rows of each group, which has a prior of its own; those of all constraints in order."""
+        """The rows of each group, which has a prior of its own; those of all
+        constraints in order.
+        """
         return tuple([group for term in self.terms for group in term.groups])
 
     @property
@@ -320,7 +356,10 @@ class Constrained:
 def only_entry(values: Array) -> float:
     """The entry for the only constraint of an array [C]; InputError if there are several."""
     if len(values) != 1:
-        raise InputError(f"there are {len(values)} constraints, so no one number; read .multipliers, which has one for each")
+        raise InputError(
+            f"there are {len(values)} constraints, so no one number; read "
+            ".multipliers, which has one for each"
+        )
     return float(values[0])
 
 
@@ -350,7 +389,8 @@ def _retold(term: Term, budget: LeakageBudget) -> Term:
     if budget.measure.conditional != term.measure.conditional:
         kind = "a given variable" if term.measure.conditional else "no given variable"
         raise InputError(
-            f"the private joint has {kind}, so its measure cannot become {budget.measure}; make another problem for that"
+            f"the private joint has {kind}, so its measure cannot become {budget.measure}; make "
+            "another problem for that"
         )
     return replace(term, budget=budget)
 
@@ -370,5 +410,7 @@ def _number(value: Any, what: str, measure: Measure = MUTUAL_INFORMATION) -> flo
 
 
 def is_plain(terms: Sequence[Term]) -> bool:
-    """Whether there is one secret with one prior: one constraint, by a measure that is not conditional."""
+    """Whether there is one secret with one prior: one constraint, by a measure that is not
+    conditional.
+    """
     return len(terms) == 1 and not terms[0].measure.conditional

@@ -1,18 +1,21 @@
 """A bracket of the whole privacy–utility curve from finitely many certificates.
 
-The best error probability E is convex and non-increasing in the *level* B: the budget as its measure compares it with sums
-over guesses, which is the budget itself unless the measure is a logarithm (`Measure.level`). So certificates at a few
-budgets bracket E at *every* budget: above by chords, as a mixture of estimators keeps the mixed level; below by tangents, as
-feasible duals (t, μ) prove E ≥ D(t, μ) − μ B for every B. Of several secrets all levels are in proportion, and the curve is
-over their common factor. Measures that bound each guess by its posterior have no such curve, and refuse.
+The best error probability E is convex and non-increasing in the *level* B: the budget as its
+measure compares it with sums over guesses, which is the budget itself unless the measure is a
+logarithm (`Measure.level`). So certificates at a few budgets bracket E at *every* budget: above by
+chords, as a mixture of estimators keeps the mixed level; below by tangents, as feasible duals (t,
+μ) prove E ≥ D(t, μ) − μ B for every B. Of several secrets all levels are in proportion, and the
+curve is over their common factor. Measures that bound each guess by its posterior have no such
+curve, and refuse.
 
-Without any certificate E lies between the error probability of the Bayes rule, which it reaches at what that rule leaks
-(I_MAP), and that of the best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0 only. An estimator
-that is private only within a number leaks a little, so it counts at what it leaks. All bounds are rounded outward. The
-bracket is widest where two tangents cross.
+Without any certificate E lies between the error probability of the Bayes rule, which it reaches at
+what that rule leaks (I_MAP), and that of the best constant guess. Duals of perfect privacy (μ = ∞)
+give a bound at budget 0 only. An estimator that is private only within a number leaks a little, so
+it counts at what it leaks. All bounds are rounded outward. The bracket is widest where two tangents
+cross.
 
-Source: docs/theory.md §3, §6 and §22; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
-approximating convex functions", Computing 48 (1992) 337–361.
+Source: docs/theory.md §3, §6 and §22; sandwich algorithms: G. Rote, "The convergence rate of the
+sandwich algorithm for approximating convex functions", Computing 48 (1992) 337–361.
 """
 
 from __future__ import annotations
@@ -37,10 +40,12 @@ _LEAST = 1e-100  # levels that a curve of several secrets scales, at least
 
 @dataclass(frozen=True)
 class Bound:
-    """What one certificate proves of the curve, on its scale: E ≤ upper and E ≥ lower at `budget`, and a tangent there.
+    """What one certificate proves of the curve, on its scale: E ≤ upper and E ≥ lower at `budget`,
+    and a tangent there.
 
     multiplier   E ≥ lower − multiplier·(B − the level of the budget) at every level B
-    reached_at   at budget 0, of an answer that is private only within a number, what it leaks at most: E(reached_at) ≤ upper
+    reached_at   at budget 0, of an answer that is private only within a number, what it leaks at
+                 most: E(reached_at) ≤ upper
     """
 
     budget: float
@@ -52,7 +57,8 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """The axis of a curve: one budget, or of several secrets a common factor of their levels, which is 1 as they are stated.
+    """The axis of a curve: one budget, or of several secrets a common factor of their levels, which
+    is 1 as they are stated.
 
     terms     the constraints as the problem states them
     horizon   from there on the Bayes rule keeps all budgets, and E is constant
@@ -68,21 +74,30 @@ class Scale:
         for term in terms:
             if term.measure.scope is Scope.POSTERIOR:
                 raise InputError(
-                    f"a budget of {term.measure.name} bounds each guess, however rare, so the least error probability need "
-                    "not be convex in it and nothing would be proven between solved budgets; solve single budgets instead "
+                    f"a budget of {term.measure.name} bounds each guess, however rare, so the "
+                    "least error probability need "
+                    "not be convex in it and nothing would be proven between solved budgets; "
+                    "solve single budgets instead "
                     "(problem.with_budget)"
                 )
         if len(terms) == 1:
             return cls(terms, problem.bayes_leakage)
-        unscaled = [number for number, term in enumerate(terms) if not _LEAST < term.level < 1.0 / _LEAST]
+        unscaled = [
+            number for number, term in enumerate(terms) if not _LEAST < term.level < 1.0 / _LEAST
+        ]
         if unscaled:
             raise InputError(
-                f"the budget of constraints[{unscaled[0]}] is {terms[unscaled[0]].budget}, and a curve of several secrets "
-                "scales all budgets together; give each a positive, finite one (1e-100 or more), or solve single problems"
+                f"the budget of constraints[{unscaled[0]}] is {terms[unscaled[0]].budget}, and a "
+                "curve of several secrets "
+                "scales all budgets together; give each a positive, finite one (1e-100 or more), "
+                "or solve single problems"
             )
         leaks = zip(terms, problem.bayes_leakages, strict=True)
-        factors = [term.measure.level(leaked) / term.level for term, leaked in leaks if leaked > 0.0]
-        return cls(terms, max(factors, default=0.0) * (1.0 + 2.0**-40))  # amounts at the horizon are rounded, too
+        factors = [
+            term.measure.level(leaked) / term.level for term, leaked in leaks if leaked > 0.0
+        ]
+        # amounts at the horizon are rounded, too
+        return cls(terms, max(factors, default=0.0) * (1.0 + 2.0**-40))
 
     @property
     def own(self) -> float:
@@ -105,12 +120,19 @@ class Scale:
         return float(sum([price * term.level for term, price in pairs]))
 
     def ends(self, at: Any) -> tuple[Array, Array]:
-        """The least and the largest that the levels there may be, up to the horizon; one where budgets are levels."""
+        """The least and the largest that the levels there may be, up to the horizon; one where
+        budgets are levels.
+        """
         asked = np.asarray(np.minimum(at, self.horizon))
         if len(self.terms) == 1 and self.terms[0].measure.growth == 0.0:
             return asked, asked
-        exponents = [math.log1p(term.level * self.horizon) for term in self.terms if term.measure.growth > 0.0]
-        if len(self.terms) > 1:  # the levels of the budgets there differ from their share of those that are stated
+        exponents = [
+            math.log1p(term.level * self.horizon)
+            for term in self.terms
+            if term.measure.growth > 0.0
+        ]
+        # the levels of the budgets there differ from their share of those that are stated
+        if len(self.terms) > 1:
             doubt = (8.0 + 8.0 * max(exponents, default=0.0)) * UNIT
             return asked * (1.0 - doubt), asked * (1.0 + doubt)
         high = np.vectorize(self.terms[0].measure.level, otypes=[np.float64])(asked) * (asked > 0.0)
@@ -118,10 +140,17 @@ class Scale:
         return np.asarray(np.maximum(high * (1.0 - doubt) - 2.0 * SMALLEST, 0.0)), high
 
     def at(self, levels: Array) -> Array:
-        """Where these levels are, rounded to some units in the last place, and never beyond the horizon."""
+        """Where these levels are, rounded to some units in the last place, and never beyond the
+        horizon.
+        """
         if len(self.terms) > 1 or self.terms[0].measure.growth == 0.0:
             return levels
-        return np.asarray(np.minimum(np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels), self.horizon))
+        return np.asarray(
+            np.minimum(
+                np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels),
+                self.horizon,
+            )
+        )
 
     def place(self, leakages: Sequence[float]) -> float:
         """Where on the scale these leakages by the constraints lie: the largest of their places."""
@@ -132,7 +161,9 @@ class Scale:
         return float(max(shares) * (1.0 + 8.0 * UNIT))
 
     def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
-        """What the judge's certificate there proves, with the multipliers of the duals that prove its lower bound."""
+        """What the judge's certificate there proves, with the multipliers of the duals that prove
+        its lower bound.
+        """
         leaked = 0.0
         relaxed = any(term.gain_is_bounded for term in certificate.terms)
         if 0.0 < certificate.private_within < math.inf or relaxed:
@@ -142,13 +173,17 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Two non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, convex in the level, and lower ≤ upper.
+    """Two non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, convex in the
+    level, and lower ≤ upper.
 
-    vertices   (level, error probability) [k, 2] of the upper function, from level 0 on; constant after the last
-    tangents   (level, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − level)
+    vertices   (level, error probability) [k, 2] of the upper function, from level 0 on; constant
+               after the last
+    tangents   (level, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of
+               error − slope·(· − level)
     at_zero    the lower bound at ε = 0, where the lower function may jump
     scale      what budgets are, and their levels
-    start      what the answer at budget 0 leaks at most; below it nothing better than a constant guess may be proven
+    start      what the answer at budget 0 leaks at most; below it nothing better than a constant
+               guess may be proven
     """
 
     vertices: Array
@@ -163,7 +198,9 @@ class Envelope:
         return self.scale.horizon
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability reached at each budget (≥ 0, in the measure's unit), rounded upward."""
+        """An error probability reached at each budget (≥ 0, in the measure's unit),
+        rounded upward.
+        """
         asked = self.scale.ends(_budgets(budgets))[0]
         at, value = self.vertices.T
         if at.size == 1:
@@ -173,10 +210,14 @@ class Envelope:
         inside = np.minimum(np.maximum(asked, at[left]), at[right])
         share = (at[right] - inside) / (at[right] - at[left])  # two terms ≥ 0: nothing cancels
         mixed = (share * value[left] + (1.0 - share) * value[right]) * (1.0 + 8.0 * UNIT)
-        return np.asarray(np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed)))
+        return np.asarray(
+            np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed))
+        )
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (≥ 0, in the measure's unit), rounded downward."""
+        """An error probability that no estimator beats at each budget (≥ 0, in the measure's unit),
+        rounded downward.
+        """
         asked = _budgets(budgets)
         proven = self._tangential(self.scale.ends(asked)[1])
         return np.asarray(np.where(asked == 0.0, np.maximum(proven, self.at_zero), proven))
@@ -184,7 +225,9 @@ class Envelope:
     def width(self, budgets: Any) -> Array:
         """upper − lower ≥ 0 at each budget; at budget 0 its limit from the right."""
         asked = _budgets(budgets)
-        return np.asarray(np.maximum(0.0, self.upper(asked) - self._tangential(self.scale.ends(asked)[1])))
+        return np.asarray(
+            np.maximum(0.0, self.upper(asked) - self._tangential(self.scale.ends(asked)[1]))
+        )
 
     @property
     def height(self) -> float:
@@ -192,12 +235,15 @@ class Envelope:
         return float(self.upper(self.start) - self.lower(self.horizon))
 
     def candidates(self) -> tuple[Array, Array]:
-        """Budgets from `start` to I_MAP among which the bracket is widest, widest first, and its widths there.
+        """Budgets from `start` to I_MAP among which the bracket is widest, widest first, and its
+        widths there.
 
-        Between two kinks of the lower function the width is convex in the level, as the upper function is. So the width is
-        largest at a kink of the lower function or at an end.
+        Between two kinks of the lower function the width is convex in the level, as the upper
+        function is. So the width is largest at a kink of the lower function or at an end.
         """
-        kinks = np.sort(np.concatenate([[self.start, self.horizon], self.scale.at(_kinks(self.tangents))]))
+        kinks = np.sort(
+            np.concatenate([[self.start, self.horizon], self.scale.at(_kinks(self.tangents))])
+        )
         kinks = kinks[(kinks >= self.start) & (kinks <= self.horizon)]
         widths = self.width(kinks)
         order = np.argsort(-widths, kind="stable")
@@ -209,9 +255,11 @@ class Envelope:
 
 
 def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
-    """The tightest envelope that certificates of one model prove; the problem's own budget is not used.
+    """The tightest envelope that certificates of one model prove; the problem's own budget is not
+    used.
 
-    Law: with more certificates the bracket is nowhere wider (up to rounding). Raises InputError as `Scale.of`.
+    Law: with more certificates the bracket is nowhere wider (up to rounding). Raises InputError as
+    `Scale.of`.
     """
     scale = Scale.of(problem)
     known = [bound for bound in bounds if bound.budget <= scale.horizon]
@@ -221,31 +269,45 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     end = float(scale.ends(scale.horizon)[1])
     tangents = [(end, floor, 0.0)]
     for bound, at in zip(known, least.tolist(), strict=True):
-        if bound.lower > 0.0 and math.isfinite(bound.multiplier):  # a lower bound of 0 stands for "nothing proven"
+        # a lower bound of 0 stands for "nothing proven"
+        if bound.lower > 0.0 and math.isfinite(bound.multiplier):
             terms = bound.lower + bound.multiplier * end
-            rounding = 4.0 * TOTAL_ROUNDING * terms  # of the terms, and of Σ π, which is one within TOTAL_ROUNDING
+            # of the terms, and of Σ π, which is one within TOTAL_ROUNDING
+            rounding = 4.0 * TOTAL_ROUNDING * terms
             tangents.append((at, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     each = zip(known, most.tolist(), reached_at.tolist(), strict=True)
-    reached = [(at or leaked, max(bound.upper, 0.0 if at else at_zero)) for bound, at, leaked in each]
+    reached = [
+        (at or leaked, max(bound.upper, 0.0 if at else at_zero)) for bound, at, leaked in each
+    ]
     reached = [(at, value) for at, value in reached if math.isfinite(value)]
     reached += [(0.0, problem.constant_error), (end, problem.bayes_error)]
     vertices = _lower_hull((level, value * (1.0 + 16.0 * UNIT)) for level, value in reached)
     start = min((bound.reached_at for bound in known if bound.budget == 0.0), default=0.0)
-    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), scale, min(start, scale.horizon))
+    return Envelope(
+        vertices,
+        lines,
+        min(max([at_zero, *perfect]), float(vertices[0, 1])),
+        scale,
+        min(start, scale.horizon),
+    )
 
 
 def _budgets(values: Any) -> Array:
     asked = np.asarray(values, dtype=np.float64)
     if not (asked >= 0.0).all():
-        raise InputError("a budget asked of the curve is negative or not a number; give numbers ≥ 0")
+        raise InputError(
+            "a budget asked of the curve is negative or not a number; give numbers ≥ 0"
+        )
     return asked
 
 
 def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
-    """The vertices [k, ·] of the greatest convex non-increasing function under points (abscissa, ordinate, …), in order."""
+    """The vertices [k, ·] of the greatest convex non-increasing function under points (abscissa,
+    ordinate, …), in order.
+    """
     hull: list[tuple[float, ...]] = []
     for point in sorted(points):
         if hull and point[1] >= hull[-1][1]:  # a point to the left is as low
@@ -258,16 +320,21 @@ def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
 
 def _above(left: tuple[float, ...], middle: tuple[float, ...], right: tuple[float, ...]) -> bool:
     """Whether the middle point lies on or above the chord of its neighbours."""
-    return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
+    return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (
+        middle[0] - left[0]
+    )
 
 
 def _kinks(tangents: Array) -> Array:
     """Budgets > 0 at which the greatest tangent changes from one to the next.
 
-    By duality the tangents that are the greatest somewhere are the hull of the points (slope, −value at budget 0).
+    By duality the tangents that are the greatest somewhere are the hull of the points (slope,
+    −value at budget 0).
     """
     at, value, slope = tangents.T
-    greatest = _lower_hull(zip(slope.tolist(), (-value - slope * at).tolist(), range(at.size), strict=True))[:, 2]
+    greatest = _lower_hull(
+        zip(slope.tolist(), (-value - slope * at).tolist(), range(at.size), strict=True)
+    )[:, 2]
     at, value, slope = tangents[greatest.astype(np.intp)].T
     rise = np.diff(value) + slope[1:] * np.diff(at)  # steeper − flatter at the flatter one's budget
     return np.asarray(at[:-1] + rise / np.diff(slope))

@@ -1,13 +1,15 @@
-"""Perfect privacy without rounding: a few columns as integers, so that the guess is exactly independent of X.
+"""Perfect privacy without rounding: a few columns as integers, so that the guess is exactly
+independent of X.
 
-Doubles cannot state an estimator with Φ P = 0 in general. The judge proves that an exactly private one differs from the
-stored one in (m − 1)(n − 1) probabilities, and which (`Verdict.moved`). Here they are solved for over the integers
-(p-adic lifting), while all others stay as they are.
+Doubles cannot state an estimator with Φ P = 0 in general. The judge proves that an exactly private
+one differs from the stored one in (m − 1)(n − 1) probabilities, and which (`Verdict.moved`). Here
+they are solved for over the integers (p-adic lifting), while all others stay as they are.
 
-A column of doubles means what it means to `discreet.verification`: its likeliest guess gets what the others leave.
+A column of doubles means what it means to `discreet.verification`: its likeliest guess gets what
+the others leave.
 
-Source: docs/theory.md, section 8 (perfect privacy); J. D. Dixon, "Exact solution of linear equations using p-adic
-expansions", Numerische Mathematik 40 (1982).
+Source: docs/theory.md, section 8 (perfect privacy); J. D. Dixon, "Exact solution of linear
+equations using p-adic expansions", Numerische Mathematik 40 (1982).
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ _Parts = tuple[_Fractions, dict[int, _Fractions], dict[int, _Fractions]]
 def exact_columns(
     blocks: Blocks, answer: Array | OutcomeRule, moved: NDArray[np.intp], private: PrivateRows
 ) -> dict[int, list[int]]:
-    """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is exactly private.
+    """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is
+    exactly private.
 
     moved    outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`
     private  rows with a prior of their own, of which the guess must be independent
@@ -61,19 +64,28 @@ def exact_columns(
 
 
 def _in_chunk(answer: Array | OutcomeRule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
-    """Of a chunk: the law of all probabilities but those moved, and columns and masses of outcomes with these."""
+    """Of a chunk: the law of all probabilities but those moved, and columns and masses of outcomes
+    with these.
+    """
     p_xz, loss = chunk.read()
     here = np.arange(chunk.start, chunk.start + chunk.count)
-    made = answer.decisions(here, p_xz, loss) if isinstance(answer, OutcomeRule) else Decisions.of(answer[:, here])
+    made = (
+        answer.decisions(here, p_xz, loss)
+        if isinstance(answer, OutcomeRule)
+        else Decisions.of(answer[:, here])
+    )
     law = np.array([_exact_sums(p_xz[:, certain]) for certain in made.certain > 0.0])
-    tied, drawn = _fractions(p_xz[:, made.places]), _completed(made.columns)
-    columns, masses = dict[int, _Fractions](), dict[int, _Fractions]()
+    tied = _fractions(p_xz[:, made.places])
+    drawn = _completed(made.columns)
+    columns = dict[int, _Fractions]()
+    masses = dict[int, _Fractions]()
     for place, outcome in enumerate((chunk.start + made.places).tolist()):
         guesses = moved[1, moved[0] == outcome]
         if guesses.size:
             drawn[made.columns[:, place].argmax(), place] += drawn[guesses, place].sum()
             drawn[guesses, place] = Fraction(0)
-            columns[outcome], masses[outcome] = drawn[:, place], tied[:, place]
+            columns[outcome] = drawn[:, place]
+            masses[outcome] = tied[:, place]
     return law + drawn @ tied.T, columns, masses
 
 
@@ -83,43 +95,61 @@ def _together(parts: list[_Parts]) -> _Parts:
     return sum(part[0] for part in parts), columns, masses
 
 
-def _equations(law: _Fractions, moves: list[tuple[int, int, _Fractions]], group: slice) -> list[list[Fraction]]:
-    """Of the probabilities moved to a guess from its base, at outcomes of these masses of X, so that u_ij = s_i π_j."""
-    law, moves = law[:, group], [(guess, base, masses[group]) for guess, base, masses in moves]
-    prior, mass = law.sum(axis=0), law.sum(axis=1)
+def _equations(
+    law: _Fractions, moves: list[tuple[int, int, _Fractions]], group: slice
+) -> list[list[Fraction]]:
+    """Of the probabilities moved to a guess from its base, at outcomes of these masses of X, so
+    that u_ij = s_i π_j.
+    """
+    law = law[:, group]
+    moves = [(guess, base, masses[group]) for guess, base, masses in moves]
+    prior = law.sum(axis=0)
+    mass = law.sum(axis=1)
     total = prior.sum()
     excess = law * total - np.outer(mass, prior)
     apart = [masses * total - prior * masses.sum() for _, _, masses in moves]
-    possible = np.flatnonzero(prior)  # deviations add up to 0 over j, and over i: one of either is left out
+    # deviations add up to 0 over j, and over i: one of either is left out
+    possible = np.flatnonzero(prior)
     if not possible.size:
         return []
-    used = {guess for guess, _, masses in moves if masses.any()} | set(np.flatnonzero(mass).tolist())
+    used = {guess for guess, _, masses in moves if masses.any()} | set(
+        np.flatnonzero(mass).tolist()
+    )
     rows = []
     for i in sorted(used - {int(mass.argmax())}):
         signs = [(guess == i) - (base == i) for guess, base, _ in moves]
         for j in np.delete(possible, prior[possible].argmax()):
-            rows.append([sign * each[j] for sign, each in zip(signs, apart, strict=True)] + [-excess[i, j]])
+            rows.append(
+                [sign * each[j] for sign, each in zip(signs, apart, strict=True)] + [-excess[i, j]]
+            )
     return rows
 
 
 def _solution(rows: list[list[Fraction]]) -> list[Fraction]:
     """The solution of regular equations, whose last column is the right side."""
-    scaled = [[int(value * math.lcm(*(each.denominator for each in row))) for value in row] for row in rows]
+    scaled = [
+        [int(value * math.lcm(*(each.denominator for each in row))) for value in row]
+        for row in rows
+    ]
     values, unit = _solve(scaled)
     return [Fraction(value, unit) for value in values]
 
 
 def _solve(system: list[list[int]]) -> tuple[list[int], int]:
-    """Integers x and d > 0 with x/d the solution of regular equations, whose last column is the right side.
+    """Integers x and d > 0 with x/d the solution of regular equations, whose last column is the
+    right side.
 
-    It is found modulo higher and higher powers of a prime, one digit at a time. Numerators and denominators divide minors of
-    the system, so modulo a power beyond twice the square of any minor no other solution is the same.
+    It is found modulo higher and higher powers of a prime, one digit at a time. Numerators and
+    denominators divide minors of the system, so modulo a power beyond twice the square of any minor
+    no other solution is the same.
     """
     rows = np.array(system, dtype=object)
-    matrix, rest = rows[:, :-1], rows[:, -1]
+    matrix = rows[:, :-1]
+    rest = rows[:, -1]
     largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # no minor exceeds it
     inverse = _inverse_modulo_prime(matrix)
-    found, modulus = 0 * rest, 1
+    found = 0 * rest
+    modulus = 1
     while modulus <= 2 * largest**2:
         digits = inverse @ rest % _PRIME
         found += modulus * digits
@@ -146,19 +176,27 @@ def _inverse_modulo_prime(matrix: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def _denominator(value: int, modulus: int, largest: int) -> int:
-    """The denominator of the fraction that equals `value` modulo another number; neither of its parts exceeds `largest`."""
+    """The denominator of the fraction that equals `value` modulo another number; neither of its
+    parts exceeds `largest`.
+    """
     if modulus - value <= largest:
         return 1  # a negative integer
-    before, factors = modulus, (0, 1)
+    before = modulus
+    factors = (0, 1)
     while value > largest:  # Euclid's algorithm
         times, left = divmod(before, value)
-        before, value, factors = value, left, (factors[1], factors[0] - times * factors[1])
+        before = value
+        value = left
+        factors = (factors[1], factors[0] - times * factors[1])
     return abs(factors[1])
 
 
 def _completed(columns: Array) -> _Fractions:
-    """Stored columns [m, K] as fractions; the likeliest guess of each gets what the others leave."""
-    found, every = _fractions(columns), np.arange(columns.shape[1])
+    """Stored columns [m, K] as fractions; the likeliest guess of each gets what the
+    others leave.
+    """
+    found = _fractions(columns)
+    every = np.arange(columns.shape[1])
     likeliest = columns.argmax(axis=0)
     found[likeliest, every] += 1 - found.sum(axis=0)
     return found
@@ -170,14 +208,26 @@ def _fractions(values: Array) -> _Fractions:
 
 
 def _exact_sums(values: Array) -> _Fractions:
-    """The sums of the rows of an array [n, B]: halves of the integers of doubles are added up exponent by exponent."""
+    """The sums of the rows of an array [n, B]: halves of the integers of doubles are added up
+    exponent by exponent.
+    """
     fraction, exponent = np.frexp(values)
-    whole, least = (fraction * 2.0**53).astype(np.int64), int(exponent.min(initial=0))
+    whole = (fraction * 2.0**53).astype(np.int64)
+    least = int(exponent.min(initial=0))
     unit = Fraction(2) ** (least - 53)
     sums = []
     for integers, places in zip(whole, exponent - least, strict=True):
-        high, low = (np.bincount(places, weights=half).tolist() for half in (integers >> 26, integers & (2**26 - 1)))
-        sums.append(sum(((int(h) << 26) + int(one)) << k for k, (h, one) in enumerate(zip(high, low, strict=True))) * unit)
+        high, low = (
+            np.bincount(places, weights=half).tolist()
+            for half in (integers >> 26, integers & (2**26 - 1))
+        )
+        sums.append(
+            sum(
+                ((int(h) << 26) + int(one)) << k
+                for k, (h, one) in enumerate(zip(high, low, strict=True))
+            )
+            * unit
+        )
     return np.array(sums, dtype=object)
 
 

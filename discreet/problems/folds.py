@@ -1,12 +1,14 @@
-"""The one way in which passes over outcomes are made: work on every chunk, and what it finds merged in a fixed order.
+"""The one way in which passes over outcomes are made: work on every chunk, and what it finds merged
+in a fixed order.
 
-What is found of the chunks is merged as a tree over their numbers: `FAN` neighbours at a time, from the first chunk on, then
-`FAN` of what came out, and so on. The tree depends on the chunks only. So a sum that rounds is the same, bit for bit, on any
-number of threads, processes and machines, wherever the outcomes are cut into parts: whoever holds neighbouring chunks
-merges the groups that are complete, and passes the rest on for others to complete (`joined`).
+What is found of the chunks is merged as a tree over their numbers: `FAN` neighbours at a time, from
+the first chunk on, then `FAN` of what came out, and so on. The tree depends on the chunks only. So
+a sum that rounds is the same, bit for bit, on any number of threads, processes and machines,
+wherever the outcomes are cut into parts: whoever holds neighbouring chunks merges the groups that
+are complete, and passes the rest on for others to complete (`joined`).
 
-Source: J. Demmel, H. D. Nguyen, "Parallel reproducible summation", IEEE Transactions on Computers 64 (2015), which also
-describes exact accumulators, the alternative (docs/decisions/0011-passes.md).
+Source: J. Demmel, H. D. Nguyen, "Parallel reproducible summation", IEEE Transactions on Computers
+64 (2015), which also describes exact accumulators, the alternative (docs/decisions/0011-passes.md).
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from discreet.problems.blocks import Blocks, Chunk, Elsewhere, Mapped, in_order,
 from discreet.problems.errors import InputError
 
 FAN = 16
-"""Neighbours that are merged at once: few merges, and few incomplete groups at the ends of a part."""
+"""Neighbours that are merged at once: few merges, and few incomplete groups at the
+ends of a part.
+"""
 
 Found = TypeVar("Found")
 Node = tuple[int, int, Found]
-"""(level, index, what was found of the chunks from number index·FAN^level on, FAN^level of them)."""
+"""(level, index, what was found of the chunks from number index·FAN^level on,
+FAN^level of them).
+"""
 
 
 def fold(
@@ -37,16 +43,26 @@ def fold(
 ) -> Found:
     """One pass: work(chunk) of every chunk, merged in the fixed order.
 
-    work     a function that can be pickled, without the blocks themselves in it; it may run in any thread or process
+    work     a function that can be pickled, without the blocks themselves in it; it may run in any
+             thread or process
     merge    of what was found of consecutive chunks, in their order; called at least once
     threads  0 = all cores; the result does not depend on it
-    given    if not None, only the chunks that start at one of its keys are visited, by work(chunk, given[chunk.start])
-    seen     called with the number of outcomes after each chunk, or of all at the end where these are elsewhere
+    given    if not None, only the chunks that start at one of its keys are visited, by work(chunk,
+             given[chunk.start])
+    seen     called with the number of outcomes after each chunk, or of all at the end where these
+             are elsewhere
 
     Raises InputError for chunks out of order.
     """
     if isinstance(blocks, Mapped):
-        return fold(blocks.base, partial(_through, work, blocks.change), merge, threads=threads, given=given, seen=seen)
+        return fold(
+            blocks.base,
+            partial(_through, work, blocks.change),
+            merge,
+            threads=threads,
+            given=given,
+            seen=seen,
+        )
     if isinstance(blocks, Elsewhere):
         found: Found = blocks.fold(work, merge, given)
         if seen is not None:
@@ -66,17 +82,26 @@ def fold(
 
 
 def found_in(
-    chunks: Iterable[Chunk], start: int, first: int, work: Callable[..., Found], given: Mapping[int, Any] | None
+    chunks: Iterable[Chunk],
+    start: int,
+    first: int,
+    work: Callable[..., Found],
+    given: Mapping[int, Any] | None,
 ) -> Iterator[Node[Found]]:
-    """What work finds in chunks from outcome `start` on, of which the first that is visited has number `first`."""
+    """What work finds in chunks from outcome `start` on, of which the first that is visited has
+    number `first`.
+    """
     for number, chunk in enumerate(_chosen(chunks, start, given)):
         yield 0, first + number, work(*_arguments(chunk, given))
 
 
-def joined(nodes: Iterable[Node[Found]], merge: Callable[[list[Found]], Found]) -> list[Node[Found]]:
+def joined(
+    nodes: Iterable[Node[Found]], merge: Callable[[list[Found]], Found]
+) -> list[Node[Found]]:
     """Nodes of consecutive chunks with every complete group of siblings merged.
 
-    Law: joining joined parts gives what joining all at once gives, however the chunks are cut into parts.
+    Law: joining joined parts gives what joining all at once gives, however the chunks are cut into
+    parts.
     """
     done = list[Node[Found]]()
     for node in nodes:
@@ -85,17 +110,22 @@ def joined(nodes: Iterable[Node[Found]], merge: Callable[[list[Found]], Found]) 
 
 
 def finished(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found]) -> Found:
-    """The value of all chunks, once their nodes are joined: incomplete groups are merged from the lowest level up."""
+    """The value of all chunks, once their nodes are joined: incomplete groups are merged from the
+    lowest level up.
+    """
     left = list(nodes)
     while len(left) > 1 or left[0][0] == 0:
         level, index, _ = left[-1]
         group = next((at for at in range(len(left)) if left[at][0] == level), 0)
-        siblings, left = [found for _, _, found in left[group:]], left[:group]
+        siblings = [found for _, _, found in left[group:]]
+        left = left[:group]
         _append(left, (level + 1, index // FAN, merge(siblings)), merge)
     return left[0][2]
 
 
-def _append(nodes: list[Node[Found]], node: Node[Found], merge: Callable[[list[Found]], Found]) -> None:
+def _append(
+    nodes: list[Node[Found]], node: Node[Found], merge: Callable[[list[Found]], Found]
+) -> None:
     """Add the next node, and merge the groups that it completes."""
     nodes.append(node)
     while True:
@@ -106,11 +136,16 @@ def _append(nodes: list[Node[Found]], node: Node[Found], merge: Callable[[list[F
         nodes[first:] = [(level + 1, index // FAN, merge([found for _, _, found in nodes[first:]]))]
 
 
-def _chosen(chunks: Iterable[Chunk], start: int, given: Mapping[int, Any] | None) -> Iterator[Chunk]:
+def _chosen(
+    chunks: Iterable[Chunk], start: int, given: Mapping[int, Any] | None
+) -> Iterator[Chunk]:
     """The chunks to visit, of those from an outcome on; InputError where they are out of order."""
     for chunk in chunks:
         if chunk.start != start:
-            raise InputError(f"a chunk starts at outcome {chunk.start} where {start} comes next; give chunks in order")
+            raise InputError(
+                f"a chunk starts at outcome {chunk.start} where {start} comes next; "
+                "give chunks in order"
+            )
         start += chunk.count
         if given is None or chunk.start in given:
             yield chunk
@@ -120,6 +155,8 @@ def _arguments(chunk: Chunk, given: Mapping[int, Any] | None) -> tuple[Any, ...]
     return (chunk,) if given is None else (chunk, given[chunk.start])
 
 
-def _through(work: Callable[..., Found], change: Callable[[Any, Any], Any], chunk: Chunk, *given: Any) -> Found:
+def _through(
+    work: Callable[..., Found], change: Callable[[Any, Any], Any], chunk: Chunk, *given: Any
+) -> Found:
     """Work on a changed chunk."""
     return work(chunk.changed(change), *given)

@@ -1,7 +1,9 @@
-"""Tables of people in memory: their columns, what is missing in them, their labels, and what is refused as a label.
+"""Tables of people in memory: their columns, what is missing in them, their labels, and what is
+refused as a label.
 
-A table is anything with named columns: a mapping from names to columns, a data frame of pandas or polars, a table of Arrow,
-a structured array. None of these libraries is imported. A value is missing if it is None, NaN, NaT or NA.
+A table is anything with named columns: a mapping from names to columns, a data frame of pandas or
+polars, a table of Arrow, a structured array. None of these libraries is imported. A value is
+missing if it is None, NaN, NaT or NA.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Values:
 
     name      of the column
     raw       the entries [people], as an array of one dimension
-    ordered   its labels in an order that the table states, such as that of an ordered categorical; None without one
+    ordered   its labels in an order that the table states, such as that of an ordered categorical;
+              None without one
     """
 
     name: str
@@ -56,7 +59,9 @@ class Values:
 
     @cached_property
     def _numeric(self) -> bool:
-        """Whether the entries are an array of numbers or times; others are looked at once for each distinct value."""
+        """Whether the entries are an array of numbers or times; others are looked at once for each
+        distinct value.
+        """
         return self.raw.dtype.kind in "iufcmM"
 
     @cached_property
@@ -67,10 +72,13 @@ class Values:
             return found.tolist(), index.reshape(-1)
         place: dict[Any, int] = {}
         try:
-            index = np.array([place.setdefault(value, len(place)) for value in self.raw.tolist()], dtype=np.intp)
+            index = np.array(
+                [place.setdefault(value, len(place)) for value in self.raw.tolist()], dtype=np.intp
+            )
         except TypeError as error:
             raise InputError(
-                f"column {brief(self.name)} has a label that cannot be compared for equality ({error}); give hashable labels"
+                f"column {brief(self.name)} has a label that cannot be compared for equality "
+                f"({error}); give hashable labels"
             ) from None
         return list(place), index
 
@@ -92,18 +100,27 @@ class Values:
 
     @cached_property
     def numbers(self) -> Array | None:
-        """The entries as float64 [people], NaN where they are missing; None if some are no numbers, or are truth values."""
+        """The entries as float64 [people], NaN where they are missing; None if some are no numbers,
+        or are truth values.
+        """
         if self.raw.dtype.kind in "iuf":
             return self.raw.astype(np.float64)
         if self.raw.dtype.kind != "O" or not self._present:
             return None
         kinds = int | float | np.integer | np.floating | decimal.Decimal
-        if not all(isinstance(value, kinds) and not isinstance(value, bool) for value in self._present):
+        if not all(
+            isinstance(value, kinds) and not isinstance(value, bool) for value in self._present
+        ):
             return None
         try:
-            return self._told([np.nan if is_missing(value) else float(value) for value in self._distinct[0]], np.float64)
+            return self._told(
+                [np.nan if is_missing(value) else float(value) for value in self._distinct[0]],
+                np.float64,
+            )
         except OverflowError:
-            raise InputError(f"column {brief(self.name)} has a number beyond those of doubles; scale it") from None
+            raise InputError(
+                f"column {brief(self.name)} has a number beyond those of doubles; scale it"
+            ) from None
 
     @property
     def measured(self) -> str:
@@ -129,32 +146,55 @@ class Values:
         return not self._numeric and any(isinstance(value, str) for value in self._present)
 
     def as_texts(self) -> Values:
-        """The same with numbers written out, as codes are read from a file in which none has a leading zero."""
+        """The same with numbers written out, as codes are read from a file in which none has a
+        leading zero.
+        """
         if self.numbers is None:
             return self
         found, index = np.unique(self.numbers, return_inverse=True)
         texts = np.array(
-            [*(None if value is None else str(value) for value in map(plain, found.tolist())), None], dtype=object
+            [
+                *(None if value is None else str(value) for value in map(plain, found.tolist())),
+                None,
+            ],
+            dtype=object,
         )
         return Values(self.name, texts[index.reshape(-1)], self.ordered)
 
     def refuse_times(self) -> None:
-        """InputError for dates, times and durations, which are neither classes nor numbers until somebody says which."""
-        some, texts = self.raw.dtype.kind in "mM", False
+        """InputError for dates, times and durations, which are neither classes nor numbers until
+        somebody says which.
+        """
+        some = self.raw.dtype.kind in "mM"
+        texts = False
         if self.raw.dtype.kind in "OSU":
-            times = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-            some = any(isinstance(value, times) or type(value).__name__ == "Period" for value in self._present)
-            texts = bool(self._present) and all(isinstance(v, str) and _DATE.match(v) for v in self._present)
+            times = (
+                datetime.date,
+                datetime.time,
+                datetime.timedelta,
+                np.datetime64,
+                np.timedelta64,
+            )
+            some = any(
+                isinstance(value, times) or type(value).__name__ == "Period"
+                for value in self._present
+            )
+            texts = bool(self._present) and all(
+                isinstance(v, str) and _DATE.match(v) for v in self._present
+            )
         if some or texts:
             raise InputError(
-                f"column {brief(self.name)} holds dates or times; replace it by what matters about them, such as the month "
+                f"column {brief(self.name)} holds dates or times; replace it by what matters "
+                "about them, such as the month "
                 "as text or an age as a number, or leave it out with use="
             )
 
     def labels(self) -> tuple[Any, ...]:
-        """The distinct values that are not missing, in the order stated or sorted; those without an order by type and text.
+        """The distinct values that are not missing, in the order stated or sorted; those without an
+        order by type and text.
 
-        Values are plain Python ones; whole numbers are integers. Raises InputError for what are no labels.
+        Values are plain Python ones; whole numbers are integers. Raises InputError for what are no
+        labels.
         """
         if self.numbers is not None:
             found = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
@@ -166,15 +206,26 @@ class Values:
         return tuple(in_order(found))
 
     def codes(self, labels: Sequence[Any]) -> Codes:
-        """The index of each entry among the labels [people], of a missing one that of None; `UNKNOWN` for others."""
+        """The index of each entry among the labels [people], of a missing one that of None;
+        `UNKNOWN` for others.
+        """
         place = {label: k for k, label in enumerate(labels)}
         absent = place.get(None, UNKNOWN)
-        if self.numbers is not None and all(isinstance(label, int | float) for label in labels if label is not None):
-            known = np.array([label for label in labels if label is not None] or [np.nan], dtype=np.float64)
+        if self.numbers is not None and all(
+            isinstance(label, int | float) for label in labels if label is not None
+        ):
+            known = np.array(
+                [label for label in labels if label is not None] or [np.nan], dtype=np.float64
+            )
             order = np.argsort(known, kind="stable")
             hit = order[np.minimum(np.searchsorted(known[order], self.numbers), len(known) - 1)]
-            return np.where(self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN))
-        each = [absent if is_missing(value) else place.get(plain(value), UNKNOWN) for value in self._distinct[0]]
+            return np.where(
+                self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN)
+            )
+        each = [
+            absent if is_missing(value) else place.get(plain(value), UNKNOWN)
+            for value in self._distinct[0]
+        ]
         return self._told(each, np.intp)
 
 
@@ -188,7 +239,9 @@ def in_order(values: Iterable[Any]) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A label as files keep it: a truth value, a number, a text, None, or a tuple of these; anything else becomes text."""
+    """A label as files keep it: a truth value, a number, a text, None, or a tuple of these;
+    anything else becomes text.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, tuple):
@@ -209,27 +262,36 @@ def is_missing(value: Any) -> bool:
     # pandas.NA has no truth value, so it is known by the name of its type.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
+        value != value
+    )
 
 
 def names_of(table: Any) -> list[str]:
-    """The names of the columns of a table, as texts; InputError for no table, and for a name that two columns have."""
+    """The names of the columns of a table, as texts; InputError for no table, and for a name that
+    two columns have.
+    """
     return list(_places(table))
 
 
 def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
     """The columns of these names; InputError for no table, or a column that it lacks."""
-    place, found = _places(table), dict[str, Values]()
+    place = _places(table)
+    found = dict[str, Values]()
     for name in names:
         if name not in place:
             some = ", ".join(list(place)[:20]) + (", …" if len(place) > 20 else "")
-            raise InputError(f"the table has no column {brief(name)}{nearest(name, place)}; it has {some or 'none'}")
+            raise InputError(
+                f"the table has no column {brief(name)}{nearest(name, place)}; it "
+                f"has {some or 'none'}"
+            )
         found[name] = _values(name, table[place[name]])
     first = next(iter(found.values()))
     for each in found.values():
         if len(each) != len(first):
             raise InputError(
-                f"column {brief(each.name)} has {len(each)} entries and {brief(first.name)} {len(first)}; "
+                f"column {brief(each.name)} has {len(each)} entries and {brief(first.name)} "
+                f"{len(first)}; "
                 "give one for each person"
             )
     return found
@@ -241,13 +303,18 @@ def _places(table: Any) -> dict[str, Any]:
     texts = list(map(title, known))
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
-        raise InputError(f"the table has {texts.count(twice)} columns {brief(twice)}; give each a name of its own")
+        raise InputError(
+            f"the table has {texts.count(twice)} columns {brief(twice)}; give each a "
+            "name of its own"
+        )
     return dict(zip(texts, known, strict=True))
 
 
 def title(name: Any) -> str:
     """The name of a column as text; InputError for what is none."""
-    if not isinstance(name, str | float | tuple | np.generic) and not (isinstance(name, int) and abs(name) < 2**63):
+    if not isinstance(name, str | float | tuple | np.generic) and not (
+        isinstance(name, int) and abs(name) < 2**63
+    ):
         raise InputError(f"{brief(name)} is no name of a column; give a text")
     return str(name)
 
@@ -260,7 +327,8 @@ def _names(table: Any) -> list[Any]:
     if (fields := getattr(getattr(table, "dtype", None), "names", None)) is not None:
         return list(fields)
     raise InputError(
-        f"{brief(table)} is no table; give a data frame, or a mapping from names of columns to one entry for each person"
+        f"{brief(table)} is no table; give a data frame, or a mapping from names of columns to "
+        "one entry for each person"
     )
 
 
@@ -268,20 +336,30 @@ def _values(name: str, column: Any) -> Values:
     kind: Any = getattr(column, "dtype", None)
     ordered = tuple(kind.categories) if getattr(kind, "ordered", False) is True else None
     if np.ma.is_masked(column):
-        raise InputError(f"column {brief(name)} has masked entries; fill them with NaN, and they count as missing")
+        raise InputError(
+            f"column {brief(name)} has masked entries; fill them with NaN, and they "
+            "count as missing"
+        )
     if hasattr(column, "dtype") or hasattr(column, "__array__"):
         array = np.asarray(column)
         if array.ndim != 1:
-            raise InputError(f"column {brief(name)} has shape {list(array.shape)}; give one entry for each person")
+            raise InputError(
+                f"column {brief(name)} has shape {list(array.shape)}; give one entry "
+                "for each person"
+            )
         if array.dtype.kind not in "biufOSUmM":
-            raise InputError(f"column {brief(name)} is of type {array.dtype}; give numbers or labels")
+            raise InputError(
+                f"column {brief(name)} is of type {array.dtype}; give numbers or labels"
+            )
         return Values(name, array, ordered)
     if isinstance(column, str | bytes):
         raise InputError(f"column {brief(name)} is {brief(column)}; give one entry for each person")
     try:
         items = list(column)
     except TypeError:
-        raise InputError(f"column {brief(name)} is {brief(column)}; give one entry for each person") from None
+        raise InputError(
+            f"column {brief(name)} is {brief(column)}; give one entry for each person"
+        ) from None
     array = np.empty(len(items), dtype=object)
     for k, item in enumerate(items):
         array[k] = item
@@ -289,12 +367,16 @@ def _values(name: str, column: Any) -> Values:
 
 
 def label_column(values: Values, what: str) -> Values:
-    """The column, which must be one of labels, not of measurements or dates. InputError says what to do."""
+    """The column, which must be one of labels, not of measurements or dates. InputError says what
+    to do.
+    """
     values.refuse_times()
     if values.measured:
         raise InputError(
-            f"column {brief(values.name)} has {values.measured}, so it is a measurement and cannot be {what}; cut it into a "
-            "few ranges (pandas.cut, numpy.digitize), or write its values as text if they are labels"
+            f"column {brief(values.name)} has {values.measured}, so it is a measurement and "
+            f"cannot be {what}; cut it into a "
+            "few ranges (pandas.cut, numpy.digitize), or write its values as text if they are "
+            "labels"
         )
     return values
 
@@ -303,14 +385,21 @@ def refuse_many(labels: Sequence[Any], name: str) -> None:
     """InputError for more labels than anything but names or free text has."""
     if len(labels) > MOST_LABELS:
         raise InputError(
-            f"column {brief(name)} has {len(labels):,} different values, as names and identifiers do; leave it out, or "
+            f"column {brief(name)} has {len(labels):,} different values, as names and identifiers "
+            "do; leave it out, or "
             f"merge its values to at most {MOST_LABELS:,}"
         )
 
 
 def one_or_several(names: Any, what: str) -> tuple[str, ...]:
-    """The names of columns that were given as one name or as several; InputError for anything else."""
-    found = [names] if isinstance(names, str) else listed(names, what, "the name of a column, or a list of them")
+    """The names of columns that were given as one name or as several; InputError for
+    anything else.
+    """
+    found = (
+        [names]
+        if isinstance(names, str)
+        else listed(names, what, ("the name of a column, or a list of them"))
+    )
     texts = tuple(map(title, found))
     if len(set(texts)) < len(texts):
         raise InputError(f"{what} names a column twice: {brief(list(texts))}; give each once")
@@ -318,20 +407,32 @@ def one_or_several(names: Any, what: str) -> tuple[str, ...]:
 
 
 def row_texts(columns: Sequence[Values]) -> list[str]:
-    """The entries of each person as one text, alike for alike people, whatever kind of table they come from."""
+    """The entries of each person as one text, alike for alike people, whatever kind of table they
+    come from.
+    """
     parts = []
     for column in columns:
-        entries: list[Any] = column.raw.tolist() if column.numbers is None else column.numbers.tolist()
-        parts.append([None if gone else plain(entry) for entry, gone in zip(entries, column.missing.tolist(), strict=True)])
+        entries: list[Any] = (
+            column.raw.tolist() if column.numbers is None else column.numbers.tolist()
+        )
+        parts.append(
+            [
+                None if gone else plain(entry)
+                for entry, gone in zip(entries, column.missing.tolist(), strict=True)
+            ]
+        )
     return [repr(row) for row in zip(*parts, strict=True)]
 
 
 def digest_of(columns: Iterable[Values]) -> str:
-    """SHA-256 of names and entries, whatever kind of table they come from: numbers as doubles, labels by their texts."""
+    """SHA-256 of names and entries, whatever kind of table they come from: numbers as doubles,
+    labels by their texts.
+    """
     found = hashlib.sha256()
     for column in columns:
         if column.numbers is not None:
-            kind, data = "numbers", np.where(column.missing, np.nan, column.numbers + 0.0).astype("<f8").tobytes()
+            kind = "numbers"
+            data = np.where(column.missing, np.nan, column.numbers + 0.0).astype("<f8").tobytes()
         else:
             labels = column.labels()
             kind = json.dumps([repr(label) for label in labels])

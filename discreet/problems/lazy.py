@@ -1,7 +1,8 @@
 """Properties that are computed once: `functools.cached_property` without its lock.
 
-Python 3.11 takes a lock at the first access of every such property, 2 µs each, which is a thirtieth of a small solve. Python
-3.12 has removed it (gh-87634). Threads that ask at the same time may compute a value twice and get equal ones.
+Python 3.11 takes a lock at the first access of every such property, 2 µs each, which is a thirtieth
+of a small solve. Python 3.12 has removed it (gh-87634). Threads that ask at the same time may
+compute a value twice and get equal ones.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ _T = TypeVar("_T")
 
 
 class cached_property(Generic[_T]):  # noqa: N801 (as in functools)
-    """A method without arguments whose value replaces it in the instance, also in frozen dataclasses."""
+    """A method without arguments whose value replaces it in the instance, also in frozen
+    dataclasses.
+    """
 
     def __init__(self, compute: Callable[[Any], _T]) -> None:
-        self._compute, self.__doc__ = compute, compute.__doc__
+        self._compute = compute
+        self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

@@ -20,20 +20,32 @@ _SURE = 0.999
 
 
 def row_names(problem: Problem) -> tuple[list[str], list[str]]:
-    """Names of the rows of p_xz and of the guesses: those of the table of people, where there is one."""
-    rows, guesses = [f"x={j}" for j in range(len(problem.p_xz))], [f"guess {i}" for i in range(problem.m)]
+    """Names of the rows of p_xz and of the guesses: those of the table of people, where there is
+    one.
+    """
+    rows = [f"x={j}" for j in range(len(problem.p_xz))]
+    guesses = [f"guess {i}" for i in range(problem.m)]
     if (report := problem.samples) is None:
         return rows, guesses
-    named = [f"{secret}={value}" for secret in report.hide for value in report.private_labels[secret]]
+    named = [
+        f"{secret}={value}" for secret in report.hide for value in report.private_labels[secret]
+    ]
     told = [f"{report.guess}={value}" for value in report.guesses]
-    return named if len(named) == len(rows) else rows, told if len(told) == len(guesses) else guesses
+    return named if len(named) == len(rows) else rows, told if len(told) == len(
+        guesses
+    ) else guesses
 
 
 def outcome_columns(problem: Problem) -> dict[str, Array]:
-    """What a problem says of each outcome: its probability, the posterior of each row of p_xz, the loss of each guess."""
-    p_z, (rows, guesses) = np.asarray(problem.p_z), row_names(problem)
+    """What a problem says of each outcome: its probability, the posterior of each row of p_xz, the
+    loss of each guess.
+    """
+    p_z = np.asarray(problem.p_z)
+    (rows, guesses) = row_names(problem)
     with np.errstate(divide="ignore", invalid="ignore"):
-        posteriors, losses = (np.where(p_z > 0.0, each / p_z, np.nan) for each in (problem.p_xz, problem.loss))
+        posteriors, losses = (
+            np.where(p_z > 0.0, each / p_z, np.nan) for each in (problem.p_xz, problem.loss)
+        )
     return {
         "probability": p_z,
         **dict(zip(rows, posteriors, strict=True)),
@@ -41,7 +53,9 @@ def outcome_columns(problem: Problem) -> dict[str, Array]:
     }
 
 
-def outcome_figure(problem: Problem, estimator: Array, title: str, border: Array | None = None) -> Figure:
+def outcome_figure(
+    problem: Problem, estimator: Array, title: str, border: Array | None = None
+) -> Figure:
     """The outcomes in the plane in which a line separates two guesses about two private values.
 
     Across is the posterior of the last private value; up is what guess 0 loses more than the last

@@ -1,14 +1,16 @@
-"""What a guess must be independent of at budget 0: private values, and the gains of an adversary's best actions.
+"""What a guess must be independent of at budget 0: private values, and the gains of an adversary's
+best actions.
 
-Under perfect privacy the guess is independent of each group of private values. Budget 0 of an adversary's gain demands less:
-no guess may make another action better than those that are best without a guess. Where several actions w are the best, with
-gains G_w, every guess i must keep their gains in proportion,
+Under perfect privacy the guess is independent of each group of private values. Budget 0 of an
+adversary's gain demands less: no guess may make another action better than those that are best
+without a guess. Where several actions w are the best, with gains G_w, every guess i must keep their
+gains in proportion,
 
     G_w·u_i / (G_w·π) the same for all best actions w,   u_i = A P_i.
 
-That is independence of a variable whose joint masses with the outcomes are the rows G_w A. Conversely, no best action gains
-from such guesses, so nothing leaks if they make no other action better, either. Rows that are linear combinations of others
-demand nothing more and are left out.
+That is independence of a variable whose joint masses with the outcomes are the rows G_w A.
+Conversely, no best action gains from such guesses, so nothing leaks if they make no other action
+better, either. Rows that are linear combinations of others demand nothing more and are left out.
 
 Source: docs/theory.md, section 22 (budget 0 of an adversary's gain).
 """
@@ -76,15 +78,27 @@ class PrivateRows:
         return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows
 
     def extended_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
-        """The same of double-double sums over outcomes [..., n], which are given times 2^lift; gains are not lifted."""
+        """The same of double-double sums over outcomes [..., n], which are given times 2^lift;
+        gains are not lifted.
+        """
         if not self.gains.size:
             return sums
         weights = np.ldexp(self.gains, -lift)
-        found = row_sums(dd_multiply((sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))))
-        return np.concatenate([sums[0], found[0]], axis=-1), np.concatenate([sums[1], found[1]], axis=-1)
+        found = row_sums(
+            dd_multiply(
+                (sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))
+            )
+        )
+        return np.concatenate([sums[0], found[0]], axis=-1), np.concatenate(
+            [sums[1], found[1]], axis=-1
+        )
 
-    def gain_laws(self, joint: DoubleDouble, marginal: DoubleDouble) -> list[tuple[slice, OutputLaw]]:
-        """The groups of gains with their laws; joint [m, n + k] and marginal [n + k] are extended sums."""
+    def gain_laws(
+        self, joint: DoubleDouble, marginal: DoubleDouble
+    ) -> list[tuple[slice, OutputLaw]]:
+        """The groups of gains with their laws; joint [m, n + k] and marginal [n + k] are extended
+        sums.
+        """
         found = []
         for rows in self.groups:
             if rows.start >= self.gains.shape[1]:
@@ -112,7 +126,9 @@ def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[Ou
 
 
 def _independent(gains: Array) -> Array:
-    """A largest set of linearly independent rows, found exactly, in units of a power of 2 near their largest entry."""
+    """A largest set of linearly independent rows, found exactly, in units of a power of 2 near
+    their largest entry.
+    """
     kept = list[int]()
     reduced = list[tuple[int, list[Fraction]]]()  # rows with a leading one, and its place
     for number, row in enumerate(gains.tolist()):

@@ -1,12 +1,15 @@
-"""The problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
+"""The problem: find the estimator of Y with the least error probability that leaks at most a budget
+about X.
 
-    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε, or another measure of leakage, or several
+    minimise ⟨L, P⟩   over column-stochastic P [m, N] with I(X; Ŷ) ≤ ε, or another measure of
+                      leakage, or several
 
-One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞ (entropy-constrained) and ε = 0
-(perfect privacy, a linear program). Everything a backend or the judge needs is read from `p_xz`, `loss` and `terms`.
+One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞
+(entropy-constrained) and ε = 0 (perfect privacy, a linear program). Everything a backend or the
+judge needs is read from `p_xz`, `loss` and `terms`.
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error
+Probability Estimation: An Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 """
 
 from __future__ import annotations
@@ -35,7 +38,15 @@ from discreet.problems.checks import (
     real_numbers,
     row_totals,
 )
-from discreet.problems.constraint import Constrained, Constraint, LeakageBudget, Term, constraint_of, named, stated
+from discreet.problems.constraint import (
+    Constrained,
+    Constraint,
+    LeakageBudget,
+    Term,
+    constraint_of,
+    named,
+    stated,
+)
 from discreet.problems.errors import InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.law import OutputLaw, faint_lift
@@ -47,8 +58,20 @@ from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
 from discreet.problems.outcome_view import outcome_columns, outcome_figure
-from discreet.problems.samples import FewRecordsWarning, SampleReport, count, each_secret, named_losses
-from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, private_rows, stacked
+from discreet.problems.samples import (
+    FewRecordsWarning,
+    SampleReport,
+    count,
+    each_secret,
+    named_losses,
+)
+from discreet.problems.stacking import (
+    check_rows,
+    check_same_outcomes,
+    measure_asked,
+    private_rows,
+    stacked,
+)
 from discreet.showing.figures import Figure
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Facts
@@ -56,7 +79,8 @@ from discreet.showing.values import Facts
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
+# a total this close to one counts as one: dividing by it again would only change last digits
+ROUNDED_TOTAL = 2.0**-50
 _UNBOUND = LeakageBudget(math.inf)
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
@@ -65,9 +89,10 @@ LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 class PhiRank:
     """How many independent equations perfect privacy imposes, and how reliable that count is.
 
-    The singular values [min(n, N)] are those of sqrt(π_j) φ_jl / sqrt(w_l): the canonical correlations of X and Z, all in
-    [0, 1] and unchanged when an outcome is split. `rank` counts those above `threshold`; `nullity` = N − rank;
-    `gap` is (smallest counted) / (largest not counted), inf when there is none: near 1 the count cannot be trusted.
+    The singular values [min(n, N)] are those of sqrt(π_j) φ_jl / sqrt(w_l): the canonical
+    correlations of X and Z, all in [0, 1] and unchanged when an outcome is split. `rank` counts
+    those above `threshold`; `nullity` = N − rank; `gap` is (smallest counted) / (largest not
+    counted), inf when there is none: near 1 the count cannot be trusted.
     """
 
     rank: int
@@ -87,8 +112,9 @@ class Problem(Constrained):
     terms       the constraints; of one secret its leakage budget ε is `budget`, by `measure`
     name        a title without meaning to the code
 
-    Of several secrets p_xz holds the private joints one under the other, each of sum 1, and n counts all rows. Of X given
-    another variable it holds p(given value, x_j, z_l), a group of rows for each given value.
+    Of several secrets p_xz holds the private joints one under the other, each of sum 1, and n
+    counts all rows. Of X given another variable it holds p(given value, x_j, z_l), a group of rows
+    for each given value.
     """
 
     p_xz: Array
@@ -110,16 +136,18 @@ class Problem(Constrained):
         name: str = "",
         samples: SampleReport | None = None,
     ) -> None:
-        """Validate and freeze. Give one of `budget` (0 perfect privacy, inf none) and `equivocation` (H0, nats).
+        """Validate and freeze. Give one of `budget` (0 perfect privacy, inf none) and
+        `equivocation` (H0, nats).
 
-        measure: what the budget bounds, by name or as an object of `discreet.measures`; mutual information by default.
-        Under a conditional measure p_xz is p(given value, x_j, z_l) [given, n, N].
-        constraints: for several secrets, in place of p_xz, budget, measure and equivocation.
+        measure: what the budget bounds, by name or as an object of `discreet.measures`; mutual
+        information by default. Under a conditional measure p_xz is p(given value, x_j, z_l) [given,
+        n, N]. constraints: for several secrets, in place of p_xz, budget, measure and equivocation.
 
-        Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
-        negative entries, a total further than 1e-9 from one (totals further than rounding from one are scaled to one), a
-        loss mass on an outcome that has no probability or above 1e100, constraints whose outcomes differ in probability by
-        more than 1e-9, a budget that is negative or an equivocation above H(X). Law: a problem built from the arrays of a
+        Raises InputError, naming the entry, for anything that is not a probability model: wrong
+        shape, non-finite or negative entries, a total further than 1e-9 from one (totals further
+        than rounding from one are scaled to one), a loss mass on an outcome that has no probability
+        or above 1e100, constraints whose outcomes differ in probability by more than 1e-9, a budget
+        that is negative or an equivocation above H(X). Law: a problem built from the arrays of a
         problem has the same arrays.
         """
         checked_name(name)
@@ -132,34 +160,46 @@ class Problem(Constrained):
             freeze(self, terms=(Term(term.rows, term.groups, found),))
             return
         if any(each is not None for each in (p_xz, budget, measure, equivocation)):
-            raise InputError("the constraints state private joints, budgets and measures; give loss= and constraints= alone")
+            raise InputError(
+                "the constraints state private joints, budgets and measures; give "
+                "loss= and constraints= alone"
+            )
         a, terms = stacked(constraints)
         self._fill(a, loss, terms, name, samples)
 
     @classmethod
     def of_rows(cls, p_xz: Any, loss: Any, terms: tuple[Term, ...], *, name: str = "") -> Problem:
-        """The problem of private joints that are already one under the other [n, N], under constraints on these rows."""
-        self, a = cls.__new__(cls), mass_array(p_xz, "p_xz", 2, "[n, N]")
+        """The problem of private joints that are already one under the other [n, N], under
+        constraints on these rows.
+        """
+        self = cls.__new__(cls)
+        a = mass_array(p_xz, "p_xz", 2, "[n, N]")
         check_rows(terms, len(a))
         self._fill(a, loss, terms, checked_name(name), None)
         return self
 
-    def _fill(self, a: Array, loss: Any, terms: tuple[Term, ...], name: str, samples: SampleReport | None) -> None:
+    def _fill(
+        self, a: Array, loss: Any, terms: tuple[Term, ...], name: str, samples: SampleReport | None
+    ) -> None:
         cost = mass_array(loss, "loss", 2, "[m, N]")
         if a.shape[1] != cost.shape[1]:
             raise InputError(
-                f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
+                f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape "
+                "[·, N] with the same N"
             )
         names = [f"{named(number, len(terms))}p_xz" for number in range(len(terms))]
         found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, names, strict=True)]
         if any(total != 1.0 for *_, total in found):
-            a, cost = np.concatenate([own for own, *_ in found]), cost / found[0][2]
+            a = np.concatenate([own for own, *_ in found])
+            cost = cost / found[0][2]
         marginals = [marginal for _, marginal, _ in found]
         high, low = (np.concatenate(parts) for parts in zip(*marginals, strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         check_same_outcomes(a, terms)
-        freeze(self, p_xz=a, loss=cost, marginal=(high, low), name=name, samples=samples, terms=terms)
+        freeze(
+            self, p_xz=a, loss=cost, marginal=(high, low), name=name, samples=samples, terms=terms
+        )
 
     @classmethod
     def from_joint(
@@ -176,9 +216,10 @@ class Problem(Constrained):
 
         A conditional measure is about X given Y: with budget 0 it asks for equalized odds.
 
-        loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the default is 0/1 loss,
-        which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
-        formed as p(z_l) − p(y_i, z_l). All sums are those of `masses_of_joint`.
+        loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the
+        default is 0/1 loss, which makes ⟨L, P⟩ the error probability. Loss masses are summed from
+        the small terms Σ_{k≠i} p(y_k, z_l), never formed as p(z_l) − p(y_i, z_l). All sums are
+        those of `masses_of_joint`.
         """
         tensor = mass_array(joint, "joint", 3, "[n, m, N]")
         matrix = loss_table(loss_matrix, tensor.shape[1])
@@ -213,32 +254,44 @@ class Problem(Constrained):
         """The problem of a table of people, with a `SampleReport` in its `samples`.
 
         table         a data frame, or a mapping from names of columns to one entry for each person
-        hide          the column of labels that stays hidden; several are several constraints on the same guesses
+        hide          the column of labels that stays hidden; several are several constraints on the
+                      same guesses
         guess         the column of labels that is guessed
-        budget        of leakage, for all secrets or by their names; 0 is perfect privacy, inf no constraint
-        fraction      the same as a share of what the plain Bayes rule leaks in this model; give one of both
-        measure       of leakage, for all or by name. A conditional one is given the guessed column: equalized odds
-        loss_matrix   loss of each guess [truths, guesses] in the order of the sorted values, or a mapping
-                      truth → guess → loss, whose guesses may be others too; the default is 0/1
+        budget        of leakage, for all secrets or by their names; 0 is perfect privacy, inf no
+                      constraint
+        fraction      the same as a share of what the plain Bayes rule leaks in this model; give one
+                      of both
+        measure       of leakage, for all or by name. A conditional one is given the guessed column:
+                      equalized odds
+        loss_matrix   loss of each guess [truths, guesses] in the order of the sorted values, or a
+                      mapping truth → guess → loss, whose guesses may be others too; the default is
+                      0/1
         use           the columns that are seen; by default all others
         weights       a column that says how many people each stands for
         seed          decides the coins of `ds.TableRule`; it is kept in files, and new by default
 
-        bins, edges, missing, smoothing and min_count are those of `discreet.problems.samples.Binning`. A measurement or a
-        date that is to be hidden or guessed is refused with advice. Warns (`FewRecordsWarning`) where people are few for
-        the cells. Raises InputError.
+        bins, edges, missing, smoothing and min_count are those of
+        `discreet.problems.samples.Binning`. A measurement or a date that is to be hidden or guessed
+        is refused with advice. Warns (`FewRecordsWarning`) where people are few for the cells.
+        Raises InputError.
         """
         if (budget is None) == (fraction is None):
             raise InputError(
-                "give one of budget= (in the unit of the measure; 0 for perfect privacy, inf for no constraint) and "
+                "give one of budget= (in the unit of the measure; 0 for perfect privacy, inf for "
+                "no constraint) and "
                 "fraction= (of what the plain Bayes rule leaks)"
             )
         binning = Binning(bins, edges, missing, smoothing, min_count)
-        counted = count(table, hide=hide, guess=guess, use=use, weights=weights, binning=binning, seed=seed)
+        counted = count(
+            table, hide=hide, guess=guess, use=use, weights=weights, binning=binning, seed=seed
+        )
         secrets = counted.report.hide
         budgets = each_secret(budget, secrets, "budget", every=True)
         asked = [
-            measure_asked(*each) for each in zip(budgets, each_secret(measure, secrets, "measure", every=False), strict=True)
+            measure_asked(*each)
+            for each in zip(
+                budgets, each_secret(measure, secrets, "measure", every=False), strict=True
+            )
         ]
         matrix, guesses = named_losses(loss_matrix, counted.report.truths)
         each = [
@@ -249,7 +302,9 @@ class Problem(Constrained):
         model = cls(loss=losses, constraints=each, name=name)
         if budget is None:
             shares = each_secret(fraction, secrets, "fraction", every=True)
-            budgets = shares_of_bayes(model, [positive(share, "fraction", zero=True) for share in shares])
+            budgets = shares_of_bayes(
+                model, [positive(share, "fraction", zero=True) for share in shares]
+            )
         model = model.with_budget(budgets)
         freeze(model, samples=replace(counted.report, guesses=guesses))
         if few := counted.report.few:
@@ -288,7 +343,9 @@ class Problem(Constrained):
 
     @cached_property
     def deviations(self) -> Array:
-        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value of each group of rows."""
+        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value
+        of each group of rows.
+        """
         found = np.empty_like(self.p_xz)
         for term in self.terms:
             for rows in term.groups:
@@ -302,7 +359,11 @@ class Problem(Constrained):
     @cached_property
     def digest(self) -> str:
         """16 hex digits of p_xz, loss and constraints: those of the same problem alone."""
-        asked = [each for term in self.terms for each in (term.budget.amount, str(term.measure), *term.sizes)]
+        asked = [
+            each
+            for term in self.terms
+            for each in (term.budget.amount, str(term.measure), *term.sizes)
+        ]
         if self.measures == (MUTUAL_INFORMATION,):
             asked = asked[:1]
         found = hashlib.sha256(repr((self.n, self.m, self.N, *asked)).encode("ascii"))
@@ -320,9 +381,12 @@ class Problem(Constrained):
     def phi_rank(self) -> PhiRank:
         """Rank and nullity of Φ with the gap in its singular values."""
         scale = np.sqrt(self.p_x)[:, None], np.sqrt(self.p_z)[None, :]
-        kernel = np.divide(self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0)
+        kernel = np.divide(
+            self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0
+        )
         values = np.linalg.svd(kernel, compute_uv=False)
-        rounding = np.finfo(float).eps  # of the entries, each by that times sqrt(π w); and of the decomposition
+        # of the entries, each by that times sqrt(π w); and of the decomposition
+        rounding = np.finfo(float).eps
         threshold = float(rounding * (16 * min(kernel.shape) + values[0] * max(kernel.shape)))
         rank = int((values > threshold).sum())
         below = values[rank] if rank < values.size else 0.0
@@ -330,30 +394,43 @@ class Problem(Constrained):
         return PhiRank(rank, self.N - rank, _frozen(values), threshold, gap)
 
     def error_probability(self, estimator: Array) -> float:
-        """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(self.loss)
+        """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss
+        otherwise.
+        """
+        high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(
+            self.loss
+        )
         return float(high + low)
 
     def law(self, estimator: Array) -> Law:
         """The joint law of each secret and Ŷ under an estimator [m, N]."""
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
-        lift, rows, n = faint_lift(self.p_x), self.rows, self.n
-        high, low = decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
+        lift = faint_lift(self.p_x)
+        rows = self.rows
+        n = self.n
+        high, low = (
+            decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
+        )
         return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
-        """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and conditional measures."""
+        """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and
+        conditional measures.
+        """
         return self._only(self.law(estimator))
 
     def _only(self, law: Law) -> OutputLaw:
         if len(law.groups) != 1 or law.measures[0].conditional:
             raise InputError(
-                "this problem has no single law of X and the guess; use problem.law, which has one for each of .terms"
+                "this problem has no single law of X and the guess; use problem.law, which has "
+                "one for each of .terms"
             )
         return law.groups[0]
 
     def leakage(self, estimator: Array) -> float:
-        """What an estimator [m, N] leaks, by the problem's measure; InputError for several constraints."""
+        """What an estimator [m, N] leaks, by the problem's measure; InputError for several
+        constraints.
+        """
         return float(self.leakages(estimator)[self.only])
 
     def leakages(self, estimator: Array) -> Array:
@@ -362,7 +439,9 @@ class Problem(Constrained):
 
     @cached_property
     def bayes_estimator(self) -> Array:
-        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, ignoring privacy; ties go to the first guess."""
+        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, ignoring privacy; ties go
+        to the first guess.
+        """
         estimator = np.zeros((self.m, self.N))
         estimator[np.argmin(self.loss, axis=0), np.arange(self.N)] = 1.0
         return _frozen(estimator)
@@ -396,7 +475,8 @@ class Problem(Constrained):
         """
         if self.measures not in self._bayes_leakages:
             found = self.bayes_law.leakages
-            ordinary = found * (1.0 + 2.0**-44)  # rounded up, so that budgets of it keep their last digits
+            # rounded up, so that budgets of it keep their last digits
+            ordinary = found * (1.0 + 2.0**-44)
             ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
             leakages = np.where(found > 0.0, np.maximum(ordinary, ceilings), 0.0)
             self._bayes_leakages[self.measures] = _frozen(leakages)
@@ -419,11 +499,15 @@ class Problem(Constrained):
 
     @cached_property
     def rows(self) -> Split | None:
-        """p_xz and loss, split for sums under many estimators; None for more outcomes than a block."""
+        """p_xz and loss, split for sums under many estimators; None for more outcomes
+        than a block.
+        """
         return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each outcome: its probability, the posterior of each private value, the loss of each guess."""
+        """A row for each outcome: its probability, the posterior of each private value, the loss of
+        each guess.
+        """
         return frame(outcome_columns(self))
 
     def plot(self) -> Figure:
@@ -451,28 +535,46 @@ class Problem(Constrained):
 
 
 def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:
-    """Of every constraint its share of what the Bayes rule leaks; InputError where that is without bound."""
+    """Of every constraint its share of what the Bayes rule leaks; InputError where that is without
+    bound.
+    """
     leakages: list[float] = problem.bayes_leakages.tolist()  # type: ignore[attr-defined]
-    budgets = [share * most if share > 0.0 else 0.0 for share, most in zip(shares, leakages, strict=True)]
+    budgets = [
+        share * most if share > 0.0 else 0.0 for share, most in zip(shares, leakages, strict=True)
+    ]
     for budget, term in zip(budgets, problem.terms, strict=True):
         if math.isinf(budget):
-            raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
+            raise InputError(
+                f"the Bayes rule leaks without bound by {term.measure}, so no "
+                "fraction of it is a budget"
+            )
     return budgets
 
 
 def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
-    """p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses [truths, m].
+    """p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses [truths,
+    m].
 
-    Each sum is added from the left, and each operation is rounded to a double. `discreet.verification` forms the same sums.
+    Each sum is added from the left, and each operation is rounded to a double.
+    `discreet.verification` forms the same sums.
     """
     p_yz = reduce(np.add, joint)
-    losses = [reduce(np.add, [loss * masses for loss, masses in zip(each, p_yz, strict=True)]) for each in loss_matrix.T]
+    losses = [
+        reduce(np.add, [loss * masses for loss, masses in zip(each, p_yz, strict=True)])
+        for each in loss_matrix.T
+    ]
     return reduce(np.add, joint.swapaxes(0, 1)), np.array(losses)
 
 
 def _private(joint: Array, measure: Measure | None) -> Array:
-    """The private joint of a joint tensor [n, m, N]: p(x, z) [n, N], or under a conditional measure p(y, x, z) [m, n, N]."""
-    return joint.transpose(1, 0, 2) if measure is not None and measure.conditional else np.asarray(joint.sum(axis=1))
+    """The private joint of a joint tensor [n, m, N]: p(x, z) [n, N], or under a conditional measure
+    p(y, x, z) [m, n, N].
+    """
+    return (
+        joint.transpose(1, 0, 2)
+        if measure is not None and measure.conditional
+        else np.asarray(joint.sum(axis=1))
+    )
 
 
 def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:

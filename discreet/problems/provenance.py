@@ -1,7 +1,7 @@
 """When and by what something was made, for the records in files: a date, and versions of libraries.
 
-The environment variable SOURCE_DATE_EPOCH (seconds since 1970) replaces the clock, so that files can be made again byte for
-byte (https://reproducible-builds.org/specs/source-date-epoch).
+The environment variable SOURCE_DATE_EPOCH (seconds since 1970) replaces the clock, so that files
+can be made again byte for byte (https://reproducible-builds.org/specs/source-date-epoch).
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from discreet.problems.errors import InputError
 
 
 def date_now() -> str:
-    """The time in UTC to the second, as 2026-01-31T12:00:00Z; InputError if SOURCE_DATE_EPOCH is no number of seconds."""
+    """The time in UTC to the second, as 2026-01-31T12:00:00Z; InputError if SOURCE_DATE_EPOCH is no
+    number of seconds.
+    """
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     try:
         moment = datetime.now(UTC) if stated is None else datetime.fromtimestamp(int(stated), UTC)
     except (ValueError, OverflowError, OSError):
         raise InputError(
-            f"SOURCE_DATE_EPOCH is {brief(stated)}; give seconds since 1970 as a whole number, or unset it"
+            f"SOURCE_DATE_EPOCH is {brief(stated)}; give seconds since 1970 as a whole number, or "
+            "unset it"
         ) from None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @cache
 def version_of(library: str) -> str:
-    """Version of an installed library, without importing it, or "absent". Read once: it takes milliseconds."""
+    """Version of an installed library, without importing it, or "absent". Read once: it takes
+    milliseconds.
+    """
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:

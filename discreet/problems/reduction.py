@@ -1,10 +1,12 @@
-"""Remove what cannot matter: outcomes and private values of probability zero, and repeated outcomes.
+"""Remove what cannot matter: outcomes and private values of probability zero, and repeated
+outcomes.
 
-Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44 bits. An optimal estimator
-may treat them alike, so they merge into one outcome whose column is their sum. Laws (tests/problems/test_reduction.py): the
-reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same error
-probability and leakage. An outcome of probability zero gets the law of Ŷ: should it ever happen, the guess says nothing
-about X.
+Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44
+bits. An optimal estimator may treat them alike, so they merge into one outcome whose column is
+their sum. Laws (tests/problems/test_reduction.py): the reduced problem has the same optimum, and
+`restore` maps its estimators to estimators of the original with the same error probability and
+leakage. An outcome of probability zero gets the law of Ŷ: should it ever happen, the guess says
+nothing about X.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Reduced:
 
     problem          the reduced problem
     original         the problem it came from
-    group            [N] index of the reduced outcome that holds each outcome, −1 where it has no probability
+    group            [N] index of the reduced outcome that holds each outcome, −1 where it has no
+                     probability
     private_values   [n'] indices of the private values kept
     """
 
@@ -48,7 +51,9 @@ class Reduced:
         return 0 if self.group is None else int((self.group < 0).sum())
 
     def with_budget(self, budget: Any) -> Reduced:
-        """The same reduction of the same model under another budget, or of several secrets under others."""
+        """The same reduction of the same model under another budget, or of several secrets under
+        others.
+        """
         smaller = self.problem.with_budget(budget)
         original = smaller if self.problem is self.original else self.original.with_budget(budget)
         return replace(self, problem=smaller, original=original)
@@ -77,7 +82,9 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
     Raises InputError for what is no `Problem`.
     """
     if not isinstance(problem, Problem):
-        raise InputError(f"reduce takes a Problem, not a {type(problem).__name__}; give outcomes in arrays")
+        raise InputError(
+            f"reduce takes a Problem, not a {type(problem).__name__}; give outcomes in arrays"
+        )
     private_values = np.flatnonzero(problem.p_x > 0)
     alive = problem.p_z > 0
     a = problem.p_xz if private_values.size == problem.n else problem.p_xz[private_values]
@@ -85,12 +92,16 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
     group: NDArray[np.intp] | None = None
     if not alive.all():
         group = np.where(alive, np.cumsum(alive) - 1, -1)
-        a, loss = a[:, alive], loss[:, alive]
+        a = a[:, alive]
+        loss = loss[:, alive]
     if merge:
         first, inverse = _same(a, loss)
         if first.size < a.shape[1]:
-            a, loss = _gather(a, inverse, first.size), _gather(loss, inverse, first.size)
-            group = inverse if group is None else np.where(group < 0, -1, inverse[np.maximum(group, 0)])
+            a = _gather(a, inverse, first.size)
+            loss = _gather(loss, inverse, first.size)
+            group = (
+                inverse if group is None else np.where(group < 0, -1, inverse[np.maximum(group, 0)])
+            )
     if group is None and private_values.size == problem.n:
         return Reduced(problem, problem, None, private_values)
     smaller = Problem.of_rows(a, loss, kept_terms(problem.terms, private_values), name=problem.name)
@@ -98,26 +109,34 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
 
 
 def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
-    """The problem without constraints on secrets of which one value alone has a probability: nothing can leak of them.
+    """The problem without constraints on secrets of which one value alone has a probability:
+    nothing can leak of them.
 
     One constraint is left as it is, so that its Bayes rule is found to keep any budget.
     """
     if len(problem.terms) == 1:
         return problem
-    known = [all(np.count_nonzero(problem.p_x[group]) <= 1 for group in term.groups) for term in problem.terms]
+    known = [
+        all(np.count_nonzero(problem.p_x[group]) <= 1 for group in term.groups)
+        for term in problem.terms
+    ]
     if not any(known):
         return problem
     budgets = zip(known, problem.terms, strict=True)
-    return problem.with_budget([math.inf if is_known else term.budget for is_known, term in budgets])
+    return problem.with_budget(
+        [math.inf if is_known else term.budget for is_known, term in budgets]
+    )
 
 
 def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[np.intp]]:
-    """A problem about a coarser X' that tells fewer private values apart, and the one that stands for each [n].
+    """A problem about a coarser X' that tells fewer private values apart, and the one that stands
+    for each [n].
 
-    The rarest are merged with the commonest as long as H(X given X') ≤ Σ π_j (1 + log 1/π_j) ≤ `most`, in nats. As
-    I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'), the new budget is smaller by that sum; without rare values the problem is the same.
-    Laws: what keeps the new budget keeps the old one. Duals of X', one for all values merged, are dual feasible for X and
-    prove the same bound but for the budget (docs/theory.md, section 13).
+    The rarest are merged with the commonest as long as H(X given X') ≤ Σ π_j (1 + log 1/π_j) ≤
+    `most`, in nats. As I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'), the new budget is smaller by that sum;
+    without rare values the problem is the same. Laws: what keeps the new budget keeps the old one.
+    Duals of X', one for all values merged, are dual feasible for X and prove the same bound but for
+    the budget (docs/theory.md, section 13).
     """
     rare = float(problem.p_x.min())
     if rare > 0.0 and rare * (1.0 - math.log(rare)) > most * (1.0 + 1e-9):  # the usual case
@@ -126,23 +145,28 @@ def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[n
     rarest = problem.p_x[order]
     entropy = np.cumsum(rarest * (1.0 - np.log(np.where(rarest > 0.0, rarest, 1.0))))
     merged = min(int(np.searchsorted(entropy, most, side="right")), problem.n - 1)
-    kept, place = np.sort(order[merged:]), np.arange(problem.n)
+    kept = np.sort(order[merged:])
+    place = np.arange(problem.n)
     if not merged:
         return problem, place
     place[order[:merged]] = order[-1]
     p_xz = problem.p_xz[kept]
     p_xz[np.searchsorted(kept, order[-1])] += problem.p_xz[order[:merged]].sum(axis=0)
-    budget = LeakageBudget(problem.budget - float(entropy[merged - 1]), problem.measure.on(kept, problem.n))
+    budget = LeakageBudget(
+        problem.budget - float(entropy[merged - 1]), problem.measure.on(kept, problem.n)
+    )
     return Problem(p_xz, problem.loss, budget, name=problem.name), np.searchsorted(kept, place)
 
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First member and group number of every class of proportional columns, classes in order of first appearance.
+    """First member and group number of every class of proportional columns, classes in order of
+    first appearance.
 
-    Two columns that agree may still round to different sides of a step. So if anything merges at all, the classes are
-    compared once more with the steps moved by half their size.
+    Two columns that agree may still round to different sides of a step. So if anything merges at
+    all, the classes are compared once more with the steps moved by half their size.
     """
-    if not _repeated(_keys(a, loss)):  # the usual case, decided without an array of the size of the problem
+    # the usual case, decided without an array of the size of the problem
+    if not _repeated(_keys(a, loss)):
         everyone = np.arange(a.shape[1])
         return everyone, everyone
     columns = _proportions(a, loss)
@@ -154,9 +178,12 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First member and group number of every class of columns [k, N] that are equal once rounded."""
+    """First member and group number of every class of columns [k, N] that are equal
+    once rounded.
+    """
     words = _rounded(columns, half_a_step)
-    keys, everyone = _hashed(words), np.arange(words.shape[1])
+    keys = _hashed(words)
+    everyone = np.arange(words.shape[1])
     if not _repeated(keys):
         return everyone, everyone
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -169,7 +196,9 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
 
 
 def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
-    """A key for each column [N], equal for columns that agree once rounded; made in blocks that fit into the cache."""
+    """A key for each column [N], equal for columns that agree once rounded; made in blocks that fit
+    into the cache.
+    """
     keys = np.empty(a.shape[1], dtype=np.uint64)
     for start in range(0, keys.size, _BLOCK_OUTCOMES):
         block = slice(start, start + _BLOCK_OUTCOMES)
@@ -209,7 +238,9 @@ def _repeated(keys: NDArray[np.uint64]) -> bool:
 
 
 def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:
-    """Sums [·, size] of the columns of each group, added pairwise so that large groups do not drift."""
+    """Sums [·, size] of the columns of each group, added pairwise so that large groups do not
+    drift.
+    """
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(size))
     return np.asarray(np.add.reduceat(rows[:, order], starts, axis=1))

@@ -11,22 +11,32 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 
 
-def bisected(before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any) -> tuple[Array, Array]:
-    """Brackets [low, high] halved until no double lies between their ends; `before` says which points precede the change."""
-    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+def bisected(
+    before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any
+) -> tuple[Array, Array]:
+    """Brackets [low, high] halved until no double lies between their ends; `before` says which
+    points precede the change.
+    """
+    low = np.asarray(low, dtype=np.float64)
+    high = np.asarray(high, dtype=np.float64)
     for _ in range(200):  # enough but next to 0, where doubles are dense
         middle = midpoints(low, high)
         inside = (low < middle) & (middle < high)
         if not inside.any():
             break
         left = before(np.where(inside, middle, low))
-        low, high = np.where(inside & left, middle, low), np.where(inside & ~left, middle, high)
+        low = np.where(inside & left, middle, low)
+        high = np.where(inside & ~left, middle, high)
     return low, high
 
 
 def midpoints(low: Array, high: Array) -> Array:
-    """Middles of finite intervals: arithmetic, or geometric if the ends have one sign and differ fourfold."""
+    """Middles of finite intervals: arithmetic, or geometric if the ends have one sign and differ
+    fourfold.
+    """
     with np.errstate(all="ignore"):
-        far = (low * high > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > 4.0 * np.minimum(np.abs(low), np.abs(high)))
+        far = (low * high > 0.0) & (
+            np.maximum(np.abs(low), np.abs(high)) > 4.0 * np.minimum(np.abs(low), np.abs(high))
+        )
         geometric = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
     return np.asarray(np.where(far, geometric, 0.5 * low + 0.5 * high))

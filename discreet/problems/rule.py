@@ -1,9 +1,10 @@
 """An estimator as a rule: m·n numbers and a few ties, instead of a matrix [m, N].
 
-Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed ties it is drawn from a
-column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. Some optimal
-estimator has this form (docs/theory.md, section 7). With `band` > 0 an outcome whose margin (by how much the second best
-guess is worse, per unit of mass) is at most `band` draws its guess from the column of its *tie class* (best, second best).
+Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed
+ties it is drawn from a column of probabilities; and with probability `share` the outcome is ignored
+and the guess drawn from `towards`. Some optimal estimator has this form (docs/theory.md, section
+7). With `band` > 0 an outcome whose margin (by how much the second best guess is worse, per unit of
+mass) is at most `band` draws its guess from the column of its *tie class* (best, second best).
 
 Tilted losses are formed by `in_order_losses`, so a rule decides alike wherever it is evaluated.
 """
@@ -39,7 +40,8 @@ class OutcomeRule:
     share     probability that the outcome is ignored
     towards   probabilities of the guesses then                              [m]
     band      margin up to which an outcome belongs to a tie class; 0 for none
-    tie_classes   probabilities of the guesses in the class of (best i, second k), in row i·m + k    [m·m, m]
+    tie_classes   probabilities of the guesses in the class of (best i, second k), in row i·m + k
+                  [m·m, m]
     """
 
     tilt: Array
@@ -62,38 +64,55 @@ class OutcomeRule:
     ) -> None:
         """Validate and freeze; ties in any order, columns normalised.
 
-        Raises InputError for tilts that are not finite or above 1e200, ties that repeat or are negative, columns that are
-        no probabilities within 1e-9, or a share without `towards`.
+        Raises InputError for tilts that are not finite or above 1e200, ties that repeat or are
+        negative, columns that are no probabilities within 1e-9, or a share without `towards`.
         """
         tilts = _tilts(tilt)
         m = tilts.shape[0]
         index = _indices(ties)
         drawn = _columns(np.zeros((m, 0)) if columns is None else columns, m, index.size, "columns")
         order = np.argsort(index, kind="stable")
-        index, drawn = index[order], drawn.take(order, axis=1)  # an index would leave the columns one after another
+        index = index[order]
+        drawn = drawn.take(order, axis=1)  # an index would leave the columns one after another
         repeated = np.flatnonzero(index[1:] == index[:-1])
         if repeated.size:
-            raise InputError(f"outcome {index[repeated[0]]} is listed twice among the ties; give each one once")
+            raise InputError(
+                f"outcome {index[repeated[0]]} is listed twice among the ties; give each one once"
+            )
         ignoring = positive(share, "share", zero=True, most=1.0)
         if towards is None and ignoring > 0.0:
-            raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
+            raise InputError(
+                f"share is {ignoring:g} but towards is not given; say which guess is made then"
+            )
         guess = np.eye(m)[:, :1]
         if towards is not None:
             guess = _columns(as_numbers(towards, "towards", "[m]").reshape(-1, 1), m, 1, "towards")
         near = positive(band, "band", zero=True, most=1e100)
         if near > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
-                f"band is {near:g} but tie_classes is not given; say how outcomes within it guess, or leave band at 0"
+                f"band is {near:g} but tie_classes is not given; say how outcomes within it "
+                "guess, or leave band at 0"
             )
         sure = np.repeat(np.eye(m), m, axis=0)
         if tie_classes is not None:
-            sure = _columns(as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes").T
-        freeze(self, tilt=tilts, ties=index, columns=drawn, towards=guess[:, 0].copy(), tie_classes=sure.copy())
+            sure = _columns(
+                as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes"
+            ).T
+        freeze(
+            self,
+            tilt=tilts,
+            ties=index,
+            columns=drawn,
+            towards=guess[:, 0].copy(),
+            tie_classes=sure.copy(),
+        )
         freeze(self, share=ignoring, band=near)
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:
-        """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
+        """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the
+        tilt with certainty.
+        """
         labels = first_least(in_order_losses(p_xz, loss, tilt))
         ties = np.flatnonzero((estimator != one_hot(labels, len(estimator))).any(axis=0))
         return cls(tilt, ties, estimator.take(ties, axis=1))
@@ -101,7 +120,9 @@ class OutcomeRule:
     def __repr__(self) -> str:
         words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
         words += [f"tie classes within {self.band:g}"] if self.band > 0.0 else []
-        words += [f"ignores the outcome with probability {self.share:g}"] if self.share > 0.0 else []
+        words += (
+            [(f"ignores the outcome with probability {self.share:g}")] if self.share > 0.0 else []
+        )
         return f"OutcomeRule({', '.join(words)})"
 
     @property
@@ -119,30 +140,39 @@ class OutcomeRule:
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if none is ignored.
+        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if
+        none is ignored.
 
         Labels are the first of equally good guesses.
         """
         tilted = in_order_losses(p_xz, loss, self.tilt)
         here = self.ties_in(outcomes[0], outcomes[-1] - outcomes[0] + 1)
-        places, columns = self.ties[here] - outcomes[0], self.columns[:, here]
+        places = self.ties[here] - outcomes[0]
+        columns = self.columns[:, here]
         if outcomes[-1] - outcomes[0] >= outcomes.size:  # some are left out
             places = np.searchsorted(outcomes, self.ties[here])
             listed = outcomes[places] == self.ties[here]
-            places, columns = places[listed], columns.compress(listed, axis=1)
+            places = places[listed]
+            columns = columns.compress(listed, axis=1)
         if self.band == 0.0:
             return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)
         mass = p_xz.sum(axis=0)
         with np.errstate(over="ignore"):  # such a margin is larger than any band
-            margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
+            margin = np.divide(
+                runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0
+            )
         within = np.setdiff1d(np.flatnonzero(margin <= self.band), places)
-        columns = np.concatenate([columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1)
+        columns = np.concatenate(
+            [columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1
+        )
         places = np.concatenate([places, within])
         return Decisions.labelled(best, places, columns)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
-        """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""
+        """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and
+        loss [m, B].
+        """
         found = self.decisions(np.arange(start, start + p_xz.shape[1]), p_xz, loss).matrix()
         if self.share:
             found *= 1.0 - self.share
@@ -157,14 +187,23 @@ class OutcomeRule:
         guess = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
         towards = normalise(guess[:, None])[:, 0]
         classes = self.tie_classes if self.band else None
-        return OutcomeRule(self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, classes)
+        return OutcomeRule(
+            self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, classes
+        )
 
-    def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
+    def dense(
+        self,
+        blocks: Blocks,
+        out: Array | str | os.PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> Array:
         """The whole estimator [m, N], made block by block.
 
-        out: an array to fill, the path of an `.npy` file to write (all or nothing; the result is mapped from it, read-only),
-        or None for a new array of at most 2 GiB. Raises InputError for a wrong shape or too large an array, FileError if the
-        file exists (and `overwrite` is not set) or cannot be written.
+        out: an array to fill, the path of an `.npy` file to write (all or nothing; the result is
+        mapped from it, read-only), or None for a new array of at most 2 GiB. Raises InputError for
+        a wrong shape or too large an array, FileError if the file exists (and `overwrite` is not
+        set) or cannot be written.
         """
         shape = (self.m, blocks.N)
         if isinstance(out, str | os.PathLike):
@@ -172,14 +211,17 @@ class OutcomeRule:
         if out is None:
             if 8 * self.m * blocks.N > 1 << 31:
                 raise InputError(
-                    f"the estimator of {blocks.N:,} outcomes takes {8 * self.m * blocks.N:,} bytes; "
+                    f"the estimator of {blocks.N:,} outcomes takes {8 * self.m * blocks.N:,} "
+                    "bytes; "
                     "pass out= with the path of an .npy file, or an array of your own"
                 )
             out = np.empty(shape)
         if out.shape != shape:
             raise InputError(f"out has shape {list(out.shape)} but the estimator has {list(shape)}")
         for chunk in blocks.chunks():
-            out[:, chunk.start : chunk.start + chunk.count] = self.columns_for(chunk.start, *chunk.read())
+            out[:, chunk.start : chunk.start + chunk.count] = self.columns_for(
+                chunk.start, *chunk.read()
+            )
         return out
 
     def _written(self, blocks: Blocks, target: Path, overwrite: bool) -> Array:
@@ -198,7 +240,10 @@ def _tilts(tilt: Any) -> Array:
     bad = np.argwhere(~(np.abs(tilts) <= LARGEST_TILT))
     if bad.size:
         index = tuple(int(k) for k in bad[0])
-        raise InputError(f"tilt{list(index)} is {tilts[index]}; every entry must be a number of at most {LARGEST_TILT:g}")
+        raise InputError(
+            f"tilt{list(index)} is {tilts[index]}; every entry must be a number of "
+            f"at most {LARGEST_TILT:g}"
+        )
     return tilts
 
 
@@ -210,14 +255,19 @@ def _indices(ties: Any) -> NDArray[np.int64]:
     if index.size == 0:
         return np.zeros(0, dtype=np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu" or index.min() < 0:
-        raise InputError("ties are not a row of indices ≥ 0; give the numbers of the outcomes that are drawn")
+        raise InputError(
+            "ties are not a row of indices ≥ 0; give the numbers of the outcomes that are drawn"
+        )
     return index.astype(np.int64)
 
 
 def _columns(columns: Any, m: int, count: int, what: str) -> Array:
     found = as_numbers(columns, what, f"{[m, count]}")
     if found.shape != (m, count):
-        raise InputError(f"{what} has shape {list(found.shape)} but {m} guesses and {count} outcomes need {[m, count]}")
+        raise InputError(
+            f"{what} has shape {list(found.shape)} but {m} guesses and {count} "
+            f"outcomes need {[m, count]}"
+        )
     if count == 0:
         return np.zeros((m, 0))
     drawn = mass_array(found, what, 2, "[m, K]")

@@ -1,10 +1,13 @@
-"""From a table of people to the joint law of a secret, of what is guessed, and of what is seen: bin, count, smooth.
+"""From a table of people to the joint law of a secret, of what is guessed, and of what is seen:
+bin, count, smooth.
 
-Every column that is seen is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a
-*cell*) that was observed. Smoothing adds α pseudo-records per cell, spread over (x, y) as in the whole sample. Leakage and
-certificate are those of the smoothed model; α = 0 keeps the raw frequencies.
+Every column that is seen is cut at quantiles or at given edges, or kept categorical; an outcome is
+a combination of bins (a *cell*) that was observed. Smoothing adds α pseudo-records per cell, spread
+over (x, y) as in the whole sample. Leakage and certificate are those of the smoothed model; α = 0
+keeps the raw frequencies.
 
-The report of the counting also places other people in the cells (`SampleReport.outcome_of`), and is kept in files.
+The report of the counting also places other people in the cells (`SampleReport.outcome_of`), and is
+kept in files.
 
 Source: docs/theory.md, section 21, which says what smoothing does.
 """
@@ -43,12 +46,15 @@ REST = -1
 """In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
 
 ENOUGH = 5.0
-"""Records for each number of the joint law p(x, y, cell) on average; fewer are few, by Cochran's rule for tables of counts
-(W. G. Cochran, "Some Methods for Strengthening the Common χ² Tests", Biometrics 10 (1954))."""
+"""Records for each number of the joint law p(x, y, cell) on average; fewer are few, by Cochran's
+rule for tables of counts (W. G. Cochran, "Some Methods for Strengthening the Common χ² Tests",
+Biometrics 10 (1954))."""
 
 
 class FewRecordsWarning(UserWarning):
-    """The people of a table are few for so many cells, so what is certified for the model need not hold for people."""
+    """The people of a table are few for so many cells, so what is certified for the model need not
+    hold for people.
+    """
 
 
 _LARGEST = 1 << 27  # entries of a joint tensor: a gigabyte
@@ -73,7 +79,10 @@ class Placement:
         return int(self.fallback.sum())
 
     def __repr__(self) -> str:
-        return f"Placement({len(self.outcomes):,} people, {self.fallbacks:,} of them in no cell of their own)"
+        return (
+            f"Placement({len(self.outcomes):,} people, {self.fallbacks:,} of them in no cell "
+            "of their own)"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +90,8 @@ class SampleReport:
     """How a table became a model, and where other people belong in it.
 
     records          people who were counted
-    dropped          people who were left out because a value was missing, or because they weigh nothing
+    dropped          people who were left out because a value was missing, or because they weigh
+                     nothing
     hide, guess      names of the secrets, and of what is guessed
     private_labels   name of each secret → its values, in the order of its rows of p_xz
     truths, guesses  the values of what is guessed, and the guesses, the rows of the loss
@@ -94,7 +104,8 @@ class SampleReport:
     smoothing        pseudo-records per cell, α
     min_count        least number of records of an outcome asked for
     digest           SHA-256 of the columns that were used
-    seed             decides the coins by which guesses are drawn for people; as secret as a password
+    seed             decides the coins by which guesses are drawn for people; as secret as a
+                     password
     date, versions   when it was counted (UTC), and by what
     """
 
@@ -125,7 +136,9 @@ class SampleReport:
 
     @property
     def records_per_number(self) -> float:
-        """Records for each number of the joint law p(x, y, cell), of the secret with the most values."""
+        """Records for each number of the joint law p(x, y, cell), of the secret with the most
+        values.
+        """
         most = max(map(len, self.private_labels.values()))
         return self.records / (most * len(self.truths) * len(self.counts))
 
@@ -136,9 +149,12 @@ class SampleReport:
             return ""
         most = max(map(len, self.private_labels.values()))
         return (
-            f"{self.records:,} people are few for {len(self.counts):,} cells of {most} × {len(self.truths)} values "
-            f"({self.records_per_number:.2g} for each number, {ENOUGH:g} are a usual minimum), so what is certified for "
-            "this model need not hold for people; take fewer columns (use=), fewer bins or a larger min_count, and evaluate "
+            f"{self.records:,} people are few for {len(self.counts):,} cells of {most} × "
+            f"{len(self.truths)} values "
+            f"({self.records_per_number:.2g} for each number, {ENOUGH:g} are a usual minimum), so "
+            "what is certified for "
+            "this model need not hold for people; take fewer columns (use=), fewer bins or a "
+            "larger min_count, and evaluate "
             "the rule on people apart"
         )
 
@@ -148,27 +164,33 @@ class SampleReport:
         return len(self.cells) - 1 if self.cells[-1, 0] == REST else None
 
     def outcome_of(self, table: Any) -> Placement:
-        """Where people belong: a table with at least the columns that are seen, of which no other is read.
+        """Where people belong: a table with at least the columns that are seen, of which no other
+        is read.
 
-        A person whose cell is no outcome falls back: to the rest if there is one, which gathers all cells of too few
-        records; else to the nearest cell. The distance of two cells is the sum over the columns of how far the bins are
-        apart, from 0 to 1 (`BinnedColumn.apart`); a category never seen says nothing about it. Of several nearest cells
-        the one with most records is taken. Raises InputError for a column that is missing or of another kind.
+        A person whose cell is no outcome falls back: to the rest if there is one, which gathers all
+        cells of too few records; else to the nearest cell. The distance of two cells is the sum
+        over the columns of how far the bins are apart, from 0 to 1 (`BinnedColumn.apart`); a
+        category never seen says nothing about it. Of several nearest cells the one with most
+        records is taken. Raises InputError for a column that is missing or of another kind.
         """
         seen = columns_of(table, [column.name for column in self.columns])
         codes = np.stack([column.codes(seen[column.name]) for column in self.columns], axis=1)
         kinds, index = _distinct(codes, [column.bins for column in self.columns])
-        at, known = np.zeros(len(kinds), dtype=np.intp), np.zeros(len(kinds), dtype=bool)
+        at = np.zeros(len(kinds), dtype=np.intp)
+        known = np.zeros(len(kinds), dtype=bool)
         place = {cell.tobytes(): k for k, cell in enumerate(np.ascontiguousarray(self.cells))}
         for k, kind in enumerate(np.ascontiguousarray(kinds)):
             found = place.get(kind.tobytes())
-            known[k], at[k] = found is not None, found or 0
+            known[k] = found is not None
+            at[k] = found or 0
         if not known.all():
             at[~known] = self._nearest(kinds[~known]) if self.rest is None else self.rest
         return Placement(at[index], ~known[index])
 
     def _nearest(self, kinds: Codes) -> Codes:
-        """The nearest cell of each row of bins [k, columns], the one with most records of several."""
+        """The nearest cell of each row of bins [k, columns], the one with most
+        records of several.
+        """
         order = np.argsort(-self.counts, kind="stable")
         cells = np.concatenate(
             [
@@ -176,17 +198,23 @@ class SampleReport:
                 for each, codes in zip(self.columns, self.cells[order].T, strict=True)
             ]
         ).astype(np.float64)
-        apart = np.concatenate([each.apart(codes) for each, codes in zip(self.columns, kinds.T, strict=True)], axis=1)
-        apart = np.round(apart * _FINE)  # whole numbers, so that equal distances are equal in any order of the sum
+        apart = np.concatenate(
+            [each.apart(codes) for each, codes in zip(self.columns, kinds.T, strict=True)], axis=1
+        )
+        # whole numbers, so that equal distances are equal in any order of the sum
+        apart = np.round(apart * _FINE)
         step = max(1, _AT_ONCE // len(order))
         parts = (apart[start : start + step] @ cells for start in range(0, len(kinds), step))
         return np.concatenate([order[distances.argmin(axis=1)] for distances in parts])
 
     def __repr__(self) -> str:
         return (
-            f"SampleReport({self.records:,} records, {self.dropped:,} dropped, {len(self.columns)} columns, "
-            f"{len(self.counts):,} outcomes of {self.cells_possible:,} possible cells, {self.merged_cells} cells and "
-            f"{sum(column.merged for column in self.columns)} edges merged, smoothing {self.smoothing:g})"
+            f"SampleReport({self.records:,} records, {self.dropped:,} dropped, "
+            f"{len(self.columns)} columns, "
+            f"{len(self.counts):,} outcomes of {self.cells_possible:,} possible cells, "
+            f"{self.merged_cells} cells and "
+            f"{sum(column.merged for column in self.columns)} edges merged, smoothing "
+            f"{self.smoothing:g})"
         )
 
 
@@ -216,21 +244,30 @@ def count(
     weights   the name of a column of weights ≥ 0: how many people each stands for
     seed      see `SampleReport`; by default a new one from the system's generator
 
-    A person of whom a value is missing is left out, or is counted in a bin for that (`Binning.missing`), but never without
-    the guess or the weight. Raises InputError, with what to do, also for dates and for labels that are measurements.
+    A person of whom a value is missing is left out, or is counted in a bin for that
+    (`Binning.missing`), but never without the guess or the weight. Raises InputError, with what to
+    do, also for dates and for labels that are measurements.
     """
     secret = one_or_several(hide, "hide")
     target = _one(guess, "guess")
     weight = None if weights is None else _one(weights, "weights")
     named = [*secret, target, *([] if weight is None else [weight])]
-    seen = [name for name in names_of(table) if name not in named] if use is None else list(one_or_several(use, "use"))
+    seen = (
+        [name for name in names_of(table) if name not in named]
+        if use is None
+        else list(one_or_several(use, "use"))
+    )
     if target in secret or target in seen or weight in {*secret, target, *seen}:
         raise InputError(
-            f"one column is named for two things (hide {brief(list(secret))}, guess {brief(target)}, use {brief(seen)}, "
+            f"one column is named for two things (hide {brief(list(secret))}, guess "
+            f"{brief(target)}, use {brief(seen)}, "
             f"weights {brief(weight)}); only a hidden column may also be seen"
         )
     if not seen:
-        raise InputError("no column is left to be seen; give at least one beside those that are hidden and guessed")
+        raise InputError(
+            "no column is left to be seen; give at least one beside those that are "
+            "hidden and guessed"
+        )
     columns = columns_of(table, [*named, *(name for name in seen if name not in named)])
     chosen = (binning or Binning()).checked(seen)
     kept, masses = _kept(columns, target, weight, chosen.missing == "category")
@@ -239,13 +276,21 @@ def count(
     private = {name: _labels(columns[name], "hidden") for name in secret}
     binned = tuple(chosen.column(columns[name]) for name in seen)
     cells, codes = _distinct(
-        np.stack([each.codes(columns[each.name]) for each in binned], axis=1), [each.bins for each in binned]
+        np.stack([each.codes(columns[each.name]) for each in binned], axis=1),
+        [each.bins for each in binned],
     )
     occupied = len(cells)
     cells, codes = _gather_rare(cells, codes, chosen.min_count)
     y_codes = columns[target].codes(truths)
     joints = tuple(
-        _joint(columns[name].codes(labels), y_codes, codes, (len(labels), len(truths), len(cells)), masses, chosen.smoothing)
+        _joint(
+            columns[name].codes(labels),
+            y_codes,
+            codes,
+            (len(labels), len(truths), len(cells)),
+            masses,
+            chosen.smoothing,
+        )
         for name, labels in private.items()
     )
     totals = np.bincount(codes, minlength=len(cells))
@@ -276,44 +321,59 @@ def count(
 
 
 def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> list[Any]:
-    """What is given for each secret: one value for all, or a mapping from their names; `every`: which must name all."""
+    """What is given for each secret: one value for all, or a mapping from their names; `every`:
+    which must name all.
+    """
     if not isinstance(given, Mapping):
         return [given] * len(names)
     told = {title(name): value for name, value in given.items()}
     for name in told:
         if name not in names:
             raise InputError(
-                f"{what} names {brief(name)}, which is not hidden{nearest(name, names)}; hidden: {', '.join(names)}"
+                f"{what} names {brief(name)}, which is not hidden{nearest(name, names)}; hidden: "
+                f"{', '.join(names)}"
             )
     lacking = [name for name in names if name not in told]
     if lacking and every:
-        raise InputError(f"{what} says nothing about the hidden column {brief(lacking[0])}; name every hidden column")
+        raise InputError(
+            f"{what} says nothing about the hidden column {brief(lacking[0])}; name "
+            "every hidden column"
+        )
     return [told.get(name) for name in names]
 
 
 def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The matrix of losses [truths, guesses] and the labels of the guesses.
 
-    losses: None for 0/1, a matrix in the order of the truths, or a mapping truth → guess → loss, whose guesses may be others
-    too ("don't know"); the loss of the guess that is the truth may be left out, and is 0.
+    losses: None for 0/1, a matrix in the order of the truths, or a mapping truth → guess → loss,
+    whose guesses may be others too ("don't know"); the loss of the guess that is the truth may be
+    left out, and is 0.
     """
     if not isinstance(losses, Mapping):
         columns = np.shape(losses)[1] if np.ndim(losses) == 2 else len(truths)
         return losses, truths if columns == len(truths) else tuple(range(columns))
     told = {plain(truth): row for truth, row in losses.items()}
-    wrong = [truth for truth in truths if not isinstance(told.get(truth), Mapping)] + [t for t in told if t not in truths]
+    wrong = [truth for truth in truths if not isinstance(told.get(truth), Mapping)] + [
+        t for t in told if t not in truths
+    ]
     if wrong:
         raise InputError(
-            f"loss_matrix does not fit the value {brief(wrong[0])}; give a mapping guess → loss for each of "
+            f"loss_matrix does not fit the value {brief(wrong[0])}; give a mapping guess → loss "
+            "for each of "
             f"{brief(list(truths))}"
         )
-    rows = {truth: {plain(guess): loss for guess, loss in row.items()} for truth, row in told.items()}
+    rows = {
+        truth: {plain(guess): loss for guess, loss in row.items()} for truth, row in told.items()
+    }
     guesses = tuple(dict.fromkeys([*truths, *(guess for truth in truths for guess in rows[truth])]))
     for truth in truths:
         rows[truth].setdefault(truth, 0.0)
         lacking = [guess for guess in guesses if guess not in rows[truth]]
         if lacking:
-            raise InputError(f"loss_matrix lacks the loss of the guess {brief(lacking[0])} when the truth is {brief(truth)}")
+            raise InputError(
+                f"loss_matrix lacks the loss of the guess {brief(lacking[0])} when "
+                f"the truth is {brief(truth)}"
+            )
     return [[rows[truth][guess] for guess in guesses] for truth in truths], guesses
 
 
@@ -335,13 +395,21 @@ def _kept(
     masses = None
     if weight is not None:
         numbers = columns[weight].numbers
-        if numbers is None or not (numbers[~columns[weight].missing] >= 0.0).all() or np.isinf(numbers).any():
-            raise InputError(f"the weights {brief(weight)} are not all finite numbers ≥ 0; give one for each person")
+        if (
+            numbers is None
+            or not (numbers[~columns[weight].missing] >= 0.0).all()
+            or np.isinf(numbers).any()
+        ):
+            raise InputError(
+                f"the weights {brief(weight)} are not all finite numbers ≥ 0; give "
+                "one for each person"
+            )
         kept &= numbers > 0.0
         masses = numbers[kept]
     if not kept.any():
         raise InputError(
-            f"none of the {people} people is complete; give at least one with a value in every column that is used, or take "
+            f"none of the {people} people is complete; give at least one with a value in every "
+            "column that is used, or take "
             "missing='category'"
         )
     return kept, None if masses is None else np.asarray(masses / masses.mean())
@@ -354,12 +422,18 @@ def _labels(values: Values, what: str) -> tuple[Any, ...]:
     return (*found, None) if values.missing.any() else found
 
 
-def _joint(x: Codes, y: Codes, cell: Codes, sizes: tuple[int, int, int], masses: Array | None, alpha: float) -> Array:
-    """Posterior mean [n, m, N] of the counts under α pseudo-records per cell, spread as p(x, y) of the sample."""
+def _joint(
+    x: Codes, y: Codes, cell: Codes, sizes: tuple[int, int, int], masses: Array | None, alpha: float
+) -> Array:
+    """Posterior mean [n, m, N] of the counts under α pseudo-records per cell, spread as p(x, y) of
+    the sample.
+    """
     if math.prod(sizes) > _LARGEST:
         raise InputError(
-            f"{sizes[0]:,} hidden values, {sizes[1]:,} guessed ones and {sizes[2]:,} cells make {math.prod(sizes):,} "
-            f"entries and the limit is {_LARGEST:,}; merge rare values, or take fewer bins or a larger min_count"
+            f"{sizes[0]:,} hidden values, {sizes[1]:,} guessed ones and {sizes[2]:,} cells make "
+            f"{math.prod(sizes):,} "
+            f"entries and the limit is {_LARGEST:,}; merge rare values, or take fewer bins or a "
+            "larger min_count"
         )
     flat = np.ravel_multi_index((x, y, cell), sizes)
     counts = np.bincount(flat, weights=masses, minlength=math.prod(sizes)).reshape(sizes)
@@ -368,24 +442,30 @@ def _joint(x: Codes, y: Codes, cell: Codes, sizes: tuple[int, int, int], masses:
     return np.asarray(model / model.sum())
 
 
-# -- cells -------------------------------------------------------------------------------------------------------------
+# -- cells
+# --------------------------------------------------------------------------------------------------
 
 
 def _distinct(codes: Codes, bins: Sequence[int]) -> tuple[Codes, Codes]:
-    """The distinct rows of codes [people, columns] ≥ `UNKNOWN`, in lexical order, and the place of each row among them."""
+    """The distinct rows of codes [people, columns] ≥ `UNKNOWN`, in lexical order, and the place of
+    each row among them.
+    """
     key = np.zeros(len(codes), dtype=np.int64)
     most = 1
     for column, count_ in zip(codes.T, bins, strict=True):
         if most > 2**62 // (count_ + 2):  # before the keys overflow: the same order by smaller ones
             key = np.unique(key, return_inverse=True)[1].reshape(-1)
             most = len(codes)
-        key, most = key * (count_ + 2) + (column + 2), most * (count_ + 2)
+        key = key * (count_ + 2) + (column + 2)
+        most = most * (count_ + 2)
     _, first, index = np.unique(key, return_index=True, return_inverse=True)
     return codes[first], index.reshape(-1)
 
 
 def _gather_rare(cells: Codes, codes: Codes, least: int) -> tuple[Codes, Codes]:
-    """Merge cells with fewer than `least` records into one outcome, the last; its cell is a row of `REST`."""
+    """Merge cells with fewer than `least` records into one outcome, the last; its cell is a row of
+    `REST`.
+    """
     counts = np.bincount(codes, minlength=len(cells))
     order = np.argsort(counts, kind="stable")
     total = np.cumsum(counts[order])

@@ -1,8 +1,9 @@
-"""The private joints of several secrets, one under the other: how they are given, and checked to be about the same outcomes.
+"""The private joints of several secrets, one under the other: how they are given, and checked to be
+about the same outcomes.
 
-Each constraint of a problem has its own private joint p(x_j, z_l), or p(given value, x_j, z_l) under a conditional measure.
-Their rows are stacked, so that the tilted loss of an outcome is one product of the tilt with its column
-(docs/decisions/0007-several-secrets.md).
+Each constraint of a problem has its own private joint p(x_j, z_l), or p(given value, x_j, z_l)
+under a conditional measure. Their rows are stacked, so that the tilted loss of an outcome is one
+product of the tilt with its column (docs/decisions/0007-several-secrets.md).
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ from discreet.problems.numerics.double_double import Array
 
 
 def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
-    """The measure that a budget is asked for by; None for mutual information by default. InputError for an unknown one."""
+    """The measure that a budget is asked for by; None for mutual information by default. InputError
+    for an unknown one.
+    """
     if measure is not None:
         return measure_of(measure)
     return budget.measure if isinstance(budget, LeakageBudget) else None
 
 
 def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
-    """The rows [R, N] of a private joint [n, N], under a conditional measure [given, n, N], and the sizes of its groups."""
+    """The rows [R, N] of a private joint [n, N], under a conditional measure [given, n, N], and the
+    sizes of its groups.
+    """
     if measure is None or not measure.conditional:
         rows = mass_array(p_xz, "p_xz", 2, "[n, N]")
         return rows, [len(rows)]
@@ -39,9 +44,12 @@ def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
 
 
 def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
-    """The rows [R, N] of all constraints, and the terms that say whose they are; InputError names the constraint."""
+    """The rows [R, N] of all constraints, and the terms that say whose they are; InputError names
+    the constraint.
+    """
     given = listed(constraints, "constraints", "one discreet.Constraint for each secret")
-    rows, terms = list[Array](), list[Term]()
+    rows = list[Array]()
+    terms = list[Term]()
     for number, each in enumerate(given):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
@@ -49,7 +57,8 @@ def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
-                    f"p_xz has {own.shape[1]} outcomes and that of constraints[0] {rows[0].shape[1]}; give as many"
+                    f"p_xz has {own.shape[1]} outcomes and that of constraints[0] "
+                    f"{rows[0].shape[1]}; give as many"
                 )
             budget = constraint_of(each.budget, None, [own.sum(axis=1)], each.measure)
             terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
@@ -62,24 +71,40 @@ def check_rows(terms: Sequence[Term], count: int) -> None:
     groups = [group for term in terms for group in term.groups]
     joined = all(each.stop == later.start for each, later in pairwise(groups))
     if not groups or not joined or (groups[0].start, groups[-1].stop) != (0, count):
-        raise InputError(f"the terms are not about the {count} rows of p_xz, one after another; give terms that are")
+        raise InputError(
+            f"the terms are not about the {count} rows of p_xz, one after another; "
+            "give terms that are"
+        )
 
 
 def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...]:
-    """The terms of fewer rows, those of these increasing indices; groups without any are left out."""
+    """The terms of fewer rows, those of these increasing indices; groups without any
+    are left out.
+    """
     if rows.size == terms[-1].rows.stop:
         return tuple(terms)
     found = list[Term]()
     for term in terms:
-        kept = [rows[(group.start <= rows) & (rows < group.stop)] - term.rows.start for group in term.groups]
+        kept = [
+            rows[(group.start <= rows) & (rows < group.stop)] - term.rows.start
+            for group in term.groups
+        ]
         measure = term.measure.on(np.concatenate(kept), sum(term.sizes))
         budget = LeakageBudget(term.budget.amount, measure)
-        found.append(Term.of(budget, [each.size for each in kept if each.size], found[-1].rows.stop if found else 0))
+        found.append(
+            Term.of(
+                budget,
+                [each.size for each in kept if each.size],
+                found[-1].rows.stop if found else 0,
+            )
+        )
     return tuple(found)
 
 
 def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:
-    """Refuse constraints by which outcomes of p_xz [n, ·] are not as probable as by the first; they begin at `start`."""
+    """Refuse constraints by which outcomes of p_xz [n, ·] are not as probable as by the first; they
+    begin at `start`.
+    """
     for number, term in enumerate(terms[1:], 1):
         first = p_xz[terms[0].rows].sum(axis=0)
         each = p_xz[term.rows].sum(axis=0)
@@ -87,7 +112,8 @@ def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> N
         if apart.max() > TOTAL_TOLERANCE:
             at = int(apart.argmax())
             raise InputError(
-                f"outcome {start + at} has probability {each[at]:.12g} by constraints[{number}] and "
+                f"outcome {start + at} has probability {each[at]:.12g} by constraints[{number}] "
+                "and "
                 f"{first[at]:.12g} by constraints[0]; "
                 "give private joints of the same outcomes"
             )

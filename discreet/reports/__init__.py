@@ -1,10 +1,12 @@
-"""Measured results: comparisons, studies, advice, tables, pictures and pages. The public names are listed in
-`__init__.pyi`; each loads when it is first used.
+"""Measured results: comparisons, studies, advice, tables, pictures and pages. The public names are
+listed in `__init__.pyi`; each loads when it is first used.
 
-measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
+measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows
+                                             come from
 curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
-figures, drawing, figure_*, pictures         figures, laid out by one writer and written as SVG or PNG
+figures, drawing, figure_*, pictures         figures, laid out by one writer and written as SVG or
+                                             PNG
 tables, wording, notation                    words
 second_opinion, asv_results                  what `verify` says of an answer; results over commits
 html/, published, outputs                    pages and files

@@ -2,12 +2,13 @@
 
 A record is one benchmark at one point of its grid on one commit.
 
-asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
-grid of parameters, the last parameter varying fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
-The files hold absolute paths of the machine (the interpreter): nothing of them gets into a record.
+asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values
+are flat lists over the grid of parameters, the last parameter varying fastest. NaN is a skip, null
+a failure or a timeout; they stay distinct here. The files hold absolute paths of the machine (the
+interpreter): nothing of them gets into a record.
 
-Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the files themselves, so that asv need not be
-installed.
+Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the files themselves, so
+that asv need not be installed.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ _Outcome = Literal["measured", "skipped", "failed"]
 
 @dataclass(frozen=True)
 class AsvRecord:
-    """One value. `value` is nan unless `outcome` is "measured"; low, high are its quartiles (nan where asv kept none).
+    """One value. `value` is nan unless `outcome` is "measured"; low, high are its quartiles (nan
+    where asv kept none).
 
     benchmark    dotted name, as `asv run --bench` takes it
-    parameters   name -> value as asv prints it; names are param1, … where benchmarks.json is missing
+    parameters   name -> value as asv prints it; names are param1, … where benchmarks.json is
+                 missing
     unit         seconds, bytes, …; empty where benchmarks.json is missing
     date         of the commit, UTC, ISO 8601
     """
@@ -66,9 +69,12 @@ class AsvRecord:
 
     @property
     def label(self) -> str:
-        """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their own words."""
+        """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their
+        own words.
+        """
         suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
-        for ending in ("Steps", "Answers", "Memory"):  # these say nothing beside the benchmark's own name
+        # these say nothing beside the benchmark's own name
+        for ending in ("Steps", "Answers", "Memory"):
             suite = suite.removesuffix(ending)
         who = [value for name, value in self.parameters if name == "backend"]
         rest = [value for name, value in self.parameters if name != "backend"]
@@ -78,17 +84,28 @@ class AsvRecord:
 def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
     """Every record under a `results_dir` of asv, by benchmark, date, commit and parameters.
 
-    Raises FileError, naming the file, where one is damaged or of another version, and where there are no results at all.
+    Raises FileError, naming the file, where one is damaged or of another version, and where there
+    are no results at all.
     """
     root = Path(folder)
     if not root.is_dir():
-        raise FileError(f"{root} is not a folder; give the results_dir of asv.conf.json, which asv run fills")
-    paths = [path for path in sorted(root.glob("*/*.json")) if path.name not in ("machine.json", "benchmarks.json")]
+        raise FileError(
+            f"{root} is not a folder; give the results_dir of asv.conf.json, which asv run fills"
+        )
+    paths = [
+        path
+        for path in sorted(root.glob("*/*.json"))
+        if path.name not in ("machine.json", "benchmarks.json")
+    ]
     if not paths:
-        raise FileError(f"{root} holds no results of asv; run asv run --set-commit-hash first, which saves them")
+        raise FileError(
+            f"{root} holds no results of asv; run asv run --set-commit-hash first, which saves them"
+        )
     about = _json(root / "benchmarks.json") if (root / "benchmarks.json").exists() else {}
     records = [record for path in paths for record in _records(path, about)]
-    return tuple(sorted(records, key=lambda r: (r.benchmark, r.date, r.commit, r.machine, r.parameters)))
+    return tuple(
+        sorted(records, key=lambda r: (r.benchmark, r.date, r.commit, r.machine, r.parameters))
+    )
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -97,16 +114,23 @@ def _json(path: Path) -> dict[str, Any]:
     except FileError:
         raise
     except (ValueError, RecursionError) as error:
-        raise FileError(f"cannot read {path}: {error}; remove the file, or restore it from asv") from None
+        raise FileError(
+            f"cannot read {path}: {error}; remove the file, or restore it from asv"
+        ) from None
     if not isinstance(found, dict):
-        raise FileError(f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv")
+        raise FileError(
+            f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv"
+        )
     return found
 
 
 def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
     held = _json(path)
     if held.get("version") != 2:
-        raise FileError(f"{path} is of version {held.get('version')!r} of asv's format and 2 is read; run asv update")
+        raise FileError(
+            f"{path} is of version {held.get('version')!r} of asv's format and 2 is "
+            "read; run asv update"
+        )
     try:
         columns = held["result_columns"]
         date = datetime.fromtimestamp(held["date"] / 1000.0, UTC).isoformat(timespec="seconds")
@@ -114,18 +138,32 @@ def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
             known = about.get(name, {})
             row = dict(zip(columns, cells, strict=False))
             for parameters, numbers in _points(row, known.get("param_names", [])):
-                value, low, high = (math.nan if number is None else float(number) for number in numbers)
-                outcome: _Outcome = "failed" if numbers[0] is None else "skipped" if math.isnan(value) else "measured"
+                value, low, high = (
+                    math.nan if number is None else float(number) for number in numbers
+                )
+                outcome: _Outcome = (
+                    "failed"
+                    if numbers[0] is None
+                    else "skipped"
+                    if math.isnan(value)
+                    else "measured"
+                )
                 yield AsvRecord(
                     name, parameters, str(held["commit_hash"]), date, path.parent.name, outcome,
                     value, low, high, str(known.get("unit", "")),
                 )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
-        raise FileError(f"{path} is damaged ({type(error).__name__}: {error}); remove it and run asv run again") from None
+        raise FileError(
+            f"{path} is damaged ({type(error).__name__}: {error}); remove it and run asv run again"
+        ) from None
 
 
-def _points(row: dict[str, Any], names: list[str]) -> Iterator[tuple[tuple[tuple[str, str], ...], list[float | None]]]:
-    """The parameters of every point of the grid, with its value and quartiles; None for what there is not."""
+def _points(
+    row: dict[str, Any], names: list[str]
+) -> Iterator[tuple[tuple[tuple[str, str], ...], list[float | None]]]:
+    """The parameters of every point of the grid, with its value and quartiles; None for what there
+    is not.
+    """
     grid = list(product(*(row["params"] or [])))
     lists = (row["result"], row.get("stats_q_25"), row.get("stats_q_75"))
     columns = [[None] * len(grid) if values is None else values for values in lists]
@@ -133,7 +171,12 @@ def _points(row: dict[str, Any], names: list[str]) -> Iterator[tuple[tuple[tuple
         raise ValueError(f"{len(short)} values for a grid of {len(grid)} points")
     for place, *numbers in zip(grid, *columns, strict=True):
         labels = names if len(names) == len(place) else [f"param{k + 1}" for k in range(len(place))]
-        yield tuple((label, str(word).strip("'\"")) for label, word in zip(labels, place, strict=True)), numbers
+        yield (
+            tuple(
+                (label, str(word).strip("'\"")) for label, word in zip(labels, place, strict=True)
+            ),
+            numbers,
+        )
 
 
 # -- over commits ----------------------------------------------------------------------------------
@@ -143,16 +186,21 @@ _MOST_LINES = 8
 
 
 def commits_figure(records: Sequence[AsvRecord]) -> Figure:
-    """Seconds over commits of the lines that changed most, of the kind of time that was measured most.
+    """Seconds over commits of the lines that changed most, of the kind of time that was measured
+    most.
 
-    A line is one benchmark at one point of its grid on one machine, measured on two commits or more.
+    A line is one benchmark at one point of its grid on one machine, measured on two commits or
+    more.
     """
     dates = {record.commit: record.date for record in records}
     lines = _lines(records)
     kinds = Counter(record.method for record, *_ in lines.values())
     method = min(kinds, key=lambda name: (-kinds[name], name), default="")
     timed = {label: line for label, line in lines.items() if line[0].method == method}
-    order = sorted({each.commit for line in timed.values() for each in line}, key=lambda each: (dates[each], each))
+    order = sorted(
+        {each.commit for line in timed.values() for each in line},
+        key=lambda each: (dates[each], each),
+    )
     moved = sorted(timed, key=lambda label: (-_change(timed[label]), label))[:_MOST_LINES]
     shown = [label for label in timed if label in moved]
     series = []
@@ -188,7 +236,10 @@ def commits_section(records: Sequence[AsvRecord]) -> Section:
     when = " … ".join(dict.fromkeys((days[0], days[-1])))
     figure = commits_figure(records)
     measured = "one commit only" if commits == 1 else f"{commits} commits"
-    said = f"asv measured {measured} ({when}) on {machines}; [commits.csv](commits.csv) holds its values."
+    said = (
+        f"asv measured {measured} ({when}) on {machines}; [commits.csv](commits.csv) holds its "
+        "values."
+    )
     return Section("Over commits", [figure if figure.series else None, said])
 
 
@@ -200,7 +251,10 @@ def commits_csv(records: Sequence[AsvRecord]) -> str:
                 "benchmark": each.benchmark,
                 "parameters": each.place,
                 "commit": each.commit[:12],
-                **{name: getattr(each, name) for name in ("date", "machine", "outcome", "value", "low", "high", "unit")},
+                **{
+                    name: getattr(each, name)
+                    for name in ("date", "machine", "outcome", "value", "low", "high", "unit")
+                },
             }
             for each in records
             if each.outcome != "skipped"
@@ -214,7 +268,9 @@ def _change(line: Sequence[AsvRecord]) -> float:
 
 
 def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
-    """Times by label, those of the native solver first and sizes in the order of numbers; oldest commits first."""
+    """Times by label, those of the native solver first and sizes in the order of numbers; oldest
+    commits first.
+    """
     several = len({record.machine for record in records}) > 1
     timed = (record for record in records if record.unit == "seconds" and record.value > 0.0)
     found = grouped(
@@ -226,4 +282,7 @@ def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
 
 
 def _natural(label: str) -> list[tuple[str, float]]:
-    return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
+    return [
+        ("", float(word)) if word.isdigit() else (word, 0.0)
+        for word in label.replace("=", " ").split()
+    ]

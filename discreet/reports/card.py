@@ -16,7 +16,8 @@ from discreet.showing.figures import Figure, Series
 from discreet.showing.page import cards, document, html
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
-FORMAT, VERSION = "discreet rule card", 1
+FORMAT = "discreet rule card"
+VERSION = 1
 
 _ABOUT = ("asked", "data", "people", "tried", "curve", "model", "graph", "made", "versions")
 
@@ -58,19 +59,25 @@ def card_page(rule: Mapping[str, Any]) -> str:
         Section("What is certain in the model", _model(card["model"], budgets)),
         Section("What it was made of", [_made(card)]),
     ]
-    lead: list[Part] = [f"A rule under a budget: {what}.", Sentences([card["statement"] or "nothing is promised"])]
+    lead: list[Part] = [
+        (f"A rule under a budget: {what}."),
+        Sentences([card["statement"] or "nothing is promised"]),
+    ]
     return document(
         "Card of a private rule",
         lead=html(lead) + cards(_top(card, budgets)),
         body=f'<main id="results">{html(sections)}</main>',
-        footer="<p>Nothing is loaded from anywhere. The same facts stand in card.json, and signed in rule.json. “Certified” "
-        "is about the model, “holds for people” about the population that these people were drawn from.</p>",
+        footer="<p>Nothing is loaded from anywhere. The same facts stand in card.json, and signed "
+        "in rule.json. “Certified” "
+        "is about the model, “holds for people” about the population that these people were drawn "
+        "from.</p>",
     )
 
 
 @dataclass(frozen=True)
 class _Budget:
-    """What was asked for about all sensitive columns together or, by its name, about one of several.
+    """What was asked for about all sensitive columns together or, by its name, about one of
+    several.
 
     about, unit   words behind a number; empty where there is nothing to say
     """
@@ -92,7 +99,11 @@ class _Budget:
 def _budgets(card: Mapping[str, Any]) -> list[_Budget]:
     asked = card["asked"] or {}
     budgets, measures, units = (asked.get(name) for name in ("budget", "measure", "unit"))
-    if not isinstance(budgets, Mapping) or not isinstance(measures, Mapping) or not isinstance(units, Mapping):
+    if (
+        not isinstance(budgets, Mapping)
+        or not isinstance(measures, Mapping)
+        or not isinstance(units, Mapping)
+    ):
         budgets, measures, units = ({None: each} for each in (budgets, measures, units))
     return [
         _Budget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
@@ -125,7 +136,10 @@ def _top(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> Facts:
     people = card["people"]
     lines = []
     if (card["asked"] or {}).get("budget") is not None:
-        lines += [(f"budget of {each.measure}{each.about}", f"{_number(each.amount)}{each.unit}") for each in budgets]
+        lines += [
+            (f"budget of {each.measure}{each.about}", f"{_number(each.amount)}{each.unit}")
+            for each in budgets
+        ]
     if people:
         sure = _confidence(people)
         for each in budgets:
@@ -143,7 +157,10 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
     """The tables of what guesses do to people, from the record of an evaluation."""
     numbers = ("estimate", "at least", "at most")
     leaks = {"errors": found["error"], **found["leakages"]}
-    leaks |= {f"{each['measure']} about {name}": each["leakage"] for name, each in found.get("secrets", {}).items()}
+    leaks |= {
+        (f"{each['measure']} about {name}"): each["leakage"]
+        for name, each in found.get("secrets", {}).items()
+    }
     leaks["largest change of odds"] = found["odds"]
     rates = [
         (str(row["group"]), str(guess), *_limits(limits))
@@ -152,7 +169,12 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
     ]
     shares = [(str(row["group"]), *_limits(row["share"])) for row in found["rates"]]
     return [
-        Table("Errors and leakage", ("", *numbers), [(name, *_limits(each)) for name, each in leaks.items()], numbers),
+        Table(
+            "Errors and leakage",
+            ("", *numbers),
+            [(name, *_limits(each)) for name, each in leaks.items()],
+            numbers,
+        ),
         Table("How often each group gets each guess", ("group", "guess", *numbers), rates, numbers),
         Table("How large the groups are", ("group", *numbers), shares, numbers),
     ]
@@ -161,18 +183,33 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
 def _people(card: Mapping[str, Any]) -> list[Part]:
     people = card["people"]
     if not people:
-        return ["Nobody was kept apart, so nothing is known about people. Evaluate the rule on new ones."]
-    apart = "the errors, and what is said about one column" if people.get("secrets") else "the errors"
-    drawn = "Some guesses are drawn; their coins are sticky." if card["draws"] else "No guess is drawn."
+        return [
+            (
+                "Nobody was kept apart, so nothing is known about people. Evaluate the rule on "
+                "new ones."
+            )
+        ]
+    apart = (
+        ("the errors, and what is said about one column") if people.get("secrets") else "the errors"
+    )
+    drawn = (
+        ("Some guesses are drawn; their coins are sticky.")
+        if card["draws"]
+        else "No guess is drawn."
+    )
     note = (
-        f"{people['people']:,} people who had no part in the making of the classifiers. The limits hold with "
-        f"{_confidence(people)}, all of them together but {apart}, for the population that these people come from. {drawn}"
+        f"{people['people']:,} people who had no part in the making of the classifiers. The "
+        "limits hold with "
+        f"{_confidence(people)}, all of them together but {apart}, for the population that these "
+        f"people come from. {drawn}"
     )
     return [note, *evaluation_tables(people)]
 
 
 def _curve(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> list[Part]:
-    """The rules that were tried on people, or what rules for other budgets would do in the model."""
+    """The rules that were tried on people, or what rules for other budgets would do
+    in the model.
+    """
     if len(card["tried"] or ()) >= 2:
         return _tried(card["tried"], _confidence(card["people"]), budgets)
     rows = card["curve"] or ()
@@ -207,7 +244,9 @@ def _curve(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> list[Part]:
 
 
 def _tried(rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[_Budget]) -> list[Part]:
-    errors, low, high = (tuple(row["error"][name] for row in rows) for name in ("estimate", "low", "high"))
+    errors, low, high = (
+        tuple(row["error"][name] for row in rows) for name in ("estimate", "low", "high")
+    )
     axis, x = _axis(budgets[0], rows)
     figure = _figure(
         "Errors of the rules that were tried",
@@ -218,16 +257,29 @@ def _tried(rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[_Budg
     )
     heads = [f"design budget{budgets[0].about}"]
     for each in budgets:
-        heads += [f"leaks{each.about} in the model", f"leaks{each.about} for people", f"at most, {sure}"]
+        heads += [
+            (f"leaks{each.about} in the model"),
+            f"leaks{each.about} for people",
+            f"at most, {sure}",
+        ]
     lines = []
     for row in rows:
         line = [_number(budgets[0].of(row)["design_budget"])]
         for each in budgets:
             own = each.of(row)
-            line += [_number(own["model_leakage"]), _number(own["leakage"]), _most(own["leakage_at_most"])]
+            line += [
+                _number(own["model_leakage"]),
+                _number(own["leakage"]),
+                _most(own["leakage_at_most"]),
+            ]
         verdict = "kept the budget" if row["passed"] else "not shown to keep it"
-        lines.append([*line, _number(row["error"]["estimate"]), "taken" if row["taken"] else verdict])
-    note = "Rules were tried from the smallest budget on; the last that was shown to keep the budget is taken."
+        lines.append(
+            [*line, _number(row["error"]["estimate"]), "taken" if row["taken"] else verdict]
+        )
+    note = (
+        "Rules were tried from the smallest budget on; the last that was shown to keep the "
+        "budget is taken."
+    )
     return [note, figure, Table("Rules that were tried", [*heads, "errors", ""], lines)]
 
 
@@ -241,7 +293,9 @@ def _axis(first: _Budget, rows: Sequence[Mapping[str, Any]]) -> tuple[str, tuple
 
 def _figure(title: str, subtitle: str, axis: str, *series: Series) -> Figure:
     errors = series[0].y
-    description = f"Errors fall from {_number(errors[0])} to {_number(errors[-1])} as the budget grows."
+    description = (
+        f"Errors fall from {_number(errors[0])} to {_number(errors[-1])} as the budget grows."
+    )
     return Figure("curve", title, subtitle, axis, "error", series, description, log_x=True)
 
 
@@ -258,10 +312,16 @@ def _model(model: Mapping[str, Any] | None, budgets: Sequence[_Budget]) -> list[
         proven = f"proven at most {_most(own['leakage_ceiling'], 6)}{each.unit}"
         lines += [
             (f"leaks{each.about}", f"{_number(own['leakage'], 4)}{each.unit}, {proven}"),
-            (f"budget of the design{each.about}", f"{_number(own['budget'], 4)}{each.unit} of {own['measure']}"),
+            (
+                f"budget of the design{each.about}",
+                (f"{_number(own['budget'], 4)}{each.unit} of {own['measure']}"),
+            ),
         ]
     lines.append(("outcomes", f"{model['outcomes']:,}"))
-    return ["The model is what the classifiers say about the people they were fitted on.", Facts("", lines)]
+    return [
+        ("The model is what the classifiers say about the people they were fitted on."),
+        Facts("", lines),
+    ]
 
 
 def _made(card: Mapping[str, Any]) -> Facts:

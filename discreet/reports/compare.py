@@ -1,8 +1,9 @@
 """Every backend on the same problems, each attempt in its own process, every number the judge's.
 
-A *case* is a problem with a title; a *solver configuration* is a backend with settings. `run_comparison` takes both and
-returns a `Comparison`: one `Measurement` for each case and configuration, as a study makes them, and who agrees with whom. A
-crash, a refusal or a timeout is a row like any other.
+A *case* is a problem with a title; a *solver configuration* is a backend with settings.
+`run_comparison` takes both and returns a `Comparison`: one `Measurement` for each case and
+configuration, as a study makes them, and who agrees with whom. A crash, a refusal or a timeout is a
+row like any other.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ from discreet.reports import wording
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import Watch, write_folder
-from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure, precision_figure, tones
+from discreet.reports.pictures import (
+    gap_figure,
+    leakage_figure,
+    perfect_figure,
+    precision_figure,
+    tones,
+)
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
@@ -59,7 +66,9 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The whole result. `seconds` is the wall-clock time of the comparison, `gap` the relative gap that was requested."""
+    """The whole result. `seconds` is the wall-clock time of the comparison, `gap` the relative gap
+    that was requested.
+    """
 
     cases: tuple[Case, ...]
     rows: tuple[Measurement, ...]
@@ -94,20 +103,27 @@ class Comparison:
         return tuple(row for row in self.rows if row.instance == case.title)
 
     def bracket(self, case: Case) -> tuple[float, float]:
-        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's error without one.
+        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's
+        error without one.
 
-        At budget 0 it is the narrowest for the estimators private within the number of one row. A lower bound holds for
-        smaller numbers too, an upper one for larger ones.
+        At budget 0 it is the narrowest for the estimators private within the number of one row. A
+        lower bound holds for smaller numbers too, an upper one for larger ones.
         """
         answered = [row for row in self.rows_of(case) if row.answered]
         brackets = [
             (
-                max(other.lower for other in answered if other.private_within >= row.private_within),
-                min(other.upper for other in answered if other.private_within <= row.private_within),
+                max(
+                    other.lower for other in answered if other.private_within >= row.private_within
+                ),
+                min(
+                    other.upper for other in answered if other.private_within <= row.private_within
+                ),
             )
             for row in answered
         ]
-        return min(brackets, key=lambda ends: ends[1] - ends[0], default=(0.0, case.problem.constant_error))
+        return min(
+            brackets, key=lambda ends: ends[1] - ends[0], default=(0.0, case.problem.constant_error)
+        )
 
     def verdict(self) -> list[str]:
         """What it says, in sentences: who was right, whose word was wrong, who agrees."""
@@ -115,7 +131,8 @@ class Comparison:
         counts = Counter(row.status.value for row in rows)
         answers = sum(row.answered for row in rows)
         sentences = [
-            f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and within a relative "
+            f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and "
+            "within a relative "
             f"{numerals.scientific(self.gap)} of the optimum, proven."
         ]
         broken = counts["violated-privacy"]
@@ -125,15 +142,22 @@ class Comparison:
                 key=lambda row: (row.budget_nats > 0.0, row.own_leakage_nats - row.budget_nats),
             )
             sentences.append(
-                f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
-                f"{worst.instance}, which called itself {worst.claimed!r} ({wording.excess(worst)}{wording.beyond(worst)})."
+                f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst "
+                f"is {worst.label} on "
+                f"{worst.instance}, which called itself {worst.claimed!r} "
+                f"({wording.excess(worst)}{wording.beyond(worst)})."
             )
         else:
             sentences.append(
-                f"All {answers} answers kept their budget{_tolerance(rows)}." if answers else "No backend answered."
+                f"All {answers} answers kept their budget{_tolerance(rows)}."
+                if answers
+                else "No backend answered."
             )
         sentences.append(wording.agreement(len(self.agreements), len(self.disagreements)))
-        sentences += [f"On {pair.case} those of {pair.first} and {pair.second} do." for pair in self.disagreements[:1]]
+        sentences += [
+            (f"On {pair.case} those of {pair.first} and {pair.second} do.")
+            for pair in self.disagreements[:1]
+        ]
         for value, words in (
             ("failed", "failed"),
             ("timed-out", "ran out of time"),
@@ -147,12 +171,14 @@ class Comparison:
         return [*sentences, self.advice()]
 
     def advice(self) -> str:
-        """What to use, in a sentence: the configuration that was certified on most problems, and of several the fastest.
+        """What to use, in a sentence: the configuration that was certified on most problems, and of
+        several the fastest.
 
         Fastest is the one that took least time on the problems that all of them solved.
         """
         solved = {
-            label: {row.instance for row in self.rows if row.certified and row.label == label} for label in self.labels
+            label: {row.instance for row in self.rows if row.certified and row.label == label}
+            for label in self.labels
         }
         most = max(map(len, solved.values()))
         if most == 0:
@@ -160,16 +186,30 @@ class Comparison:
         best = [label for label in self.labels if len(solved[label]) == most]
         common = set.intersection(*(solved[label] for label in best)) or solved[best[0]]
         spent = {
-            label: sum(row.seconds for row in self.rows if row.label == label and row.instance in common) for label in best
+            label: sum(
+                row.seconds for row in self.rows if row.label == label and row.instance in common
+            )
+            for label in best
         }
         first, *others = sorted(best, key=spent.__getitem__)
         asked = len(self.cases)
-        where = f"{most} of {asked} problems" if most < asked else f"all {asked} problems" if asked > 1 else "the problem"
+        where = (
+            f"{most} of {asked} problems"
+            if most < asked
+            else f"all {asked} problems"
+            if asked > 1
+            else "the problem"
+        )
         also = f"; so was {others[0]}, in {numerals.span(spent[others[0]])}" if others else ""
-        return f"Use {first}: certified on {where}, in {numerals.span(spent[first])}{' together' if most > 1 else ''}{also}."
+        return (
+            f"Use {first}: certified on {where}, in "
+            f"{numerals.span(spent[first])}{' together' if most > 1 else ''}{also}."
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each attempt: case, configuration, status, claim and numbers as in `to_dict`."""
+        """A row for each attempt: case, configuration, status, claim and numbers as
+        in `to_dict`.
+        """
         return frame([_record(row) for row in self.rows]).drop(columns="versions")
 
     def plot(self) -> Figure:
@@ -182,7 +222,9 @@ class Comparison:
             badge = Toned("not all certified", UNSURE)
         if self.disagreements:
             badge = Toned("brackets exclude one another", BAD)
-        return card("Comparison", self._sizes, Sentences(self.verdict()), *case_tables(self), badge=badge)
+        return card(
+            "Comparison", self._sizes, Sentences(self.verdict()), *case_tables(self), badge=badge
+        )
 
     @property
     def _sizes(self) -> str:
@@ -190,10 +232,15 @@ class Comparison:
 
     def __repr__(self) -> str:
         certified = sum(row.certified for row in self.rows)
-        return f"Comparison({self._sizes}, {certified} of {_count(len(self.rows), 'attempt')} certified)"
+        return (
+            f"Comparison({self._sizes}, {certified} of {_count(len(self.rows), 'attempt')} "
+            "certified)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where undefined."""
+        """The record for machines: plain numbers and strings, units in the names, None where
+        undefined.
+        """
         return {
             "made_by": "discreet compare",
             "version": version_of("discreet"),
@@ -204,7 +251,12 @@ class Comparison:
             "disagreements": len(self.disagreements),
             "uncertified_cases": list(self.uncertified_cases),
             "cases": [
-                {"title": case.title, **plain(landmarks(case.problem)), "lower_bound": lower, "upper_bound": upper}
+                {
+                    "title": case.title,
+                    **plain(landmarks(case.problem)),
+                    "lower_bound": lower,
+                    "upper_bound": upper,
+                }
                 for case in self.cases
                 for lower, upper in [plain(self.bracket(case))]
             ],
@@ -215,8 +267,15 @@ class Comparison:
 
 def _tolerance(rows: Iterable[Measurement]) -> str:
     """Within which number the answers at budget 0 are private, if not exactly; else nothing."""
-    within = max((row.own_private_within for row in rows if row.answered and row.budget_nats == 0.0), default=0.0)
-    return f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}" if 0.0 < within < math.inf else ""
+    within = max(
+        (row.own_private_within for row in rows if row.answered and row.budget_nats == 0.0),
+        default=0.0,
+    )
+    return (
+        (f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}")
+        if 0.0 < within < math.inf
+        else ""
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -226,10 +285,21 @@ def _count(number: int, noun: str) -> str:
 def _record(row: Measurement) -> dict[str, Any]:
     """A row under the names of the comparison's record."""
     same = (
-        "backend", "message", "relative_gap", "leakage_ceiling_nats", "own_leakage_nats", "own_phi_residual",
-        "own_private_within", "budget_nats", "iterations", "lower_seconds", "solve_seconds", "lift_seconds",
-        "certify_seconds", "versions",
-    )  # fmt: skip
+        "backend",
+        "message",
+        "relative_gap",
+        "leakage_ceiling_nats",
+        "own_leakage_nats",
+        "own_phi_residual",
+        "own_private_within",
+        "budget_nats",
+        "iterations",
+        "lower_seconds",
+        "solve_seconds",
+        "lift_seconds",
+        "certify_seconds",
+        "versions",
+    )
     return {
         "case": row.instance,
         "contestant": row.label,
@@ -238,14 +308,20 @@ def _record(row: Measurement) -> dict[str, Any]:
         "error_probability": row.upper,
         "lower_bound": row.lower,
         "own_error_probability": row.own_error,
-        "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats if row.budget_nats > 0.0 else math.nan,
+        "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats
+        if row.budget_nats > 0.0
+        else math.nan,
         **{name: getattr(row, name) for name in same},
     }
 
 
 def default_configurations() -> tuple[Configuration, ...]:
-    """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
-    return tuple(Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in {"auto", *peers()})
+    """Every registered backend but `auto`, which only picks one of the others, and the peers, which
+    must be named.
+    """
+    return tuple(
+        Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in {"auto", *peers()}
+    )
 
 
 def run_comparison(
@@ -258,8 +334,9 @@ def run_comparison(
 ) -> Comparison:
     """Run every solver configuration on every case, one after the other, each in its own process.
 
-    configurations   None: every registered backend but `auto` and the peers, on the cases whose kind of budget it says it
-                     serves. Those given by name run on every case, and say so when they do not serve it.
+    configurations   None: every registered backend but `auto` and the peers, on the cases whose
+                     kind of budget it says it serves. Those given by name run on every case, and
+                     say so when they do not serve it.
     time_limit       seconds per attempt, then the process is killed
     watch            called with (attempts done, attempts in all, what is running now)
 
@@ -277,13 +354,20 @@ def run_comparison(
         rows.append(measure("compare", cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")
-    environment = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    environment = {
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
     for row in rows:
         environment.update(row.versions)
-    return Comparison(tuple(cases), tuple(rows), gap, time_limit, time.perf_counter() - started, environment)
+    return Comparison(
+        tuple(cases), tuple(rows), gap, time_limit, time.perf_counter() - started, environment
+    )
 
 
-def _plan(cases: Sequence[Case], configurations: Sequence[Configuration] | None) -> list[tuple[Case, Configuration]]:
+def _plan(
+    cases: Sequence[Case], configurations: Sequence[Configuration] | None
+) -> list[tuple[Case, Configuration]]:
     if not cases:
         raise InputError("there is nothing to compare on; give at least one problem")
     _refuse_repetition("problem", [case.title for case in cases])
@@ -308,16 +392,26 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
         raise InputError(f"the {what} {twice!r} is given twice; give it once")
 
 
-def write_comparison(comparison: Comparison, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
-    """Write the page, the pictures and the record into a folder, made if need be; see `write_folder`.
+def write_comparison(
+    comparison: Comparison, folder: str | Path, *, overwrite: bool = False
+) -> tuple[Path, ...]:
+    """Write the page, the pictures and the record into a folder, made if need be; see
+    `write_folder`.
 
     A picture is only written where there are answers that it is about.
     """
-    figures = [leakage_figure(comparison.rows), perfect_figure(comparison.rows), gap_figure(comparison.rows)]
+    figures = [
+        leakage_figure(comparison.rows),
+        perfect_figure(comparison.rows),
+        gap_figure(comparison.rows),
+    ]
     contents = {
         "index.html": report_page(
             comparison.rows,
-            source=f"a comparison that asked for a relative gap of {numerals.scientific(comparison.gap)}",
+            source=(
+                "a comparison that asked for a relative gap of "
+                f"{numerals.scientific(comparison.gap)}"
+            ),
             verdict=comparison.verdict(),
         ),
         **svg_files(figures),

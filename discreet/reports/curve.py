@@ -1,11 +1,14 @@
-"""The privacy–utility curve: the best error probability at every leakage budget, bracketed everywhere.
+"""The privacy–utility curve: the best error probability at every leakage budget, bracketed
+everywhere.
 
-`frontier` solves a few budgets; between them convexity bounds the curve (`problems.envelope`). It starts with both ends,
-perfect privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget. Every
-further point is put where the bracket is widest, until a given width or number of points is reached.
+`frontier` solves a few budgets; between them convexity bounds the curve (`problems.envelope`). It
+starts with both ends, perfect privacy and I_MAP (what the Bayes rule leaks; more budget buys
+nothing), and with the problem's own budget. Every further point is put where the bracket is widest,
+until a given width or number of points is reached.
 
-Near ε = 0 the curve falls like √ε under smooth measures, so tangents say little there, and points approach 0 in a fixed
-ratio. Under linear measures it is a chain of segments between kinks, where tangents cross: the next points.
+Near ε = 0 the curve falls like √ε under smooth measures, so tangents say little there, and points
+approach 0 in a fixed ratio. Under linear measures it is a chain of segments between kinks, where
+tangents cross: the next points.
 """
 
 from __future__ import annotations
@@ -42,23 +45,28 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
 
-_TOWARDS_ZERO = 16.0  # the budget next to 0 is divided by this: for √ε that quarters the bracket there
+# the budget next to 0 is divided by this: for √ε that quarters the bracket there
+_TOWARDS_ZERO = 16.0
 _FROM_THE_END = 1e-3  # of an interval: no nearer to its ends, where a point would say little new
 _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not cut
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """One solved budget. Undefined numbers are inf (−inf for lower and equivocation), so that comparisons fail safe.
+    """One solved budget. Undefined numbers are inf (−inf for lower and equivocation), so that
+    comparisons fail safe.
 
-    budget             ε in the measure's unit; of several secrets the factor of all budgets, 1 as they are stated
+    budget             ε in the measure's unit; of several secrets the factor of all budgets, 1 as
+                       they are stated
     lower, upper       certified bracket of the best error probability at ε; `upper` is reached
-    leakage            of the estimator that reaches it, in the measure's unit; undefined for several secrets
+    leakage            of the estimator that reaches it, in the measure's unit; undefined for
+                       several secrets
     equivocation_nats  H(X given Ŷ) of that estimator, where leakage is mutual information
     multiplier         μ: the tangent's slope in the measure's level is −μ (inf at perfect privacy)
     seconds            that solving and judging took
     status             what became of the attempt
-    private_within     at budget 0, δ: the bracket is about the estimators private within it (0: exactly); inf elsewhere
+    private_within     at budget 0, δ: the bracket is about the estimators private within it (0:
+                       exactly); inf elsewhere
     """
 
     budget: float
@@ -85,10 +93,14 @@ class FrontierPoint:
             upper=solution.error_probability,
             leakage=leakage,
             equivocation_nats=-math.inf if math.isnan(equivocation) else equivocation,
-            multiplier=math.inf if solution.multipliers is None else scale.price(solution.multipliers),
+            multiplier=math.inf
+            if solution.multipliers is None
+            else scale.price(solution.multipliers),
             seconds=seconds,
             status=solution.status,
-            private_within=solution.certificate.private_within if solution.certificate else math.inf,
+            private_within=solution.certificate.private_within
+            if solution.certificate
+            else math.inf,
         )
 
 
@@ -105,15 +117,19 @@ IS_CURVE = marked(*(",".join(_column(name, suffix) for name in _NAMES) for suffi
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The curve of one model: solved points, and envelopes that hold at every budget, not only there.
+    """The curve of one model: solved points, and envelopes that hold at every budget, not only
+    there.
 
     terms              the constraints of the problem: the measure of each, and its own budget
     rows               the solved points by increasing budget, the first at 0 and the last at I_MAP
     envelope           what they prove; `upper` and `lower` evaluate it
-    bayes_leakage      I_MAP in the measure's unit; of several secrets the factor from which on none binds
+    bayes_leakage      I_MAP in the measure's unit; of several secrets the factor from which on none
+                       binds
     entropy_x_nats, bayes_error_probability, constant_error_probability
-                       other landmarks of the model; H(X) is undefined, inf, unless there is one secret with one prior
-    asked_width        as a share of the curve's height, or None when only a number of points was asked for
+                       other landmarks of the model; H(X) is undefined, inf, unless there is one
+                       secret with one prior
+    asked_width        as a share of the curve's height, or None when only a number of points was
+                       asked for
     gap                relative certified gap aimed at in every point
     seconds            of everything
     """
@@ -132,26 +148,37 @@ class Frontier:
     seconds: float
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability that can be reached at each budget (≥ 0, as those of points): non-increasing."""
+        """An error probability that can be reached at each budget (≥ 0, as those of points):
+        non-increasing.
+        """
         return self.envelope.upper(budgets)
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (≥ 0, as those of points): non-increasing."""
+        """An error probability that no estimator beats at each budget (≥ 0, as those of points):
+        non-increasing.
+        """
         return self.envelope.lower(budgets)
 
     @property
     def width(self) -> float:
-        """The widest bracket anywhere, as a share of the curve's height; 0 where it is within the gap asked of a point.
+        """The widest bracket anywhere, as a share of the curve's height; 0 where it is within the
+        gap asked of a point.
 
-        (A flat curve has no height, and no bracket is narrower than rounding. Budgets below what the answer at budget 0
-        leaks do not count.)
+        (A flat curve has no height, and no bracket is narrower than rounding. Budgets below what
+        the answer at budget 0 leaks do not count.)
         """
         widest = float(self.envelope.candidates()[1][0])
-        return 0.0 if widest <= self.gap * float(self.envelope.upper(self.envelope.start)) else widest / self.envelope.height
+        return (
+            0.0
+            if widest <= self.gap * float(self.envelope.upper(self.envelope.start))
+            else widest / self.envelope.height
+        )
 
     @property
     def reached(self) -> bool:
-        """Whether the bracket is as narrow as requested (True if only a number of points was requested)."""
+        """Whether the bracket is as narrow as requested (True if only a number of points was
+        requested).
+        """
         return self.asked_width is None or self.width <= self.asked_width
 
     @property
@@ -189,9 +216,11 @@ class Frontier:
         return len(self.terms) > 1 or self.terms[0].measure != MUTUAL_INFORMATION
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where undefined.
+        """The record for machines: plain numbers and strings, units in the names, None where
+        undefined.
 
-        A measure other than mutual information is named, as are the budgets that a curve of several secrets scales.
+        A measure other than mutual information is named, as are the budgets that a curve of several
+        secrets scales.
         """
         own = (each.name for each in fields(self) if each.name not in ("terms", "rows", "envelope"))
         return {
@@ -206,9 +235,10 @@ class Frontier:
     def to_csv(self) -> str:
         """The points, a line each; columns as in `FrontierPoint`, what is not finite left empty.
 
-        The names of budget and leakage end with their unit; another measure than mutual information is the last column.
-        The points hold both envelopes: chords between (level, upper), tangents of slope −multiplier through (level, lower),
-        where the level is the budget ε, or e^{cε} − 1 under a measure that is a logarithm.
+        The names of budget and leakage end with their unit; another measure than mutual information
+        is the last column. The points hold both envelopes: chords between (level, upper), tangents
+        of slope −multiplier through (level, lower), where the level is the budget ε, or e^{cε} − 1
+        under a measure that is a logarithm.
         """
         return records_csv([{**record, **self._named} for record in self._records()])
 
@@ -222,8 +252,13 @@ class Frontier:
         return {"measure": self.measure} if self.is_other else {}
 
     def _records(self) -> list[dict[str, Any]]:
-        values = [{name: getattr(row, name) for name in _NAMES} | {"status": row.status.value} for row in self.rows]
-        return [{_column(name, self._suffix): value for name, value in row.items()} for row in values]
+        values = [
+            {name: getattr(row, name) for name in _NAMES} | {"status": row.status.value}
+            for row in self.rows
+        ]
+        return [
+            {_column(name, self._suffix): value for name, value in row.items()} for row in values
+        ]
 
     def plot(self) -> Figure:
         """The curve between its envelopes, the solved points, and the error of the Bayes rule."""
@@ -233,16 +268,33 @@ class Frontier:
         error = numerals.bracket(float(self.lower(0.0)), float(self.upper(0.0)))
         bayes = numerals.number(self.bayes_error_probability, 6)
         facts = [
-            ("budgets", f"{self.axis}, 0 to {numerals.number(self.bayes_leakage, 6)}, where more buys nothing"),
+            (
+                "budgets",
+                (
+                    f"{self.axis}, 0 to {numerals.number(self.bayes_leakage, 6)}, where more "
+                    "buys nothing"
+                ),
+            ),
             ("error probability", f"{error} at budget 0, {bayes} of the Bayes rule"),
-            ("solved", f"{len(self.rows)} points by {self.backend} in {numerals.seconds(self.seconds)} s"),
+            (
+                "solved",
+                (
+                    f"{len(self.rows)} points by {self.backend} in "
+                    f"{numerals.seconds(self.seconds)} s"
+                ),
+            ),
             ("widest bracket", f"{numerals.number(100 * self.width, 2)} % of the curve's height"),
         ]
-        badge = Toned("certified", GOOD) if self.certified and self.reached else Toned("open", UNSURE)
+        badge = (
+            Toned("certified", GOOD) if self.certified and self.reached else Toned("open", UNSURE)
+        )
         return card("Curve", self.problem, Facts("", facts), curve_figure(self), badge=badge)
 
     def __repr__(self) -> str:
-        return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
+        return (
+            f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of "
+            "the height)"
+        )
 
 
 def frontier(
@@ -258,17 +310,19 @@ def frontier(
 ) -> Frontier:
     """The privacy–utility curve of a model; the problem's own budget is only one of its points.
 
-    Of several secrets all budgets have one factor, and the curve is over it. Under a measure that is a logarithm the factor
-    is that of e^{cε} − 1, in which the curve is convex.
+    Of several secrets all budgets have one factor, and the curve is over it. Under a measure that
+    is a logarithm the factor is that of e^{cε} − 1, in which the curve is convex.
 
     points      most budgets to solve, ≥ 2; default 1000
-    width       stop when the bracket is nowhere wider than this share of the curve's height (its fall from perfect
-                privacy to I_MAP); default 0.01, or none when `points` is given
-    backend     solves every point, in this process; `gap`, `time_limit` and `settings` are those of `solve`, per point
+    width       stop when the bracket is nowhere wider than this share of the curve's height (its
+                fall from perfect privacy to I_MAP); default 0.01, or none when `points` is given
+    backend     solves every point, in this process; `gap`, `time_limit` and `settings` are those of
+                `solve`, per point
     watch       called with (points done, most points, what happens now)
 
-    A point that fails leaves the envelopes wider, never wrong. Raises InputError for values out of range, an unknown
-    backend or setting, and for measures that bound each guess by its posterior, which have no convex curve.
+    A point that fails leaves the envelopes wider, never wrong. Raises InputError for values out of
+    range, an unknown backend or setting, and for measures that bound each guess by its posterior,
+    which have no convex curve.
     """
     started = time.perf_counter()
     refuse_all_but_arrays("frontier", problem)
@@ -276,8 +330,17 @@ def frontier(
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")
-    search = _Search(problem, scale, gap, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
-    unit = f" {problem.terms[0].measure.unit}".rstrip() if len(problem.terms) == 1 else " times those stated"
+    search = _Search(
+        problem,
+        scale,
+        gap,
+        Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings),
+    )
+    unit = (
+        f" {problem.terms[0].measure.unit}".rstrip()
+        if len(problem.terms) == 1
+        else " times those stated"
+    )
     waiting = [0.0]
     while waiting:
         budget = waiting.pop(0)
@@ -308,7 +371,10 @@ class _Search:
     """Points so far, what they prove, and where the next ones should be."""
 
     def __init__(self, problem: Problem, scale: Scale, gap: float, sweep: Sweep) -> None:
-        self._problem, self._scale, self._gap, self._sweep = problem, scale, gap, sweep
+        self._problem = problem
+        self._scale = scale
+        self._gap = gap
+        self._sweep = sweep
         self._bounds: list[Bound] = []
         self.points: dict[float, FrontierPoint] = {}
 
@@ -317,38 +383,56 @@ class _Search:
         solution, seconds = self._sweep.solve(budget)
         self.points[budget] = FrontierPoint.of(solution, seconds, self._scale, budget)
         if solution.certificate is not None and solution.multipliers is not None:
-            self._bounds.append(self._scale.bound(solution.certificate, solution.multipliers, budget))
+            self._bounds.append(
+                self._scale.bound(solution.certificate, solution.multipliers, budget)
+            )
 
     def envelope(self) -> Envelope:
         """What the points prove."""
         return envelope_of(self._problem, self._bounds)
 
     def next(self, wanted: float | None) -> list[float]:
-        """The budgets that narrow the bracket most, widest first; none if it is narrow enough or cannot be narrowed.
+        """The budgets that narrow the bracket most, widest first; none if it is narrow enough or
+        cannot be narrowed.
 
-        One for each interval at least a quarter as wide as the widest: cut in the middle, that leaves about a quarter.
+        One for each interval at least a quarter as wide as the widest: cut in the middle, that
+        leaves about a quarter.
         """
         envelope = self.envelope()
-        ends = [end for end in (envelope.horizon, self._scale.own) if end <= envelope.horizon and end not in self.points]
+        ends = [
+            end
+            for end in (envelope.horizon, self._scale.own)
+            if end <= envelope.horizon and end not in self.points
+        ]
         if ends:
             return [float(ends[0])]
-        least = max(self._gap * float(envelope.upper(envelope.start)), wanted * envelope.height if wanted else 0.0)
-        places, points = dict[float, float](), sorted(self.points)
+        least = max(
+            self._gap * float(envelope.upper(envelope.start)),
+            wanted * envelope.height if wanted else 0.0,
+        )
+        places = dict[float, float]()
+        points = sorted(self.points)
         for budget, width in zip(*(each.tolist() for each in envelope.candidates()), strict=True):
             if width <= least:
                 break
             cut = max(1, bisect_left(points, budget))
-            left, right = points[cut - 1], points[min(cut, len(points) - 1)]
+            left = points[cut - 1]
+            right = points[min(cut, len(points) - 1)]
             place = None if left in places else self._place(left, right, budget, width)
             if place is not None:
-                places[left], least = place, max(least, 0.25 * width)
+                places[left] = place
+                least = max(least, 0.25 * width)
         return list(places.values())
 
     def _place(self, left: float, right: float, budget: float, width: float) -> float | None:
-        """Where to cut the interval of points around a budget; None where a point could not help."""
+        """Where to cut the interval of points around a budget; None where a point
+        could not help.
+        """
         if right - left <= _NARROWEST * right or budget == right < self._scale.horizon:
             return None
-        if width <= 2.0 * max(self.points[end].upper - self.points[end].lower for end in (left, right)):
+        if width <= 2.0 * max(
+            self.points[end].upper - self.points[end].lower for end in (left, right)
+        ):
             return None  # no other point will narrow the bracket at the ends
         if left == 0.0 and budget <= right / _TOWARDS_ZERO:
             return right / _TOWARDS_ZERO
@@ -356,43 +440,67 @@ class _Search:
         return min(max(budget, left + margin), right - margin)
 
 
-# -- pictures --------------------------------------------------------------------------------------------------------------
+# -- pictures
+# --------------------------------------------------------------------------------------------------
 
 
 def curve_figure(curve: Frontier) -> Figure:
     """The curve over budgets from 0 to I_MAP, with the solved ones."""
     unit = f" {curve.unit}".rstrip()
-    envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
-    upper, lower = envelope.upper(grid), envelope.lower(grid)
-    solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
+    envelope = curve.envelope
+    grid = curve_grid(curve)
+    bayes_error = curve.bayes_error_probability
+    upper = envelope.upper(grid)
+    lower = envelope.lower(grid)
+    solved = _solved(curve)
+    x = tuple(grid.tolist())
+    high = tuple(upper.tolist())
     at = envelope.upper(solved)
     hints = tuple(
-        f"budget {numerals.number(float(budget), 4)}{unit}: error probability {numerals.bracket(float(low), float(high))}"
+        f"budget {numerals.number(float(budget), 4)}{unit}: error probability "
+        f"{numerals.bracket(float(low), float(high))}"
         for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
     )
-    perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
+    perfect = float(at[0]) if solved.size else float(upper[0])
+    free = float(upper[-1])
     return Figure(
         name="frontier",
         title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=f"{len(curve.rows)} points; certified within {numerals.number(100 * curve.width, 2)} % of its height",
+        subtitle=(
+            f"{len(curve.rows)} points; certified within "
+            f"{numerals.number(100 * curve.width, 2)} % of its height"
+        ),
         x_label=curve.axis,
         y_label="error probability",
         series=(
             Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
             Series("solved", tuple(solved.tolist()), tuple(at.tolist()), "points", 0, hints=hints),
-            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
+            Series(
+                "the Bayes rule, no privacy",
+                (0.0, envelope.horizon),
+                (bayes_error, bayes_error),
+                "line",
+                5,
+            ),
         ),
         description=(
             f"The best error probability falls from {numerals.number(perfect, 4)} at budget 0 to "
-            f"{numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; {curve.axis}."
+            f"{numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
+            f"{curve.axis}."
         ),
     )
 
 
 def curve_grid(curve: Frontier) -> Array:
-    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices and solved ones."""
+    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices
+    and solved ones.
+    """
     even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
-    inner = np.unique(np.concatenate([even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]))
+    inner = np.unique(
+        np.concatenate(
+            [even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]
+        )
+    )
     return inner[inner >= curve.envelope.start]
 
 

@@ -1,11 +1,13 @@
-"""One measured attempt as a flat row, and reading such rows back: the common ground of study, report and advice.
+"""One measured attempt as a flat row, and reading such rows back: the common ground of study,
+report and advice.
 
-A *measurement* is one cell of a study: one instance, one backend with settings, one accuracy profile, one repeat, run in a
-process of its own and judged. It holds all that it depends on, so that rows of different days, machines and versions can
-lie in one table. Files hold one column per field, by the names below; mappings are JSON text, undefined numbers are empty.
+A *measurement* is one cell of a study: one instance, one backend with settings, one accuracy
+profile, one repeat, run in a process of its own and judged. It holds all that it depends on, so
+that rows of different days, machines and versions can lie in one table. Files hold one column per
+field, by the names below; mappings are JSON text, undefined numbers are empty.
 
-A row is read from `.csv`, `.csv.gz` (standard library only: the reference results shipped with the package are such a file)
-or from Parquet files of a study (`discreet.reports.study`, extra `bench`).
+A row is read from `.csv`, `.csv.gz` (standard library only: the reference results shipped with the
+package are such a file) or from Parquet files of a study (`discreet.reports.study`, extra `bench`).
 """
 
 from __future__ import annotations
@@ -68,21 +70,28 @@ class Configuration:
         return typed(self.backend, self.settings)
 
     def named_in(self, words: Sequence[str]) -> bool:
-        """Whether one of the words is its label, or its backend, which means it with any settings."""
+        """Whether one of the words is its label, or its backend, which means it with
+        any settings.
+        """
         return self.label in words or self.backend in words
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One attempt and what the judge found. Undefined numbers are inf (−inf for `lower`), so that comparisons fail safe.
+    """One attempt and what the judge found. Undefined numbers are inf (−inf for `lower`), so that
+    comparisons fail safe.
 
-    study, cell              name of the study; key of the cell: a hash of everything that makes it this cell
+    study, cell              name of the study; key of the cell: a hash of everything that makes it
+                             this cell
     problem                  what people type: paper-single:bins=64
-    entry, family            catalog name and family ("file" for both, where the problem came from a file)
+    entry, family            catalog name and family ("file" for both, where the problem came from a
+                             file)
     parameters               the entry's parameters, all of them, by name
-    budget_word              how the budget was asked for: fraction=0.5, budget=0.01, equivocation=0.3, perfect, or own (the
-                             problem's own: of the file, or the default of the catalog entry)
-    budget_nats              ε in nats, or the unit of `measure`, as all leakages; 0 is perfect privacy, inf no constraint
+    budget_word              how the budget was asked for: fraction=0.5, budget=0.01,
+                             equivocation=0.3, perfect, or own (the problem's own: of the file, or
+                             the default of the catalog entry)
+    budget_nats              ε in nats, or the unit of `measure`, as all leakages; 0 is perfect
+                             privacy, inf no constraint
     private_values, guesses, outcomes   n, m, N as posed
     bayes_error, bayes_leakage_nats, constant_error   landmarks of the problem
     problem_hash             hash of p_xz, loss and budget
@@ -90,14 +99,16 @@ class Measurement:
     settings_hash            hash of the settings and of what the profile asked for
     profile, gap_target      accuracy profile and the relative certified gap it asks for
     repeat                   0, 1, … of the same cell otherwise
-    status, message          what became of it, and why; `traceback` is the backend's where it raised
+    status, message          what became of it, and why; `traceback` is the backend's where it
+                             raised
     claimed                  the backend's own word; never scored
     upper, lower             the certified bracket of the least error probability, after repair
     relative_gap             (upper − lower) / upper, as that of `Certificate`
     own_error, own_leakage_nats, own_phi_residual     of the backend's own answer, before any repair
     iterations               as the backend counts them
     lower_seconds … certify_seconds   wall-clock seconds of the steps; certifying is the judge's
-    peak_bytes               largest resident memory of the process; `solve_bytes` beyond what its imports took
+    peak_bytes               largest resident memory of the process; `solve_bytes` beyond what its
+                             imports took
     time_limit_seconds, memory_limit_bytes   limits of the attempt
     threads                  threads allowed to BLAS, OpenMP and the backend
     versions                 of discreet, Python, the solver and every layer between
@@ -107,24 +118,37 @@ class Measurement:
 
     Since the second version of the format, with defaults for older files:
 
-    profile_settings         what the profile set in the backend besides the gap, by the names of its settings
-    samples                  seconds of every run of the cell in its process, the first (cold) first. The *_seconds are those
-                             of the median of the other runs, or of the first where it is alone; the answer is the first's
-    wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
-    private_within           at budget 0, δ: the bracket is about the estimators private within it (0: the exactly private
-                             ones); inf at other budgets, and in rows older than this column
-    distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
-    contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
-    own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly private); inf as above
-    leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows older than it
+    profile_settings         what the profile set in the backend besides the gap, by the names of
+                             its settings
+    samples                  seconds of every run of the cell in its process, the first (cold)
+                             first. The *_seconds are those of the median of the other runs, or of
+                             the first where it is alone; the answer is the first's
+    wall_seconds             of the whole cell: starting the process, importing, all runs, judging;
+                             0 where nothing ran
+    private_within           at budget 0, δ: the bracket is about the estimators private within it
+                             (0: the exactly private ones); inf at other budgets, and in rows older
+                             than this column
+    distinct_outcomes        N after merging proportional outcomes and pruning those of no mass;
+                             None if not counted
+    contradictions           how many statements of a certified row `verify` contradicts; None where
+                             it was not asked
+    own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly
+                             private); inf as above
+    leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in
+                             rows older than it
     measure                  of leakage, as it is typed: mutual-information in rows older than it
-    secrets                  how many constraints; of several the leakages are the largest multiples of a budget, which is 1
-    submitted                digest of the file in which another program left the answer: `backend` is its name then, and the
-                             times are as its author states them; empty for attempts that were run here
-    executor                 what ran it: local, one at a time; or loky, dask, submitit; empty where that was not recorded
+    secrets                  how many constraints; of several the leakages are the largest multiples
+                             of a budget, which is 1
+    submitted                digest of the file in which another program left the answer: `backend`
+                             is its name then, and the times are as its author states them; empty
+                             for attempts that were run here
+    executor                 what ran it: local, one at a time; or loky, dask, submitit; empty where
+                             that was not recorded
     host                     name of the machine that ran it; "host 1", … in what is published
-    cells_at_once            how many cells of the study were under way, or handed in, at once while it was, on all hosts
-    load                     how many processes wanted to run on the host on average in the minute before; inf: not known
+    cells_at_once            how many cells of the study were under way, or handed in, at once while
+                             it was, on all hosts
+    load                     how many processes wanted to run on the host on average in the minute
+                             before; inf: not known
     control_seconds          of the control before and after it (`study.control`); () where none ran
     """
 
@@ -192,7 +216,9 @@ class Measurement:
 
     @cached_property
     def label(self) -> str:
-        """The solver configuration as typed on the command line: conic, or conic:solver=scs. A submitted one has a mark."""
+        """The solver configuration as typed on the command line: conic, or conic:solver=scs. A
+        submitted one has a mark.
+        """
         found = Configuration(self.backend, self.settings).label
         return f"{found} {SUBMITTED}" if self.submitted else found
 
@@ -203,13 +229,23 @@ class Measurement:
 
     @property
     def limit(self) -> str:
-        """How the budget was asked for, and of which measure if it is another than mutual information."""
-        return self.budget_word if self.measure == MutualInformation.name else f"{self.budget_word} of {self.measure}"
+        """How the budget was asked for, and of which measure if it is another than mutual
+        information.
+        """
+        return (
+            self.budget_word
+            if self.measure == MutualInformation.name
+            else f"{self.budget_word} of {self.measure}"
+        )
 
     @property
     def regime(self) -> str:
-        """perfect, constrained or oblivious; budget 0 is perfect privacy, but not of the gain of an adversary."""
-        if self.budget_nats == 0.0 and all(measure_of(word).separates for word in self.measure.split(" and ")):
+        """perfect, constrained or oblivious; budget 0 is perfect privacy, but not of the gain of an
+        adversary.
+        """
+        if self.budget_nats == 0.0 and all(
+            measure_of(word).separates for word in self.measure.split(" and ")
+        ):
             return "perfect"
         return "oblivious" if math.isinf(self.budget_nats) else "constrained"
 
@@ -235,15 +271,19 @@ class Measurement:
 
     @property
     def timings(self) -> tuple[float, ...]:
-        """Seconds of the repeated runs in its process, or of the only one; those that say nothing are left out."""
-        return tuple(seconds for seconds in self.samples[1:] or (self.seconds,) if 0.0 < seconds < math.inf)
+        """Seconds of the repeated runs in its process, or of the only one; those that say nothing
+        are left out.
+        """
+        return tuple(
+            seconds for seconds in self.samples[1:] or (self.seconds,) if 0.0 < seconds < math.inf
+        )
 
     @property
     def leakage_over_budget(self) -> float:
         """What the own answer leaks ÷ budget; 0 without a constraint.
 
-        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of before δ was recorded. Of
-        the gain of an adversary: what it leaks ÷ what counts as nothing.
+        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of
+        before δ was recorded. Of the gain of an adversary: what it leaks ÷ what counts as nothing.
         """
         if not self.answered:
             return math.inf
@@ -274,7 +314,8 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
 class Stakes:
     """What may be leaked and what the Bayes rule leaks, in the unit of the measure.
 
-    Of several constraints the unit is their budgets: the budget is 1, and the Bayes rule leaks its largest multiple of one.
+    Of several constraints the unit is their budgets: the budget is 1, and the Bayes rule leaks its
+    largest multiple of one.
     """
 
     measure: str
@@ -285,7 +326,8 @@ class Stakes:
     @classmethod
     def of(cls, problem: Problem) -> Stakes:
         """Those of a problem."""
-        terms, leaked = problem.terms, problem.bayes_leakages
+        terms = problem.terms
+        leaked = problem.bayes_leakages
         if len(terms) == 1:
             return cls(str(terms[0].measure), 1, terms[0].budget.amount, leaked[0])
         measure = " and ".join(dict.fromkeys(str(term.measure) for term in terms))
@@ -296,14 +338,18 @@ class Stakes:
 
 
 def share(leaked: float, budget: float) -> float:
-    """leaked ÷ budget; 0 where nothing is leaked or there is no constraint, inf where nothing may be leaked and is."""
+    """leaked ÷ budget; 0 where nothing is leaked or there is no constraint, inf where nothing may
+    be leaked and is.
+    """
     if leaked == 0.0 or math.isinf(budget):
         return 0.0
     return leaked / budget if budget > 0.0 else math.inf
 
 
 def landmarks(problem: Problem) -> dict[str, Any]:
-    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage as `Stakes` counts them."""
+    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage as
+    `Stakes` counts them.
+    """
     stakes = Stakes.of(problem)
     return {
         "measure": stakes.measure,
@@ -319,7 +365,8 @@ def landmarks(problem: Problem) -> dict[str, Any]:
     }
 
 
-# -- records: what a file holds ------------------------------------------------------------------------------------------
+# -- records: what a file holds
+# ------------------------------------------------------------------------------------------
 
 _HINTS = get_type_hints(Measurement)
 _LARGEST_FILE = 1 << 27  # bytes, unpacked
@@ -330,7 +377,9 @@ def to_record(row: Measurement) -> dict[str, str | int | float | None]:
     """The row as plain values by column: mappings as JSON text, what is not finite as None."""
     values = ((name, getattr(row, name)) for name in COLUMNS)
     return {
-        name: json.dumps(value, sort_keys=True, ensure_ascii=False) if isinstance(value, Mapping | tuple) else plain(value)
+        name: json.dumps(value, sort_keys=True, ensure_ascii=False)
+        if isinstance(value, Mapping | tuple)
+        else plain(value)
         for name, value in values
     }
 
@@ -338,8 +387,8 @@ def to_record(row: Measurement) -> dict[str, str | int | float | None]:
 def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     """The row of a record, whose values may be text. `where` names the place for messages.
 
-    Columns that are not known are ignored, and those with defaults may be missing. Raises FileError for a required column
-    that is missing or a value that is not of its kind.
+    Columns that are not known are ignored, and those with defaults may be missing. Raises FileError
+    for a required column that is missing or a value that is not of its kind.
     """
     found: dict[str, Any] = {}
     for each in fields(Measurement):
@@ -354,14 +403,23 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
         try:
             found[each.name] = _READ[_HINTS[each.name]](text)
         except (ValueError, TypeError, OverflowError, RecursionError):
-            raise FileError(f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value") from None
+            raise FileError(
+                f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value"
+            ) from None
     try:
         row = Measurement(**found)
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
-        raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
-    if not all(0.0 <= each < math.inf for each in (row.seconds, *row.samples, *row.control_seconds)):
-        raise FileError(f"{where} has a time that is missing or below 0; these are not results of discreet bench")
+        raise FileError(
+            f"{where}: column {missing} is missing; these are not results of discreet bench"
+        ) from None
+    if not all(
+        0.0 <= each < math.inf for each in (row.seconds, *row.samples, *row.control_seconds)
+    ):
+        raise FileError(
+            f"{where} has a time that is missing or below 0; these are not results of "
+            "discreet bench"
+        )
     return row
 
 
@@ -396,25 +454,38 @@ IS_RESULTS = marked(",".join(COLUMNS[:5]))
 
 
 def write_csv(rows: Iterable[Measurement], path: Path) -> None:
-    """Write rows to `.csv` or `.csv.gz`, all or nothing; equal rows give equal bytes. Raises FileError."""
+    """Write rows to `.csv` or `.csv.gz`, all or nothing; equal rows give equal bytes. Raises
+    FileError.
+    """
     data = csv_text(COLUMNS, (to_record(row).values() for row in rows)).encode("utf-8")
     replace_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def read_csv(path: Path) -> list[Measurement]:
-    """The rows of a `.csv` or `.csv.gz`; FileError, naming the line, where it is not what `write_csv` writes."""
+    """The rows of a `.csv` or `.csv.gz`; FileError, naming the line, where it is not what
+    `write_csv` writes.
+    """
     text = read_text(path, _LARGEST_FILE)
     if not text:
-        raise FileError(f"{path} is empty; give a file that discreet bench or discreet report wrote")
+        raise FileError(
+            f"{path} is empty; give a file that discreet bench or discreet report wrote"
+        )
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        plain_cells = ({k: unguarded(v) if isinstance(v, str) else v for k, v in record.items()} for record in reader)
+        plain_cells = (
+            {k: unguarded(v) if isinstance(v, str) else v for k, v in record.items()}
+            for record in reader
+        )
         return [from_record(record, f"{path}, line {reader.line_num}") for record in plain_cells]
     except csv.Error as error:
-        raise FileError(f"{path}, line {reader.line_num} is no line of results: {error}; remove it") from None
+        raise FileError(
+            f"{path}, line {reader.line_num} is no line of results: {error}; remove it"
+        ) from None
 
 
 def reference_measurements(name: str = "measurements") -> list[Measurement]:
-    """The results shipped with the package: of the default study, or of the study of "measures" if there are any yet."""
+    """The results shipped with the package: of the default study, or of the study of "measures" if
+    there are any yet.
+    """
     path = Path(__file__).with_name("reference") / f"{name}.csv.gz"
     return read_csv(path) if name == "measurements" or path.exists() else []

@@ -1,12 +1,14 @@
 """How problems, budgets and backends are typed, on the command line and in study files.
 
-    PROBLEM   name | file.npz | name:key=value,key=value       paper-multi:sensors=10,measure=maximal-leakage
-    TABLE     file.csv:key=value,... | file.parquet:...        people.csv:hide=sex,guess=income,bins.age=6
+    PROBLEM   name | file.npz | name:key=value,key=value
+              paper-multi:sensors=10,measure=maximal-leakage
+    TABLE     file.csv:key=value,... | file.parquet:... people.csv:hide=sex,guess=income,bins.age=6
     BACKEND   name | name:setting=value,...                     conic:solver=scs
-    BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own     in study files; the command line has flags
+    BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own in study files; the
+              command line has flags
 
-Between commas, a piece without "=" continues the value before it: paper-single:edges=.2,.5,.8 is one parameter.
-Errors raise InputError (FileError for files).
+Between commas, a piece without "=" continues the value before it: paper-single:edges=.2,.5,.8 is
+one parameter. Errors raise InputError (FileError for files).
 """
 
 from __future__ import annotations
@@ -38,11 +40,16 @@ def read_budget(word: str) -> Budget:
     with contextlib.suppress(ValueError):
         if kind in names and float(value) >= 0.0:
             return Budget(**{names[kind]: float(value)})  # type: ignore[arg-type]
-    raise InputError(f"{brief(word)} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
+    raise InputError(
+        f"{brief(word)} is no budget; write fraction=0.5, budget=0.01, "
+        "equivocation=0.3 (nats), perfect or own"
+    )
 
 
 def is_file(spec: str) -> bool:
-    """Whether a problem is meant as a problem file: by its suffix or because it has a folder in it."""
+    """Whether a problem is meant as a problem file: by its suffix or because it has a
+    folder in it.
+    """
     return spec.endswith(".npz") or (("/" in spec or "\\" in spec) and not is_table(spec))
 
 
@@ -53,7 +60,11 @@ def is_table(spec: str) -> bool:
 
 def files(specs: Iterable[str]) -> list[str]:
     """The files among the problems: of tables without the parameters."""
-    return [spec.partition(":")[0] if is_table(spec) else spec for spec in specs if is_file(spec) or is_table(spec)]
+    return [
+        spec.partition(":")[0] if is_table(spec) else spec
+        for spec in specs
+        if is_file(spec) or is_table(spec)
+    ]
 
 
 def problem(
@@ -64,19 +75,29 @@ def problem(
     *,
     default_budget: float | None = None,
 ) -> Problem:
-    """The problem of a specification, its parameters overridden by `parameters`, under a budget if one is given.
+    """The problem of a specification, its parameters overridden by `parameters`, under a budget if
+    one is given.
 
-    measure: of the budget; a catalog problem takes it as a parameter too. Without a budget a catalog problem has its default
-    one, a table half of what the Bayes rule leaks, and a file its own (FileError if it has none and no `default_budget`, in
-    nats, stands for it).
+    measure: of the budget; a catalog problem takes it as a parameter too. Without a budget a
+    catalog problem has its default one, a table half of what the Bayes rule leaks, and a file its
+    own (FileError if it has none and no `default_budget`, in nats, stands for it).
     """
     chosen = budget or Budget()
     if is_file(spec):
         if parameters:
-            raise InputError(f"{brief(spec)} is a file and has no parameters to set; leave them out")
+            raise InputError(
+                f"{brief(spec)} is a file and has no parameters to set; leave them out"
+            )
         unbound = math.inf if chosen.given else None
-        given = measure if chosen.given and measure is not None and measure_of(measure).conditional else None
-        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget, measure=given), measure)
+        given = (
+            measure
+            if chosen.given and measure is not None and measure_of(measure).conditional
+            else None
+        )
+        return chosen.apply(
+            load_problem(spec, budget=unbound, default_budget=default_budget, measure=given),
+            measure,
+        )
     if is_table(spec):
         return _of_table(spec, parameters or {}, chosen, measure)
     name, inline = read(spec, "problem")
@@ -84,12 +105,18 @@ def problem(
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))
     if reserved:
         raise InputError(
-            f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, --perfect or --fraction"
+            f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, "
+            "--perfect or --fraction"
         )
-    return chosen.apply(build(name, **values, budget=math.inf)) if chosen.given else build(name, **values)
+    return (
+        chosen.apply(build(name, **values, budget=math.inf))
+        if chosen.given
+        else build(name, **values)
+    )
 
 
-_LISTS, _WORDS = ("hide", "use"), ("guess", "weights", "missing", "measure")
+_LISTS = ("hide", "use")
+_WORDS = ("guess", "weights", "missing", "measure")
 _NUMBERS: dict[str, Callable[[str], Any]] = {
     "bins": lambda text: None if text == "none" else int(text),
     "min_count": int,
@@ -98,7 +125,9 @@ _NUMBERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure: str | None) -> Problem:
+def _of_table(
+    spec: str, parameters: Mapping[str, Any], budget: Budget, measure: str | None
+) -> Problem:
     """The problem of a table in a file; its parameters are the arguments of `Problem.from_frame`.
 
     Several columns are separated by commas; bins.COLUMN and edges.COLUMN are those of one column.
@@ -107,7 +136,11 @@ def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure:
     given: dict[str, Any] = {}
     cuts: dict[str, list[float]] = {}
     counts: dict[str, int | None] = {}
-    for key, text in {**inline, **({} if measure is None else {"measure": measure}), **parameters}.items():
+    for key, text in {
+        **inline,
+        **({} if measure is None else {"measure": measure}),
+        **parameters,
+    }.items():
         what, _, column = key.partition(".")
         try:
             if key in _LISTS:
@@ -122,7 +155,10 @@ def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure:
                 cuts[column] = [float(edge) for edge in split_list(str(text))]
             else:
                 known = [*_LISTS, *_WORDS, *_NUMBERS, "bins.COLUMN", "edges.COLUMN"]
-                raise InputError(f"a table has no parameter {brief(key)}{nearest(key, known)}; it takes {', '.join(known)}")
+                raise InputError(
+                    f"a table has no parameter {brief(key)}{nearest(key, known)}; it "
+                    f"takes {', '.join(known)}"
+                )
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
@@ -130,7 +166,8 @@ def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure:
     lacking = [key for key in ("hide", "guess") if key not in given]
     if lacking:
         raise InputError(
-            f"{brief(path)} is a table, and nobody said what to {lacking[0]}; write {path}:hide=COLUMN,guess=COLUMN, or "
+            f"{brief(path)} is a table, and nobody said what to {lacking[0]}; write "
+            f"{path}:hide=COLUMN,guess=COLUMN, or "
             "give them with --set"
         )
     if counts:
@@ -138,7 +175,9 @@ def _of_table(spec: str, parameters: Mapping[str, Any], budget: Budget, measure:
             raise InputError("bins is given for all columns and for one; give bins.COLUMN for each")
         given["bins"] = counts
     table = tables.read_table(path)
-    whole = Problem.from_frame(table, budget=math.inf, edges=cuts, name=PurePath(path).name, **given)
+    whole = Problem.from_frame(
+        table, budget=math.inf, edges=cuts, name=PurePath(path).name, **given
+    )
     return (budget if budget.given else Budget(fraction=DEFAULT_FRACTION)).apply(whole)
 
 
@@ -146,12 +185,16 @@ def configurations(text: str) -> list[Configuration]:
     """Backends with settings, separated by commas: tilt,conic:solver=scs."""
     specs: list[str] = []
     for piece in split_list(text):
-        equals, colon = piece.find("="), piece.find(":")
+        equals = piece.find("=")
+        colon = piece.find(":")
         if specs and ":" in specs[-1] and equals >= 0 and not 0 <= colon < equals:
             specs[-1] += f",{piece}"
         else:
             specs.append(piece)
-    return [Configuration(name, settings(inline)) for name, inline in (read(spec, "backend") for spec in specs)]
+    return [
+        Configuration(name, settings(inline))
+        for name, inline in (read(spec, "backend") for spec in specs)
+    ]
 
 
 def settings(words: Mapping[str, str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Files and folders of outputs.
 
-A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
-changed since, is replaced only where that is asked for.
+A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in
+it, or that has been changed since, is replaced only where that is asked for.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ _LARGEST_MANIFEST = 1 << 20
 def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
     with replacing(path, overwrite=True) as stream:
-        stream.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+        stream.write(
+            content.encode(errors="backslashreplace") if isinstance(content, str) else content
+        )
     return Path(path)
 
 
 def write_pages(stem: Path, page: Section, records: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Write STEM.md, STEM-NAME.svg for each figure of the page, and STEM.csv if there are records; raises FileError."""
+    """Write STEM.md, STEM-NAME.svg for each figure of the page, and STEM.csv if there are records;
+    raises FileError.
+    """
     stem.parent.mkdir(parents=True, exist_ok=True)
     replace_file(stem.with_name(f"{stem.name}.md"), markdown([page], stem=f"{stem.name}-") + "\n")
     for name, text in svg_files(page.figures()).items():
@@ -47,16 +51,29 @@ def write_pages(stem: Path, page: Section, records: Sequence[Mapping[str, Any]] 
 
 
 def check_folder(
-    folder: str | Path, names: Iterable[str], *, inputs: Iterable[PathLike] = (), overwrite: bool = False
+    folder: str | Path,
+    names: Iterable[str],
+    *,
+    inputs: Iterable[PathLike] = (),
+    overwrite: bool = False,
 ) -> None:
-    """Raise FileError if `write_folder` would refuse these names, or if one is an input; call it before long work."""
-    directory, inputs = Path(folder), tuple(inputs)
+    """Raise FileError if `write_folder` would refuse these names, or if one is an input; call it
+    before long work.
+    """
+    directory = Path(folder)
+    inputs = tuple(inputs)
     with refusals(folder):
         if not os.fspath(folder):
-            raise FileError("the name of the folder is empty; give another --out, or . for the current folder")
-        there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+            raise FileError(
+                "the name of the folder is empty; give another --out, or . for the current folder"
+            )
+        there = next(
+            path for path in (directory.absolute(), *directory.absolute().parents) if path.exists()
+        )
         if not there.is_dir():
-            raise FileError(f"{there} is a file and the results need a folder; choose another --out")
+            raise FileError(
+                f"{there} is a file and the results need a folder; choose another --out"
+            )
         if not os.access(there, os.W_OK | os.X_OK):
             raise FileError(f"{there} cannot be written; choose another --out")
         if directory.exists():
@@ -70,12 +87,16 @@ def check_folder(
 
 
 def write_folder(
-    folder: str | Path, contents: Mapping[str, str | bytes], record: Mapping[str, Any], *, overwrite: bool = False
+    folder: str | Path,
+    contents: Mapping[str, str | bytes],
+    record: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
 ) -> tuple[Path, ...]:
     """Write files by name into a folder, made if need be, with a manifest that also holds `record`.
 
-    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or has been changed since
-    (unless it is to be overwritten), or when the folder cannot be written.
+    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or
+    has been changed since (unless it is to be overwritten), or when the folder cannot be written.
     """
     directory = Path(folder)
     check_folder(directory, contents, overwrite=overwrite)
@@ -83,16 +104,24 @@ def write_folder(
         directory.mkdir(parents=True, exist_ok=True)
         old = _known(directory, overwrite)
         new = {name: [_digest(content)] for name, content in contents.items()}
-        # Both generations while files change over, so that an interruption leaves nothing that looks foreign.
+        # Both generations while files change over, so that an interruption leaves nothing that
+        # looks foreign.
         both = {name: [*old.get(name, []), *new.get(name, [])] for name in {*old, *new}}
         replace_file(directory / MANIFEST, _manifest(record, both))
-        written = tuple(replace_file(directory / name, content) for name, content in contents.items())
+        written = tuple(
+            replace_file(directory / name, content) for name, content in contents.items()
+        )
         replace_file(directory / MANIFEST, _manifest(record, old | new))
     return written
 
 
 def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> str:
-    entries = {"made_by": "discreet", "version": version_of("discreet"), **record, "sha256": dict(sorted(digests.items()))}
+    entries = {
+        "made_by": "discreet",
+        "version": version_of("discreet"),
+        **record,
+        "sha256": dict(sorted(digests.items())),
+    }
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 
 
@@ -109,8 +138,12 @@ def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if overwrite:
             return {}
-        raise FileError(f"{path} is not a list of files made by discreet ({error}); choose another --out") from None
+        raise FileError(
+            f"{path} is not a list of files made by discreet ({error}); choose another --out"
+        ) from None
 
 
 def _digest(content: str | bytes) -> str:
-    return hashlib.sha256(content.encode(errors="backslashreplace") if isinstance(content, str) else content).hexdigest()
+    return hashlib.sha256(
+        content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    ).hexdigest()

@@ -1,4 +1,6 @@
-"""The figures of results: claims, gaps, time against size, profiles, work–precision, privacy–utility curves."""
+"""The figures of results: claims, gaps, time against size, profiles, work–precision,
+privacy–utility curves.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from discreet.showing.figures import Figure, Series
 
 @dataclass(frozen=True)
 class _Mark:
-    """An attempt on the line of its configuration: its number, value, what the value means, and words."""
+    """An attempt on the line of its configuration: its number, value, what the value means, and
+    words.
+    """
 
     number: int
     row: Measurement
@@ -33,14 +37,20 @@ class _Mark:
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
-    """A tone for every solver configuration, the same in all pictures; the native solver first, those never tried last."""
+    """A tone for every solver configuration, the same in all pictures; the native solver first,
+    those never tried last.
+    """
     tried = labels_of(found)
-    names = sorted({trial.label for trial in found}, key=lambda name: (name not in tried, name != "tilt", name))
+    names = sorted(
+        {trial.label for trial in found}, key=lambda name: (name not in tried, name != "tilt", name)
+    )
     return {name: tone for tone, name in enumerate(names)}
 
 
 _FLOOR = 1e-16
-"""Nats beyond a budget, and deviations, that are drawn as none: what rounding leaves of probabilities."""
+"""Nats beyond a budget, and deviations, that are drawn as none: what rounding leaves of
+probabilities.
+"""
 
 _KEPT = {"keeps the budget": 2, "up to 1 % beyond": 3, "more than 1 % beyond": 1}
 """What an answer does to a positive budget, and the tone of its mark."""
@@ -50,12 +60,15 @@ _PRIVATE = {"exactly private": 2, "within a tolerance": 3, "not private": 1}
 
 
 def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved leaks beyond its positive budget: one line for each configuration, in nats.
+    """What every answer called solved leaks beyond its positive budget: one line for each
+    configuration, in nats.
 
-    The amount says how much harm is done; its tone, whether it is more than a solver's rounding. The words beside a line
-    count its marks, except on a page, where the filters change them.
+    The amount says how much harm is done; its tone, whether it is more than a solver's rounding.
+    The words beside a line count its marks, except on a page, where the filters change them.
     """
-    claims = [(number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"]
+    claims = [
+        (number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"
+    ]
     units = {measure_of(row.measure).unit if row.secrets == 1 else "" for _, row in claims}
     unit = "nats" if units <= {"nats"} else "leakage"
     marks = []
@@ -69,15 +82,18 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     figure = Figure(
         "leakage",
         'How far answers called "optimal" break their budget',
-        f"positive budgets, the judge's numbers; up to {numerals.scientific(PRIVACY_TOLERANCE)} of it beyond counts as kept",
-        f"{unit} leaked beyond the budget; less than {numerals.scientific(_FLOOR)} is drawn at the left edge",
+        f"positive budgets, the judge's numbers; up to {numerals.scientific(PRIVACY_TOLERANCE)} "
+        "of it beyond counts as kept",
+        f"{unit} leaked beyond the budget; less than {numerals.scientific(_FLOOR)} is drawn at "
+        "the left edge",
         "",
     )
     return _with_claims(figure, marks, _KEPT, "break it" if counted else "")
 
 
 def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved reveals at perfect privacy: the largest relative change of a probability by a guess.
+    """What every answer called solved reveals at perfect privacy: the largest relative change of a
+    probability by a guess.
 
     Rows that do not record it are left out.
     """
@@ -85,20 +101,30 @@ def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     for number, row in enumerate(rows):
         share = row.own_private_within
         if weighed(row) and row.regime == "perfect" and math.isfinite(share):
-            kind = "not private" if row.violated else "within a tolerance" if share > 0.0 else "exactly private"
+            kind = (
+                "not private"
+                if row.violated
+                else "within a tolerance"
+                if share > 0.0
+                else "exactly private"
+            )
             marks.append(_Mark(number, row, share, kind, wording.excess(row)))
     figure = Figure(
         "perfect",
         'What answers called "optimal" reveal at perfect privacy',
-        f"budget 0, the judge's numbers; up to {numerals.scientific(PRIVATE_LIMIT)} counts as private",
-        f"largest relative change of p(x) by a guess; less than {numerals.scientific(_FLOOR)} at the left edge",
+        f"budget 0, the judge's numbers; up to {numerals.scientific(PRIVATE_LIMIT)} counts as "
+        "private",
+        f"largest relative change of p(x) by a guess; less than {numerals.scientific(_FLOOR)} at "
+        "the left edge",
         "",
         zone_from=PRIVATE_LIMIT,
     )
     return _with_claims(figure, marks, _PRIVATE, "not private" if counted else "")
 
 
-def _with_claims(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], broken: str) -> Figure:
+def _with_claims(
+    figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], broken: str
+) -> Figure:
     """One line for each configuration, the worst below.
 
     broken   the words after the number of marks that break what was asked for; empty: none
@@ -113,27 +139,40 @@ def _with_claims(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, 
         replace(
             mark,
             value=max(mark.value, _FLOOR),
-            hint=f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, {mark.hint}",
+            hint=(
+                f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, "
+                f"{mark.hint}"
+            ),
         )
         for mark in marks
     ]
     found = "; ".join(f"{label}: at most {numerals.scientific(worst[label])}" for label in lines)
-    described = replace(figure, description=f"{figure.x_label}. {found or 'None was called solved'}.")
+    described = replace(
+        figure, description=f"{figure.x_label}. {found or 'None was called solved'}."
+    )
     return _strips(described, shown, tones_of, lines)
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:
-    """The width of every certified bracket relative to its upper end: one line for each configuration."""
+    """The width of every certified bracket relative to its upper end: one line for each
+    configuration.
+    """
     answered = [row for row in rows if row.answered]
     attempts = Counter(row.label for row in rows)
     answers = Counter(row.label for row in answered)
     marks = []
     for row in answered:
-        words = f"{numerals.bracket(row.lower, row.upper)}, relative gap {numerals.scientific(row.relative_gap)}"
+        words = (
+            f"{numerals.bracket(row.lower, row.upper)}, relative gap "
+            f"{numerals.scientific(row.relative_gap)}"
+        )
         kind = "certified" if row.certified else "not certified"
         hint = f"{row.label} on {row.instance}: {row.status.value}, {words}"
         marks.append(_Mark(-1, row, _drawn_gap(row), kind, hint))
-    told = "; ".join(f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}" for row in answered)
+    told = "; ".join(
+        (f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}")
+        for row in answered
+    )
     figure = Figure(
         "brackets",
         "Certified brackets of the optimum",
@@ -150,8 +189,11 @@ def _drawn_gap(row: Measurement) -> float:
     return min(1.0, max(row.relative_gap, 1e-16))
 
 
-def _strips(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], lines: Mapping[str, str]) -> Figure:
-    """The figure with a line for each configuration, and its marks spread a little so that none hides another.
+def _strips(
+    figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], lines: Mapping[str, str]
+) -> Figure:
+    """The figure with a line for each configuration, and its marks spread a little so that none
+    hides another.
 
     tones_of  kind of mark -> its tone
     lines     configuration -> the words next to its line
@@ -165,7 +207,12 @@ def _strips(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int],
             key=lambda mark: (mark.row.label, mark.value, mark.hint, mark.number),
         )
         points = (
-            (mark.value, lanes.index(mark.row.label) + spread[k % len(spread)], mark.hint, mark.number)
+            (
+                mark.value,
+                lanes.index(mark.row.label) + spread[k % len(spread)],
+                mark.hint,
+                mark.number,
+            )
             for k, mark in enumerate(own)
         )
         series.append(Series.of(kind, points, tone, hollow=tone == 3))
@@ -173,7 +220,11 @@ def _strips(figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int],
     return replace(figure, series=shown, rows=tuple(lines.values()), log_x=True)
 
 
-SIZE_WORDS = {"outcomes": ("outcomes N", "N"), "sensors": ("sensors M", "M"), "alphabet": ("n = m", "n")}
+SIZE_WORDS = {
+    "outcomes": ("outcomes N", "N"),
+    "sensors": ("sensors M", "M"),
+    "alphabet": ("n = m", "n"),
+}
 """What is measured against: its words, and its letter."""
 
 
@@ -190,13 +241,23 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
             ends = (fit.from_size, curve.sizes[-1])
             fitted = tuple(fit.factor * x**fit.exponent for x in ends)
             series.append(Series("", ends, fitted, "fit", tone[name], owner=name))
-        hints = tuple(f"{name}\n{s:.3g} s at {letter} = {n:,.0f}" for n, s in zip(curve.sizes, curve.costs, strict=True))
-        series.append(Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name))
-    told = (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}" for each in series if each.label)
+        hints = tuple(
+            (f"{name}\n{s:.3g} s at {letter} = {n:,.0f}")
+            for n, s in zip(curve.sizes, curve.costs, strict=True)
+        )
+        series.append(
+            Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name)
+        )
+    told = (
+        (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}")
+        for each in series
+        if each.label
+    )
     return Figure(
         "time",
         f"Time against {words}",
-        f"{sweep.entry}, {sweep.budget}, certified to a gap of {numerals.scientific(sweep.gap)}; broad pale lines are fits",
+        f"{sweep.entry}, {sweep.budget}, certified to a gap of {numerals.scientific(sweep.gap)}; "
+        "broad pale lines are fits",
         words,
         "seconds to solve",
         tuple(series),
@@ -206,7 +267,9 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
     )
 
 
-def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None) -> Figure:
+def precision_figure(
+    rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None
+) -> Figure:
     """Seconds against the certified gap achieved, one mark for each answer that kept its budget.
 
     Answers whose times are not comparable are left out.
@@ -220,12 +283,15 @@ def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int], contr
         if comparable(row, control) and row.answered and not row.violated and row.seconds > 0.0
     ]
     series = []
-    for name, own in sorted(grouped(kept, lambda each: each[1].label).items(), key=lambda each: tone[each[0]]):
+    for name, own in sorted(
+        grouped(kept, lambda each: each[1].label).items(), key=lambda each: tone[each[0]]
+    ):
         points = [
             (
                 _drawn_gap(row),
                 row.seconds,
-                f"{name} on {row.instance}, asked {row.gap_target:g}: gap {row.relative_gap:.1e} in {row.seconds:.3g} s",
+                f"{name} on {row.instance}, asked {row.gap_target:g}: gap {row.relative_gap:.1e} "
+                f"in {row.seconds:.3g} s",
                 number,
             )
             for number, row in own
@@ -250,14 +316,21 @@ _PROFILES = {
         "share of the {} tasks that any backend certified; a failure counts as infinite time",
         "time ÷ best time, at most",
     ),
-    "data": ("Solved within a time", "share of all {} tasks certified within so many seconds", "seconds, at most"),
+    "data": (
+        "Solved within a time",
+        ("share of all {} tasks certified within so many seconds"),
+        "seconds, at most",
+    ),
 }
 """Title, subtitle with the number of tasks, words of the x axis."""
 
 
 def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, int]) -> Figure:
     """The "performance" or "data" profiles; without series when nothing was solved."""
-    reached = sorted((profile for profile in profiles if profile.at), key=lambda profile: tone[profile.contestant])
+    reached = sorted(
+        (profile for profile in profiles if profile.at),
+        key=lambda profile: tone[profile.contestant],
+    )
     start = min((profile.at[0] for profile in reached), default=1.0)
     end = max((profile.at[-1] for profile in reached), default=1.0)
     end = max(end, 1.01 * start)
@@ -267,7 +340,11 @@ def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, in
         steps = zip(profile.at, profile.shares, strict=True)
         hints = ("", *(f"{share:.3g} at {numerals.scientific(at, 2)}" for at, share in steps), "")
         shares = (profile.share(start), *profile.shares, profile.shares[-1])
-        series.append(Series(who, (start, *profile.at, end), shares, "steps", tone[who], hints=hints, owner=who))
+        series.append(
+            Series(
+                who, (start, *profile.at, end), shares, "steps", tone[who], hints=hints, owner=who
+            )
+        )
     title, subtitle, x_label = _PROFILES[name]
     told = "; ".join(f"{each.contestant} {each.shares[-1]:.0%}" for each in reached)
     return Figure(

@@ -1,4 +1,5 @@
-"""The published snapshot: a folder that GitHub shows, with Markdown, SVG figures and CSV, made from measurements.
+"""The published snapshot: a folder that GitHub shows, with Markdown, SVG figures and CSV, made from
+measurements.
 
 Equal rows give equal bytes in any order. It contains no path and no user name of a machine: file
 problems are named by their last part, messages lose their paths, and tracebacks are left out.
@@ -24,7 +25,7 @@ from discreet.reports.pictures import (
     profile_figure,
     sweep_figure,
     tones,
-)  # fmt: skip
+)
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
 from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
@@ -36,24 +37,41 @@ from discreet.showing.markdown import markdown
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
 NAMES = (
-    "README.md", "leakage.svg", "perfect.svg", "time.svg", "performance.svg", "data.svg", "precision.svg", "commits.svg",
-    "results.csv", "commits.csv",
-)  # fmt: skip
+    "README.md",
+    "leakage.svg",
+    "perfect.svg",
+    "time.svg",
+    "performance.svg",
+    "data.svg",
+    "precision.svg",
+    "commits.svg",
+    "results.csv",
+    "commits.csv",
+)
 """Every file a snapshot may hold."""
 
 _MOST_REASONS = 40
 
 
 def publish(
-    rows: Sequence[Measurement], folder: str | Path, commits: Sequence[AsvRecord] = (), *, overwrite: bool = False
+    rows: Sequence[Measurement],
+    folder: str | Path,
+    commits: Sequence[AsvRecord] = (),
+    *,
+    overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write the snapshot of these rows, and of asv's results over commits, into a folder, made if need be; the paths.
+    """Write the snapshot of these rows, and of asv's results over commits, into a folder, made if
+    need be; the paths.
 
-    Raises InputError without rows; FileError, changing nothing, when a name is taken by a file that was not made here or has
-    been changed since (unless it is to be overwritten), or when the folder cannot be written.
+    Raises InputError without rows; FileError, changing nothing, when a name is taken by a file that
+    was not made here or has been changed since (unless it is to be overwritten), or when the folder
+    cannot be written.
     """
     if not rows:
-        raise InputError("there are no measurements to publish; give the results of a discreet bench that has run")
+        raise InputError(
+            "there are no measurements to publish; give the results of a discreet "
+            "bench that has run"
+        )
     ordered = cleaned(rows)
     found = trials(ordered)
     tone = tones(found)
@@ -82,7 +100,15 @@ def publish(
 def _record(trial: Trial) -> dict[str, str | int | float | None]:
     row = trial.rows[0]
     peaks = [each.peak_bytes for each in trial.rows if each.peak_bytes is not None]
-    problem = ("problem", "family", "budget_nats", "private_values", "guesses", "outcomes", "gap_target")
+    problem = (
+        "problem",
+        "family",
+        "budget_nats",
+        "private_values",
+        "guesses",
+        "outcomes",
+        "gap_target",
+    )
     answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
     privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
@@ -99,37 +125,72 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
 
 
 _CLAIMS = {
-    "backend": "contestant", "attempts": "attempts", "claimed": "claims", "true": "true_claims",
-    "correct rate": "correct_rate", "broke the budget": "violations", "worst leakage ÷ budget": "worst_leakage",
+    "backend": "contestant",
+    "attempts": "attempts",
+    "claimed": "claims",
+    "true": "true_claims",
+    "correct rate": "correct_rate",
+    "broke the budget": "violations",
+    "worst leakage ÷ budget": "worst_leakage",
     "largest deviation at budget 0": "worst_deviation",
     "certified, not claimed": "unclaimed",
-}  # fmt: skip
-_FITS = {"backend": "contestant", "exponent": "exponent", "from": "low", "to": "high", "sizes": "points"}
+}
+_FITS = {
+    "backend": "contestant",
+    "exponent": "exponent",
+    "from": "low",
+    "to": "high",
+    "sizes": "points",
+}
 _MEANS = {
-    "backend": "contestant", "tasks": "tasks", "failures": "failures", "seconds": "seconds", "from": "low", "to": "high",
-}  # fmt: skip
-_FAILURES = {"backend": "contestant", "status": "status", "reason": "reason", "times": "count", "for example": "example"}
+    "backend": "contestant",
+    "tasks": "tasks",
+    "failures": "failures",
+    "seconds": "seconds",
+    "from": "low",
+    "to": "high",
+}
+_FAILURES = {
+    "backend": "contestant",
+    "status": "status",
+    "reason": "reason",
+    "times": "count",
+    "for example": "example",
+}
 
 
-def _page(numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]) -> Section:
-    """The whole page. `numbers` are those of `report_numbers`, `figures` those that show anything, by name."""
+def _page(
+    numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]
+) -> Section:
+    """The whole page. `numbers` are those of `report_numbers`, `figures` those that show anything,
+    by name.
+    """
     summary = numbers["summary"]
     means = numbers["means"]
     counts = (
-        f"{summary['trials']} trials of {summary['contestants']} backends on {summary['tasks']} tasks (a problem, a budget, "
-        f"a gap to be certified), {summary['attempts']} attempts in all. {summary['certified_tasks']} tasks were certified "
-        f"by at least one backend; {summary['violations']} answers called solved broke their budget."
+        f"{summary['trials']} trials of {summary['contestants']} backends on {summary['tasks']} "
+        "tasks (a problem, a budget, "
+        f"a gap to be certified), {summary['attempts']} attempts in all. "
+        f"{summary['certified_tasks']} tasks were certified "
+        f"by at least one backend; {summary['violations']} answers called solved broke their "
+        "budget."
     )
     claim = (
-        'A claim is a backend calling its answer solved ("optimal"); it is true when the judge certified the gap asked for, '
+        'A claim is a backend calling its answer solved ("optimal"); it is true when the judge '
+        "certified the gap asked for, "
         "within the budget."
     )
     averaged = (
-        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {numerals.told(means['shift'])} "
-        f"s, the {SHIFT_PERCENTILE:g}th percentile of all successful times. {wording.noise(means['noise_floor'])}"
+        "Shifted geometric means of seconds with 95 % intervals over tasks. The shift is "
+        f"{numerals.told(means['shift'])} "
+        f"s, the {SHIFT_PERCENTILE:g}th percentile of all successful times. "
+        f"{wording.noise(means['noise_floor'])}"
     )
     against = Sentences(
-        [f"{each['case']}: {each['first']} and {each['second']}" for each in numbers["agreement"]["against"]]
+        [
+            (f"{each['case']}: {each['first']} and {each['second']}")
+            for each in numbers["agreement"]["against"]
+        ]
     )
     said = wording.agreement(numbers["agreement"]["met"], len(against.lines))
     verified = wording.verified(**numbers["agreement"]["verified"])
@@ -143,12 +204,18 @@ def _page(numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Se
             Section("How cost grows", list(_growth(numbers["sweeps"]))),
             Section(
                 "Who solves what, how fast",
-                [*map(figures.get, ("performance", "data", "precision")), averaged, *_means(means["rows"])],
+                [
+                    *map(figures.get, ("performance", "data", "precision")),
+                    averaged,
+                    *_means(means["rows"]),
+                ],
             ),
             commits_section(commits),
             Section("Agreement", [f"{said} {verified}", against if against.lines else None]),
             Section("What was not certified, and why", list(_failures(numbers["failures"]))),
-            Section("Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]),
+            Section(
+                "Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]
+            ),
         ],
     )
 
@@ -160,10 +227,14 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
         if sweep["constrained"] and sweep["fits"]:
             widest.setdefault(sweep["size"], sweep)
     if not widest:
-        yield "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide."
+        yield (
+            "No sweep says how cost grows: too few sizes above the least cost, or intervals too "
+            "wide."
+        )
         return
     yield (
-        "Exponents of cost ≈ c · size^a over certified trials with 95 % intervals: least squares on logarithmic axes, only "
+        "Exponents of cost ≈ c · size^a over certified trials with 95 % intervals: least squares "
+        "on logarithmic axes, only "
         f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out."
     )
     for size, sweep in widest.items():
@@ -172,13 +243,21 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
     if crossovers:
         yield "Crossovers beyond the noise:"
         yield Sentences(
-            [f"{e['faster']} is faster than {e['slower']} from N ≈ {numerals.number(e['size'], 2)} on" for e in crossovers]
+            [
+                (
+                    f"{e['faster']} is faster than {e['slower']} from N ≈ "
+                    f"{numerals.number(e['size'], 2)} on"
+                )
+                for e in crossovers
+            ]
         )
 
 
 def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     """The means for each charge of a failure, and over the tasks that all certified."""
-    titles: dict[float | None, str] = {k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES}
+    titles: dict[float | None, str] = {
+        k: (f"A failure counts as {k:g} × its time limit") for k in PENALTIES
+    }
     titles[None] = "Over the tasks that all certified"
     for penalty, title in titles.items():
         rows = [row for row in found if row["penalty"] == penalty and row["tasks"]]

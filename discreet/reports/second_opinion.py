@@ -1,4 +1,6 @@
-"""What `verify` says of a solution with a certificate: one sentence for everything that it contradicts."""
+"""What `verify` says of a solution with a certificate: one sentence for everything that it
+contradicts.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,25 @@ from discreet.verification import TermVerification, Verification, verify
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
 _NO_LEAKAGE = 1e-24  # leakages below are reported to no fixed number of digits
 _SQUARES = frozenset(
-    {"mutual-information", "conditional-mutual-information", "chi-square", "sibson", "pointwise-information"}
+    {
+        "mutual-information",
+        "conditional-mutual-information",
+        "chi-square",
+        "sibson",
+        "pointwise-information",
+    }
 )
-"""Measures of which an answer private within δ, as roundings make it, leaks of the order δ²; of others up to 4 δ."""
+"""Measures of which an answer private within δ, as roundings make it, leaks of the order δ²; of
+others up to 4 δ.
+"""
 
 
 def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None, list[str]]:
-    """What is proven of the answer of a solution, and a sentence for every contradiction to its certificate.
+    """What is proven of the answer of a solution, and a sentence for every contradiction to its
+    certificate.
 
-    None without python-flint, without a certificate, and for what `verify` refuses, which is a contradiction.
+    None without python-flint, without a certificate, and for what `verify` refuses, which is a
+    contradiction.
     """
     if solution.certificate is None:
         return None, []
@@ -38,10 +50,12 @@ def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None,
 
 
 def contradictions(solution: Solution, found: Verification, gap: float) -> list[str]:
-    """A sentence for everything in the certificate of a solution, of whatever status, that `verify` contradicts.
+    """A sentence for everything in the certificate of a solution, of whatever status, that `verify`
+    contradicts.
 
-    The certificate's numbers must hold but for the outward rounding of what `verify` shows. At budget 0 the estimator of the
-    solution's file must be exactly private, or private within the number that the certificate states.
+    The certificate's numbers must hold but for the outward rounding of what `verify` shows. At
+    budget 0 the estimator of the solution's file must be exactly private, or private within the
+    number that the certificate states.
     """
     judged = solution.certificate
     assert judged is not None  # it is what was verified
@@ -50,12 +64,19 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
         return [f"{bracket} is no bracket"]
     faults = _privacy_faults(judged, found)
     if solution.status is Status.CERTIFIED and judged.relative_gap > gap:
-        faults.append(f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}")
+        faults.append(
+            f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}"
+        )
     if found.error[0] > judged.upper:
-        faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
+        faults.append(
+            f"the estimator errs with probability {found.error[0]!r}, above the upper "
+            f"bound {judged.upper!r}"
+        )
     bound = Fraction(math.nextafter(found.lower_bound, math.inf))
     if 0.0 < judged.lower and Fraction(judged.lower) > bound - _relaxation(solution, judged):
-        faults.append(f"the lower bound is stated as {judged.lower!r}; the duals prove {found.lower_bound!r}")
+        faults.append(
+            f"the lower bound is stated as {judged.lower!r}; the duals prove {found.lower_bound!r}"
+        )
     return faults
 
 
@@ -69,27 +90,40 @@ def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
 
 
 def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) -> list[str]:
-    """What is wrong about one constraint; stated: how private the answer is said to be, ∞ if it need not be."""
+    """What is wrong about one constraint; stated: how private the answer is said to be, ∞ if it
+    need not be.
+    """
     low, high = found.leakage
-    share, faults = found.deviation[0], []
+    share = found.deviation[0]
+    faults = []
     if math.isfinite(stated) and share > stated:
-        faults.append(f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated")
+        faults.append(
+            f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated"
+        )
     relaxed = judged.budget == 0.0 and high <= judged.leakage_ceiling <= PRIVATE_LIMIT
     if math.isinf(stated) and not found.budget_kept and not relaxed:
-        faults.append(f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} ({found.measure})")
+        faults.append(
+            f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} "
+            f"({found.measure})"
+        )
     if low > judged.leakage_ceiling:
-        faults.append(f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least")
-    least = _NO_LEAKAGE if found.measure.partition(":")[0] in _SQUARES else 4.0 * math.sqrt(_NO_LEAKAGE)
+        faults.append(
+            f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least"
+        )
+    least = (
+        _NO_LEAKAGE if found.measure.partition(":")[0] in _SQUARES else 4.0 * math.sqrt(_NO_LEAKAGE)
+    )
     if max(low - judged.leakage, judged.leakage - high) > _STATED * high + least:
         faults.append(f"the leakage is stated as {judged.leakage!r} and is {high!r}")
     return faults
 
 
 def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
-    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ.
+    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private
+    within δ.
 
-    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy. For all that leak at
-    most δ of an adversary's gain it is μ (e^δ − 1).
+    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect
+    privacy. For all that leak at most δ of an adversary's gain it is μ (e^δ − 1).
     """
     gains = Fraction(0)
     ceilings = [each.leakage_ceiling for each in judged.terms]
@@ -99,9 +133,15 @@ def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
             gains += Fraction(price) * Fraction(math.expm1(ceiling) * (1.0 + 2.0**-50))
     if judged.private_within in (0.0, math.inf):
         return gains
-    total, tilt = Fraction(0), np.asarray(solution.tilt)
-    for group in (group for term in solution.problem.terms if term.budget.perfect for group in term.groups):
+    total = Fraction(0)
+    tilt = np.asarray(solution.tilt)
+    for group in (
+        group for term in solution.problem.terms if term.budget.perfect for group in term.groups
+    ):
         prior = [Fraction(mass) for mass in solution.problem.p_x[group].tolist()]
         rows = [[Fraction(t) for t in row] for row in tilt[:, group].tolist()]
-        total += max(min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in rows)
+        total += max(
+            min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row)
+            for row in rows
+        )
     return Fraction(judged.private_within) * total + gains

@@ -66,9 +66,13 @@ def solution_facts(solution: Solution) -> Facts:
         lines += [("own answer", own), ("multiplier", ", ".join(prices))]
     times = solution.timings
     steps = ("lower", "solve", "lift", "certify")
-    words = ", ".join(f"{step} {numerals.seconds(getattr(times, f'{step}_seconds'))}" for step in steps)
+    words = ", ".join(
+        f"{step} {numerals.seconds(getattr(times, f'{step}_seconds'))}" for step in steps
+    )
     if times.compile_seconds > 0.0:
-        words += f"; of these, compiling for the first time {numerals.seconds(times.compile_seconds)}"
+        words += (
+            f"; of these, compiling for the first time {numerals.seconds(times.compile_seconds)}"
+        )
     return Facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
 
 
@@ -92,7 +96,9 @@ def _leakages(solution: Solution) -> list[tuple[str, str]]:
     found = []
     for number, (each, term) in enumerate(zip(solution.certificate.terms, terms, strict=True)):
         leaked = numerals.leakage(each.leakage, each.leakage_ceiling, term.measure.unit)
-        found.append((f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}"))
+        found.append(
+            (f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}")
+        )
     return found
 
 
@@ -125,8 +131,13 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         ("leaks", f"{_own_leakages(audited)}; {budgets}"),
     ]
     if found is not None:
-        errors = f"errs {numerals.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"
-        fano = f"errs at least {numerals.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"
+        errors = (
+            f"errs {numerals.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"
+        )
+        fano = (
+            f"errs at least {numerals.number(found.fano_sharp, 6)} (plain form "
+            f"{found.fano_plain:.6g})"
+        )
         lines += [
             ("infers X", errors),
             ("H(X given what is seen)", numerals.information(found.equivocation_nats)),
@@ -136,29 +147,57 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         if found.y_error is not None:
             lines.append(("infers Y", f"errs {numerals.number(found.y_error, 6)}"))
     if not judged.own_budget_kept:
-        leaks = ", ".join(words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited))
+        leaks = ", ".join(
+            words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited)
+        )
         blended = f"made by blending in a share of {judged.blend:.3g}"
-        lines.append(("its repair", f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}"))
+        lines.append(
+            ("its repair", (f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}"))
+        )
     return [Facts(title, lines), *(_leaks(audited, k) for k in range(len(audited.problem.terms)))]
 
 
 def _leaks(audited: Solution, secret: int) -> Table:
-    """What the estimator given leaks of a secret by every measure, and its largest change of odds."""
+    """What the estimator given leaks of a secret by every measure, and its largest
+    change of odds.
+    """
     lines = [
-        (each.measure, each.guesses, numerals.number(each.leakage, 6), _proven(each.ceiling), each.unit or NOTHING)
+        (
+            each.measure,
+            each.guesses,
+            numerals.number(each.leakage, 6),
+            _proven(each.ceiling),
+            each.unit or NOTHING,
+        )
         for each in audited.own_leaks
         if each.secret == secret
     ]
-    caption = "Leaks are computed, right to rounding; the exact leakage is proven to be at most what stands beside it."
+    caption = (
+        "Leaks are computed, right to rounding; the exact leakage is proven to be at most "
+        "what stands beside it."
+    )
     odds = audited.own_odds
     if odds is not None and odds.secret == secret:
-        lines.append(("largest change of odds", "each", numerals.number(odds.factor, 6), _proven(odds.ceiling), "factor"))
+        lines.append(
+            (
+                "largest change of odds",
+                "each",
+                numerals.number(odds.factor, 6),
+                _proven(odds.ceiling),
+                "factor",
+            )
+        )
         change = f"from {numerals.number(odds.before, 4)} to {numerals.number(odds.after, 4)}"
-        caption = f"Guess {odds.guess} raises the odds of private value {odds.value} most, {change}. {caption}"
+        caption = (
+            f"Guess {odds.guess} raises the odds of private value {odds.value} most, "
+            f"{change}. {caption}"
+        )
     number = _which(secret, audited.problem.terms)
     which = f" of secret{number}" if number else ""
     heads = ("measure", "guesses", "leaks", "proven ≤", "unit")
-    return Table(f"What the estimator given leaks{which}", heads, lines, heads[2:4], caption=caption)
+    return Table(
+        (f"What the estimator given leaks{which}"), heads, lines, heads[2:4], caption=caption
+    )
 
 
 def _proven(ceiling: float) -> str:
@@ -174,7 +213,10 @@ def verification_facts(title: str, found: Verification) -> Facts:
         lines += [
             (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
             (f"budget{number}", _KEPT[term.budget_kept]),
-            (f"leakage{number}", f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}".rstrip()),
+            (
+                f"leakage{number}",
+                (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}").rstrip(),
+            ),
         ]
     deviation = numerals.number(float(at_most(found.deviation[1], 6)), 6)
     lines += [
@@ -189,7 +231,15 @@ def verification_facts(title: str, found: Verification) -> Facts:
 def curve_table(curve: Frontier) -> Table:
     """The solved points of a privacy–utility curve."""
     unit = f", {curve.unit}" if curve.unit else ""
-    heads = [f"budget{unit}", "error probability", f"leakage{unit}", "equivocation, nats", "multiplier", "s", "status"]
+    heads = [
+        f"budget{unit}",
+        "error probability",
+        f"leakage{unit}",
+        "equivocation, nats",
+        "multiplier",
+        "s",
+        "status",
+    ]
     lines = [_curve_line(row) for row in curve.rows]
     spare = [heads[3], heads[5], heads[4], heads[2]]
     title = f"Privacy and utility: {curve.problem or 'problem'}"
@@ -221,7 +271,9 @@ def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
     counts = Counter((label, status.value) for label, status in found)
     labels = sorted({label for label, _ in counts})
     statuses = sorted({status for _, status in counts})
-    lines = [(label, *(str(counts[label, each] or NOTHING) for each in statuses)) for label in labels]
+    lines = [
+        (label, *(str(counts[label, each] or NOTHING) for each in statuses)) for label in labels
+    ]
     return Table(title, ("backend", *statuses), lines, statuses)
 
 
@@ -241,7 +293,15 @@ def submission_table(program: str, rows: Iterable[Measurement]) -> Table:
     return Table(f"Answers of {program}, judged", heads, lines, heads[2:])
 
 
-ANSWER_HEADS = ("backend", "status", "claimed", "error probability", "gap", "true leakage ÷ budget", "seconds")
+ANSWER_HEADS = (
+    "backend",
+    "status",
+    "claimed",
+    "error probability",
+    "gap",
+    "true leakage ÷ budget",
+    "seconds",
+)
 
 
 def answer_line(row: Measurement) -> tuple[str, ...]:
@@ -273,9 +333,13 @@ def case_tables(comparison: Comparison) -> list[Table]:
 
 
 def agreement_table(comparison: Comparison) -> Table:
-    """On how many common cases two brackets do not exclude one another, and their largest |difference|."""
+    """On how many common cases two brackets do not exclude one another, and their largest
+    |difference|.
+    """
     names = comparison.labels
-    pairs = {frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)}
+    pairs = {
+        frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)
+    }
 
     def cell(one: str, other: str) -> str:
         pair = pairs.get(frozenset((one, other)))
@@ -286,7 +350,10 @@ def agreement_table(comparison: Comparison) -> Table:
         words = f"{pair.agreeing}/{pair.cases}  {numerals.scientific(pair.largest_difference, 0)}"
         return words if pair.agreeing == pair.cases else Toned(words, BAD)
 
-    title = "Agreement: brackets that do not exclude one another, largest |difference| of error probability"
+    title = (
+        "Agreement: brackets that do not exclude one another, largest |difference| of error "
+        "probability"
+    )
     lines = [[one, *(cell(one, other) for other in names[1:])] for one in names[:-1]]
     return Table(title, ("", *names[1:]), lines, names[1:])
 
@@ -305,16 +372,26 @@ def catalog_table(entries: Iterable[Entry]) -> Table:
 
 
 def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
-    """One catalog entry: its parameters, and the problem it builds, or why it cannot be built here."""
+    """One catalog entry: its parameters, and the problem it builds, or why it cannot
+    be built here.
+    """
     lines = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
     if problem is None:
         lines.append(("", Toned(trouble, UNSURE)))
     else:
-        lines.append(("sizes", f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"))
+        lines.append(
+            (
+                "sizes",
+                (f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
+            )
+        )
         if is_plain(problem.terms):
             lines.append(("H(X)", f"{problem.entropy_x:.6g} nats"))
         lines += [
-            ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}"),
+            (
+                "Bayes rule",
+                (f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}"),
+            ),
             ("constant guess", f"errs {problem.constant_error:.8g}"),
             ("default budget", wording.budgets(problem)),
         ]
@@ -322,8 +399,18 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
 
 
 def doctor_table(probes: Sequence[Availability]) -> Table:
-    """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
-    heads = ("backend", "state", "budgets", "measures", "problems", "largest N", "versions, or the reason")
+    """Every backend: whether it can run here, what it can do, and what to do about it
+    if it cannot.
+    """
+    heads = (
+        "backend",
+        "state",
+        "budgets",
+        "measures",
+        "problems",
+        "largest N",
+        "versions, or the reason",
+    )
     return Table("Backends", heads, [_doctor_line(each) for each in probes], ("largest N",))
 
 
@@ -332,7 +419,9 @@ def _doctor_line(found: Availability) -> Sequence[str]:
     state = Toned(found.state, _STATES[found.state])
     if able is None:
         return found.name, state, *[NOTHING] * 4, found.reason
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items() if name != "discreet")
+    versions = ", ".join(
+        f"{name} {version}" for name, version in found.versions.items() if name != "discreet"
+    )
     budgets = {"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}
     return (
         f"{found.name} (peer)" if able.peer else found.name,
@@ -394,11 +483,16 @@ def _evidence(prospect: Prospect) -> Table:
                 f"{row['distance']:.1f}",
             )
         )
-    return Table(f"Nearest measurements of {prospect.option.label}", heads, lines, (heads[1], *heads[3:]))
+    return Table(
+        (f"Nearest measurements of {prospect.option.label}"), heads, lines, (heads[1], *heads[3:])
+    )
 
 
 def _time(prospect: Prospect) -> str:
     if prospect.remote:
         return "not predicted: nothing like it was measured"
-    between = f"nine times in ten between {numerals.span(prospect.low)} and {numerals.span(prospect.high)}"
+    between = (
+        f"nine times in ten between {numerals.span(prospect.low)} and "
+        f"{numerals.span(prospect.high)}"
+    )
     return f"about {numerals.span(prospect.seconds)}, {between}; the judge's time comes on top"

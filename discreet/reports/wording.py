@@ -18,24 +18,35 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
 
-SUBMITTED = "submitted as files; the answers are judged and verified here, the times are as their authors state them"
+SUBMITTED = (
+    "submitted as files; the answers are judged and verified here, the times are as their "
+    "authors state them"
+)
 SHARED = "other work may have slowed this attempt, so its time is not compared"
 
 
 def excess(row: Measurement) -> str:
     """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹².
 
-    At budget 0: "exactly private", "private within 10⁻¹⁵", the largest relative change of a probability by a guess, or ‖ΦP‖
-    where that was not recorded.
+    At budget 0: "exactly private", "private within 10⁻¹⁵", the largest relative change of a
+    probability by a guess, or ‖ΦP‖ where that was not recorded.
     """
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
     if row.regime == "perfect":
         share = row.own_private_within
         if math.isfinite(share):
-            return f"private within {numerals.scientific(float(at_most(share, 1)), 0)}" if share > 0.0 else "exactly private"
+            return (
+                f"private within {numerals.scientific(float(at_most(share, 1)), 0)}"
+                if share > 0.0
+                else "exactly private"
+            )
         residual = row.own_phi_residual
-        return f"ΦP {numerals.scientific(residual, 0)}" if residual >= 1e-20 or residual == 0.0 else "ΦP < 10⁻²⁰"
+        return (
+            f"ΦP {numerals.scientific(residual, 0)}"
+            if residual >= 1e-20 or residual == 0.0
+            else "ΦP < 10⁻²⁰"
+        )
     over = row.leakage_over_budget - 1.0
     if abs(over) >= 1e-3:
         return f"{numerals.number(row.leakage_over_budget, 4)} ×"
@@ -45,11 +56,15 @@ def excess(row: Measurement) -> str:
 
 
 def beyond(row: Measurement) -> str:
-    """By how much a row's own answer leaks more than its budget, after a comma; nothing for perfect privacy."""
+    """By how much a row's own answer leaks more than its budget, after a comma; nothing for perfect
+    privacy.
+    """
     if row.regime == "perfect" or row.own_leakage_nats <= row.budget_nats:
         return ""
     unit = "times its budget" if row.secrets > 1 else measure_of(row.measure).unit
-    return f", {numerals.scientific(row.own_leakage_nats - row.budget_nats)} {unit} beyond".replace("  ", " ")
+    return (
+        f", {numerals.scientific(row.own_leakage_nats - row.budget_nats)} {unit} beyond"
+    ).replace("  ", " ")
 
 
 def budget(limit: LeakageBudget) -> str:
@@ -58,11 +73,15 @@ def budget(limit: LeakageBudget) -> str:
         return "perfect privacy (budget 0)"
     if limit.oblivious:
         return "no privacy constraint"
-    return f"budget {numerals.information(limit.amount) if limit.measure == MUTUAL_INFORMATION else limit}"
+    if limit.measure == MUTUAL_INFORMATION:
+        return f"budget {numerals.information(limit.amount)}"
+    return f"budget {limit}"
 
 
 def measures(able: Capabilities) -> str:
-    """The measures besides mutual information whose budgets a backend serves, and whether several constraints."""
+    """The measures besides mutual information whose budgets a backend serves, and whether several
+    constraints.
+    """
     names = {OTHERS: "all", LINEAR: "linear", frozenset[str](): NOTHING}
     served = able.measures
     words = names.get(served & OTHERS, ", ".join(name for name in MEASURES if name in served))
@@ -73,23 +92,38 @@ def measures(able: Capabilities) -> str:
 def agreement(pairs: int, against: int) -> str:
     """How many pairs of certified brackets exclude one another, in a sentence."""
     if not pairs:
-        return "No two backends answered the same problem with brackets that are tight enough to compare."
+        return (
+            "No two backends answered the same problem with brackets that are tight enough to "
+            "compare."
+        )
     if against:
-        return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
+        return (
+            f"{against} of {pairs} pairs of certified brackets exclude one another: at least "
+            "one certificate is wrong."
+        )
     return f"No pair of certified brackets, of {pairs}, excludes one another."
 
 
 def verified(certified: int, asked: int, contradicted: int) -> str:
-    """Of how many certified answers `verify` was asked, and how many certificates it contradicts, in a sentence."""
-    return f"discreet verify was asked about {asked} of {certified} certified answers, and contradicts {contradicted}."
+    """Of how many certified answers `verify` was asked, and how many certificates it contradicts,
+    in a sentence.
+    """
+    return (
+        f"discreet verify was asked about {asked} of {certified} certified answers, and "
+        f"contradicts {contradicted}."
+    )
 
 
 def shared(count: int, total: int, compared: int, executors: Sequence[str], hosts: int) -> str:
-    """How many attempts ran beside others, and how many of their times are compared, in a sentence."""
+    """How many attempts ran beside others, and how many of their times are compared,
+    in a sentence.
+    """
     where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
     return (
-        f"{count} of {total} attempts may have run beside other work ({where}). Times of {compared} of them are compared: "
-        "those whose control stayed within 5 % of its median over attempts that ran alone, or over all where none did."
+        f"{count} of {total} attempts may have run beside other work ({where}). Times of "
+        f"{compared} of them are compared: "
+        "those whose control stayed within 5 % of its median over attempts that ran alone, or "
+        "over all where none did."
     )
 
 
@@ -98,14 +132,19 @@ def noise(floor: float | None) -> str:
     if floor is None or math.isnan(floor):
         return "No trial was repeated: how much of a difference is noise is not known."
     test = "(95th percentile of an A/A test)"
-    return f"Repeats of one trial differ by a factor of up to {floor:.3g} {test}: smaller differences say nothing."
+    return (
+        f"Repeats of one trial differ by a factor of up to {floor:.3g} {test}: smaller "
+        "differences say nothing."
+    )
 
 
 def facts(problem: Problem) -> str:
     """One line about a problem."""
     return (
-        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budgets(problem)}; "
-        f"the Bayes rule errs {numerals.number(problem.bayes_error, 6)} and leaks {bayes_leakages(problem, 4)}"
+        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; "
+        f"{budgets(problem)}; "
+        f"the Bayes rule errs {numerals.number(problem.bayes_error, 6)} and leaks "
+        f"{bayes_leakages(problem, 4)}"
     )
 
 
@@ -117,4 +156,7 @@ def budgets(problem: AnyProblem) -> str:
 def bayes_leakages(problem: Problem, figures: int) -> str:
     """What the Bayes rule leaks, by each of the constraints, in so many significant figures."""
     amounts = zip(problem.bayes_leakages, problem.terms, strict=True)
-    return " and ".join(f"{numerals.number(leaked, figures)} {term.measure.unit}".rstrip() for leaked, term in amounts)
+    return " and ".join(
+        (f"{numerals.number(leaked, figures)} {term.measure.unit}").rstrip()
+        for leaked, term in amounts
+    )

@@ -11,12 +11,13 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet runs, behind any apostrophes
+# how a text begins that a spreadsheet runs, behind any apostrophes
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: words for members of an enumeration, None for numbers that are not finite, lists for
-    tuples, mappings of their fields for records, all the way down."""
+    """The value as JSON can hold it: words for members of an enumeration, None for numbers that are
+    not finite, lists for tuples, mappings of their fields for records, all the way down."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Enum):
@@ -31,7 +32,8 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> str:
-    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a formula: see `unguarded`.
+    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a
+    formula: see `unguarded`.
 
     columns: their names, for a header; None for lines alone.
     """
@@ -40,7 +42,9 @@ def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> s
     if columns is not None:
         writer.writerow(columns)
     for line in lines:
-        writer.writerow(f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in line)
+        writer.writerow(
+            f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in line
+        )
     return text.getvalue()
 
 
@@ -50,5 +54,7 @@ def unguarded(cell: str) -> str:
 
 
 def records_csv(records: Sequence[Mapping[str, Any]]) -> str:
-    """Records with the same keys as comma-separated text, a column for each key, values as `plain` gives them."""
+    """Records with the same keys as comma-separated text, a column for each key, values as `plain`
+    gives them.
+    """
     return csv_text(records[0], (plain(record).values() for record in records))

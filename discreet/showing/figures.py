@@ -1,9 +1,10 @@
 """Figures as data: what is drawn, apart from how, which `plane` decides.
 
-Series differ by tone, dash and marker, never by colour alone. Tones are six colours that colour-blind people can tell
-apart, each with a lighter version for dark backgrounds.
+Series differ by tone, dash and marker, never by colour alone. Tones are six colours that
+colour-blind people can tell apart, each with a lighter version for dark backgrounds.
 
-Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for contrast.
+Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for
+contrast.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ Kind = Literal["line", "points", "both", "steps", "fit"]
 
 @dataclass(frozen=True)
 class Series:
-    """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points, a band around a line.
+    """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points, a band
+    around a line.
 
-    kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x; "fit": a broad pale line
-    tone    index of its colour, dash and marker; after six the colours repeat with other dashes and markers
+    kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x; "fit":
+            a broad pale line
+    tone    index of its colour, dash and marker; after six the colours repeat with other dashes and
+            markers
     hints   words for each point, shown when pointed at; lines of them are separated by newlines
     owner   the name that shows and hides it on a page
-    behind  numbers of the attempts behind the points, by which a page shows, hides and explains them
+    behind  numbers of the attempts behind the points, by which a page shows, hides and explains
+            them
     hollow  marks are outlines
     sizes   radii of the marks; all alike without them
     """
@@ -52,19 +57,29 @@ class Series:
 
     @classmethod
     def of(
-        cls, label: str, points: Iterable[tuple[float, float, str, int]], tone: int, *, owner: str = "", hollow: bool = False
+        cls,
+        label: str,
+        points: Iterable[tuple[float, float, str, int]],
+        tone: int,
+        *,
+        owner: str = "",
+        hollow: bool = False,
     ) -> Series:
         """Points, each as x, y, its hint, and the number of the attempt behind it."""
         x, y, hints, behind = tuple(zip(*points, strict=True)) or ((),) * 4
-        return cls(label, x, y, "points", tone, hints=hints, owner=owner, behind=behind, hollow=hollow)
+        return cls(
+            label, x, y, "points", tone, hints=hints, owner=owner, behind=behind, hollow=hollow
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class Figure:
-    """A titled plane with series. `name` is the stem of its files, `description` its text for those who cannot see it.
+    """A titled plane with series. `name` is the stem of its files, `description` its text for those
+    who cannot see it.
 
     categories   words under the places 0, 1, 2, ... of the x axis, instead of numbers
-    rows         words beside the places 0, 1, 2, ... of the y axis, from the top, instead of numbers
+    rows         words beside the places 0, 1, 2, ... of the y axis, from the top, instead of
+                 numbers
     y_range      ends of the y axis; None: what the series need
     zone_from    the x from which on the ground is shaded
     """
@@ -97,7 +112,9 @@ class Figure:
     def x_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the x axis."""
         if self.categories:
-            return (-0.6, len(self.categories) - 0.4), [(float(k), words) for k, words in enumerate(self.categories)]
+            return (-0.6, len(self.categories) - 0.4), [
+                (float(k), words) for k, words in enumerate(self.categories)
+            ]
         values = [value for series in self.series for value in series.x]
         if self.zone_from is not None:
             values += [self.zone_from, 10.0 * self.zone_from]
@@ -107,8 +124,12 @@ class Figure:
     def y_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the y axis."""
         if self.rows:
-            return (len(self.rows) - 0.5, -0.5), [(float(k), words) for k, words in enumerate(self.rows)]
-        values = [value for series in self.series for value in (*series.y, *series.low, *series.high)]
+            return (len(self.rows) - 0.5, -0.5), [
+                (float(k), words) for k, words in enumerate(self.rows)
+            ]
+        values = [
+            value for series in self.series for value in (*series.y, *series.low, *series.high)
+        ]
         ends = self.y_range or extent(values, self.log_y, padded=True)
         return ends, ticks(ends, self.log_y)
 
@@ -121,10 +142,15 @@ def svg_files(figures: Iterable[Figure]) -> dict[str, str | bytes]:
 def extent(values: Iterable[float], log: bool, *, padded: bool) -> Range:
     """Ends of an axis that shows all finite values (the positive ones on a logarithmic axis)."""
     shown = [value for value in values if math.isfinite(value) and (value > 0.0 or not log)]
-    low, high = min(shown, default=1.0), max(shown, default=1.0)
+    low = min(shown, default=1.0)
+    high = max(shown, default=1.0)
     if log:
         reach = 0.04 * math.log(high / low) if high > low else math.log(2.0)
-        return (low * math.exp(-reach), high * math.exp(reach)) if padded or high == low else (low, high)
+        return (
+            (low * math.exp(-reach), high * math.exp(reach))
+            if padded or high == low
+            else (low, high)
+        )
     if high == low:
         reach = 0.5 * abs(high) or 1.0
         return low - reach, high + reach
@@ -140,7 +166,9 @@ def ticks(ends: Range, log: bool) -> list[Tick]:
 def _linear_ticks(ends: Range) -> list[Tick]:
     rough = (ends[1] - ends[0]) / 6
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1.0 - 1e-9))
+    step = next(
+        factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1.0 - 1e-9)
+    )
     first = math.ceil(ends[0] / step - 1e-9)
     places = [k * step for k in range(first, math.floor(ends[1] / step + 1e-9) + 1)]
     return [(place, words) for place, words in zip(places, _alike(places, step), strict=True)]
@@ -155,11 +183,15 @@ def _alike(places: Sequence[float], step: float) -> list[str]:
     exponent = math.floor(math.log10(largest) + 1e-9)
     decimals = max(0, exponent - math.floor(math.log10(step) + 1e-9))
     power = numerals.scientific(10.0**exponent) if not -3 <= exponent < 3 else f"{10.0**exponent:g}"
-    return ["0" if place == 0.0 else f"{place / 10.0**exponent:.{decimals}f}·{power}" for place in places]
+    return [
+        "0" if place == 0.0 else f"{place / 10.0**exponent:.{decimals}f}·{power}"
+        for place in places
+    ]
 
 
 def _log_ticks(ends: Range) -> list[Tick]:
-    low, high = math.log10(ends[0]), math.log10(ends[1])
+    low = math.log10(ends[0])
+    high = math.log10(ends[1])
     decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     if len(decades) >= 3:
         stride = math.ceil(len(decades) / 6)
@@ -167,7 +199,9 @@ def _log_ticks(ends: Range) -> list[Tick]:
     exponents = range(math.floor(low), math.ceil(high) + 1)
     for factors in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         places = [factor * 10.0**e for e in exponents for factor in factors]
-        inside = [place for place in places if ends[0] * (1.0 - 1e-9) <= place <= ends[1] * (1.0 + 1e-9)]
+        inside = [
+            place for place in places if ends[0] * (1.0 - 1e-9) <= place <= ends[1] * (1.0 + 1e-9)
+        ]
         if len(inside) >= 3:
             return [(place, numerals.number(place, 2)) for place in inside]
     return _linear_ticks(ends)

@@ -49,14 +49,21 @@ white-space:nowrap;background:none;color:inherit}}
 
 
 def card(kind: str, title: str, *parts: Part, badge: Toned | None = None) -> str:
-    """A card: what it is, its title, a badge in its tone, and the parts, whose texts become sentences."""
+    """A card: what it is, its title, a badge in its tone, and the parts, whose texts become
+    sentences.
+    """
     top = f"<b>{escape(kind)}</b>"
     if title:
         top = f'<span class="kind">{escape(kind)}</span><b>{escape(title)}</b>'
     if badge:
-        top += f'<span class="badge" style="background:{COLOURS[badge.tone]}">{escape(badge)}</span>'
+        top += (
+            f'<span class="badge" style="background:{COLOURS[badge.tone]}">{escape(badge)}</span>'
+        )
     body = html(part[:1].upper() + part[1:] if isinstance(part, str) else part for part in parts)
-    return f'<div class="discreet-card"><style>{_STYLE}</style><div class="top">{top}</div>{body}</div>'
+    return (
+        f'<div class="discreet-card"><style>{_STYLE}</style><div '
+        f'class="top">{top}</div>{body}</div>'
+    )
 
 
 def frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -64,5 +71,7 @@ def frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame
     try:
         import pandas as pd
     except ImportError:
-        raise InputError("to_frame needs pandas, which does not import; pip install 'discreet[data]'") from None
+        raise InputError(
+            "to_frame needs pandas, which does not import; pip install 'discreet[data]'"
+        ) from None
     return pd.DataFrame(data)

@@ -15,19 +15,26 @@ _DIGITS = 12
 
 
 def bracket(lower: float, upper: float) -> str:
-    """A certified bracket with the digits both ends share written once: 0.0173763544[120, 390]; 12 significant digits."""
+    """A certified bracket with the digits both ends share written once: 0.0173763544[120, 390]; 12
+    significant digits.
+    """
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return NOTHING
     if upper == 0.0:
         return "0"
     decimals = _DIGITS - 1 - math.floor(math.log10(upper))
     if decimals > 2 * _DIGITS:
-        low, high = f"{lower:.{_DIGITS - 1}e}", f"{upper:.{_DIGITS - 1}e}"
+        low = f"{lower:.{_DIGITS - 1}e}"
+        high = f"{upper:.{_DIGITS - 1}e}"
     else:
-        low, high = f"{lower:.{decimals}f}", f"{upper:.{decimals}f}"
+        low = f"{lower:.{decimals}f}"
+        high = f"{upper:.{decimals}f}"
     if low == high:
         return high
-    shared = next((k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    shared = next(
+        (k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b),
+        min(len(low), len(high)),
+    )
     if "e" in high or shared < 4:
         return f"[{lower:.4g}, {upper:.4g}]"
     end = min(len(low), len(high), shared + 3)  # digits after the first that differs say little
@@ -47,11 +54,15 @@ def outward(value: float | None, figures: int, *, up: bool) -> str:
     if value is None:
         return "∞"
     direction = ROUND_CEILING if up else ROUND_FLOOR
-    return number(float(Context(prec=figures, rounding=direction).create_decimal(repr(value))), figures)
+    return number(
+        float(Context(prec=figures, rounding=direction).create_decimal(repr(value))), figures
+    )
 
 
 def scientific(value: float, digits: int = 1) -> str:
-    """3.2·10⁻⁷, without a mantissa that is one; plain figures between a thousandth and a thousand."""
+    """3.2·10⁻⁷, without a mantissa that is one; plain figures between a thousandth
+    and a thousand.
+    """
     if value == 0.0 or not math.isfinite(value):
         return "0" if value == 0.0 else NOTHING
     if 1e-3 <= abs(value) < 1e3:
@@ -75,7 +86,9 @@ def _plain(words: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """At most three significant digits, down to milliseconds; a dash for 0, the time of a step that was not reached."""
+    """At most three significant digits, down to milliseconds; a dash for 0, the time of a step that
+    was not reached.
+    """
     if value == 0.0:
         return NOTHING
     if value >= 99.95:
@@ -89,12 +102,18 @@ def span(seconds: float) -> str:
     """Seconds with two or three figures, down to microseconds."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 0.995:
-            return f"{seconds * factor:.2g} {unit}" if seconds * factor < 99.5 else f"{seconds * factor:.0f} {unit}"
+            return (
+                (f"{seconds * factor:.2g} {unit}")
+                if seconds * factor < 99.5
+                else f"{seconds * factor:.0f} {unit}"
+            )
     return f"{seconds * 1e6:.0f} µs"
 
 
 def told(value: Any) -> Any:
-    """Plain values with their numbers as words, whole ones in full, others in three figures; counts stay numbers."""
+    """Plain values with their numbers as words, whole ones in full, others in three figures; counts
+    stay numbers.
+    """
     if isinstance(value, dict):
         return {name: told(each) for name, each in value.items()}
     if isinstance(value, list):

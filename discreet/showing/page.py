@@ -39,7 +39,9 @@ def document(
     Lead, body and footer are HTML. Without a script the page has none, and its theme is that of the
     system.
     """
-    light, dark = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
+    light, dark = (
+        "".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK)
+    )
     dark = f"{dark}color-scheme:dark;{_asset('dark.css').strip()}"
     style = (
         f"{_asset('page.css')}{LOOK_STYLE}:root{{{light}}}@media screen{{:root[data-theme=dark]{{{dark}}}"
@@ -101,7 +103,9 @@ def _part(part: Part) -> str:
         name = re.sub(r"\W+", "-", part.title.lower())
         return f'<section><h2 id="{name}">{escape(part.title)}</h2>{html(part.parts)}</section>'
     if isinstance(part, Folded):
-        return f"<details><summary>{escape(part.table.title)}</summary>{table(part.table)}</details>"
+        return (
+            f"<details><summary>{escape(part.table.title)}</summary>{table(part.table)}</details>"
+        )
     if isinstance(part, Table):
         caption = f'<p class="aside">{escape(part.caption)}</p>' * bool(part.caption)
         title = f"<h3>{escape(part.title)}</h3>" * bool(part.title)

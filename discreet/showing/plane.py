@@ -1,8 +1,9 @@
-"""The figure writer: places the lines, regions and words of a `Figure` in a box, the same for every kind of file.
+"""The figure writer: places the lines, regions and words of a `Figure` in a box, the same for every
+kind of file.
 
-Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only write the pieces in their
-format. The box is about as wide as a phone, so that text keeps its size there; lengths are in its units, of 1/72 inch in a
-PNG, and y grows downwards.
+Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only
+write the pieces in their format. The box is about as wide as a phone, so that text keeps its size
+there; lengths are in its units, of 1/72 inch in a PNG, and y grows downwards.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ COLOURS = {
     "paper": ("#ffffff", "#161b22"),
     "alarm": ("#c2255c", "#c2255c"),
 }
-"""Name -> the colours on a light and on a dark background. The name "tone" stands for the colour of the piece's series."""
+"""Name -> the colours on a light and on a dark background. The name "tone" stands for the colour of
+the piece's series.
+"""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "ground": {"fill": "paper"},
@@ -64,7 +67,9 @@ Place = tuple[float, float]
 
 
 def look(tone: int) -> tuple[str, tuple[tuple[float, float], ...]]:
-    """Lengths of the dashes and the gaps between them (empty for an unbroken line), and the corners of the mark."""
+    """Lengths of the dashes and the gaps between them (empty for an unbroken line), and the corners
+    of the mark.
+    """
     k = (tone + tone // len(LIGHT)) % len(LIGHT)
     return DASHES[k], MARKERS[k]
 
@@ -99,24 +104,35 @@ class Words:
     turned: bool = False
 
 
-def drawn(figure: Figure, *, titled: bool = True, legend: bool = True) -> tuple[float, list[Shape | Words]]:
+def drawn(
+    figure: Figure, *, titled: bool = True, legend: bool = True
+) -> tuple[float, list[Shape | Words]]:
     """The height of the box and the pieces in the order of painting.
 
     A page that shows its own title or legend asks for the figure without them.
     """
     lines = _lines(figure) if legend else []
     plane = _Plane(figure, titled, len(lines))
-    heading = [Words("title", (12.0, 22.0), figure.title), Words("soft", (12.0, 40.0), figure.subtitle)] if titled else []
+    heading = (
+        [Words("title", (12.0, 22.0), figure.title), Words("soft", (12.0, 40.0), figure.subtitle)]
+        if titled
+        else []
+    )
     pieces = [*heading, *_legend(lines, plane.top - 8.0), *_frame(figure, plane)]
-    return plane.bottom + 48.0, pieces + [piece for series in figure.series for piece in _series(series, plane)]
+    return plane.bottom + 48.0, pieces + [
+        piece for series in figure.series for piece in _series(series, plane)
+    ]
 
 
 class _Plane:
     """Converts numbers to places in the box."""
 
     def __init__(self, figure: Figure, titled: bool, lines: int) -> None:
-        self.log_x, self.log_y, self.right = figure.log_x, figure.log_y, WIDTH - 14.0
-        self.x_ends, self.y_ends = figure.x_axis()[0], figure.y_axis()[0]
+        self.log_x = figure.log_x
+        self.log_y = figure.log_y
+        self.right = WIDTH - 14.0
+        self.x_ends = figure.x_axis()[0]
+        self.y_ends = figure.y_axis()[0]
         self.left = 16.0 + max(map(len, figure.rows)) * 6.0 if figure.rows else 66.0
         self.top = (48.0 if titled else 6.0) + _LINE * lines + 12.0
         self.bottom = self.top + (26.0 * len(figure.rows) if figure.rows else 232.0)
@@ -130,7 +146,8 @@ class _Plane:
 
 def _share(value: float, ends: Range, log: bool) -> float:
     if log:
-        value, ends = math.log(max(value, ends[0])), (math.log(ends[0]), math.log(ends[1]))
+        value = math.log(max(value, ends[0]))
+        ends = (math.log(ends[0]), math.log(ends[1]))
     return min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
 
 
@@ -145,7 +162,8 @@ def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
     for series in figure.series:
         if not series.label:
             continue
-        width = _KEY + 6.3 * len(series.label) + 20.0  # of a character, roughly, at the size of the legend
+        # of a character, roughly, at the size of the legend
+        width = _KEY + 6.3 * len(series.label) + 20.0
         if x + width > WIDTH:
             lines.append([])
             x = 12.0
@@ -154,17 +172,22 @@ def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
     return lines
 
 
-def _legend(lines: Sequence[Sequence[tuple[float, Series]]], bottom: float) -> Iterator[Shape | Words]:
+def _legend(
+    lines: Sequence[Sequence[tuple[float, Series]]], bottom: float
+) -> Iterator[Shape | Words]:
     for k, line in enumerate(lines):
         y = bottom - _LINE * (len(lines) - k) + 8.0
         for x, series in line:
-            yield from sample(series.kind, series.tone, (x, y - 4.0), _KEY - 8.0, _mark_look(series))
+            yield from sample(
+                series.kind, series.tone, (x, y - 4.0), _KEY - 8.0, _mark_look(series)
+            )
             yield Words("words", (x + _KEY - 2.0, y), series.label)
 
 
 def sample(kind: str, tone: int, start: Place, width: float, mark: str = "mark") -> Iterator[Shape]:
     """The line and the mark of a tone, as a legend shows them."""
-    (x, y), end = start, start[0] + width
+    (x, y) = start
+    end = start[0] + width
     if kind != "points":
         yield Shape("line", ((x, y), (end, y)), tone, look(tone)[0])
     if kind in ("points", "both"):
@@ -172,7 +195,10 @@ def sample(kind: str, tone: int, start: Place, width: float, mark: str = "mark")
 
 
 def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
-    left, right, top, bottom = plane.left, plane.right, plane.top, plane.bottom
+    left = plane.left
+    right = plane.right
+    top = plane.top
+    bottom = plane.bottom
     if figure.zone_from is not None:
         x = plane.x(figure.zone_from)
         yield Shape("zone", ((x, top), (right, top), (right, bottom), (x, bottom)))
@@ -185,26 +211,55 @@ def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
         yield Shape("axis", ((x, bottom), (x, bottom + 4.0)))
         yield Words("tick", (x, bottom + 17.0), words, "middle")
     yield Shape("axis", ((left, top), (left, bottom), (right, bottom)))
-    yield Words("soft", (0.5 * ((0.0 if figure.rows else left) + right), bottom + 37.0), figure.x_label, "middle")
+    yield Words(
+        "soft",
+        (0.5 * ((0.0 if figure.rows else left) + right), bottom + 37.0),
+        figure.x_label,
+        "middle",
+    )
     yield Words("soft", (14.0, 0.5 * (top + bottom)), figure.y_label, "middle", turned=True)
 
 
 def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
-    xs, ys = [plane.x(value) for value in series.x], [plane.y(value) for value in series.y]
-    lows, highs = [plane.y(value) for value in series.low], [plane.y(value) for value in series.high]
+    xs = [plane.x(value) for value in series.x]
+    ys = [plane.y(value) for value in series.y]
+    lows = [plane.y(value) for value in series.low]
+    highs = [plane.y(value) for value in series.high]
     places = list(zip(xs, ys, strict=True))
     if series.kind == "points":
         for x, low, high in zip(xs, lows, highs, strict=False):  # without intervals there are none
-            ends = ((x - 5.0, low), (x + 5.0, low), (x, low), (x, high), (x - 5.0, high), (x + 5.0, high))
+            ends = (
+                (x - 5.0, low),
+                (x + 5.0, low),
+                (x, low),
+                (x, high),
+                (x - 5.0, high),
+                (x + 5.0, high),
+            )
             yield Shape("whisker", ends, owner=series.owner)
     elif series.low:
-        yield Shape("band", (*zip(xs, highs, strict=True), *reversed(list(zip(xs, lows, strict=True)))), series.tone)
+        yield Shape(
+            "band",
+            (*zip(xs, highs, strict=True), *reversed(list(zip(xs, lows, strict=True)))),
+            series.tone,
+        )
     if series.kind == "fit":
         yield Shape("fit", tuple(places), series.tone, owner=series.owner)
     elif series.kind == "steps":
-        told = (f"{x:.1f} {y:.1f} {hint}" for (x, y), hint in zip(places, series.hints, strict=False) if hint)
+        told = (
+            f"{x:.1f} {y:.1f} {hint}"
+            for (x, y), hint in zip(places, series.hints, strict=False)
+            if hint
+        )
         steps = ((x, height) for (_, before), (x, y) in pairwise(places) for height in (before, y))
-        yield Shape("line", (places[0], *steps), series.tone, look(series.tone)[0], hint="|".join(told), owner=series.owner)
+        yield Shape(
+            "line",
+            (places[0], *steps),
+            series.tone,
+            look(series.tone)[0],
+            hint="|".join(told),
+            owner=series.owner,
+        )
     elif series.kind != "points":
         yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
     if series.kind in ("points", "both"):
@@ -219,6 +274,16 @@ def _mark_look(series: Series) -> str:
     return "hollow" if series.hollow else "mark"
 
 
-def _mark(tone: int, place: Place, r: float, hint: str = "", behind: int = -1, owner: str = "", kind: str = "mark") -> Shape:
+def _mark(
+    tone: int,
+    place: Place,
+    r: float,
+    hint: str = "",
+    behind: int = -1,
+    owner: str = "",
+    kind: str = "mark",
+) -> Shape:
     corners = [(place[0] + r * right, place[1] + r * down) for right, down in look(tone)[1]]
-    return Shape(kind, tuple(corners or [place]), tone, "", 0.0 if corners else r, hint, owner, behind)
+    return Shape(
+        kind, tuple(corners or [place]), tone, "", 0.0 if corners else r, hint, owner, behind
+    )

@@ -1,8 +1,8 @@
 """Figures as plain SVG, light and dark, without a plotting library.
 
-Inside a page, colours are CSS variables of that page. A separate file names its colours, since many programs that show SVG
-(librsvg, CairoSVG, resvg, Qt) know no variables and would leave it blank; `color` and `currentColor` carry the tone of a
-series. Each piece is one line of text.
+Inside a page, colours are CSS variables of that page. A separate file names its colours, since many
+programs that show SVG (librsvg, CairoSVG, resvg, Qt) know no variables and would leave it blank;
+`color` and `currentColor` carry the tone of a series. Each piece is one line of text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 
 def _looks(paint: Callable[[str], str]) -> str:
-    """The style sheet of `LOOKS`. `paint` returns the CSS colour of each name in `COLOURS`, and of "tone"."""
+    """The style sheet of `LOOKS`. `paint` returns the CSS colour of each name in `COLOURS`, and of
+    "tone".
+    """
     rules = [
         f".fig .{name}{{{';'.join(f'{key}:{_css(key, value, paint)}' for key, value in look.items())}}}\n"
         for name, look in LOOKS.items()
     ]
-    fonts = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+    fonts = (
+        "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+    )
     return f".fig{{fill:none;stroke-linejoin:round;stroke-linecap:round;{fonts}}}\n{''.join(rules)}"
 
 
@@ -35,7 +39,9 @@ def _css(key: str, value: str | float, paint: Callable[[str], str]) -> str:
 
 
 def _named_colours(ground: int, tones: Sequence[str]) -> str:
-    """The style sheet of a separate file on a light (0) or dark (1) ground, without CSS variables."""
+    """The style sheet of a separate file on a light (0) or dark (1) ground, without
+    CSS variables.
+    """
     colours = {name: pair[ground] for name, pair in COLOURS.items()} | {"tone": "currentColor"}
     toned = "".join(f".fig .t{k}{{color:{tone}}}" for k, tone in enumerate(tones))
     return _looks(lambda name: colours[name]) + toned
@@ -58,38 +64,59 @@ SITE_STYLE = (
     f"{LOOK_STYLE}{_colours(0, LIGHT)}\n{_colours(1, DARK, '[data-md-color-scheme=slate] ')}\n"
     f"@media (prefers-color-scheme:dark){{{_colours(1, DARK, 'body:not([data-md-color-scheme]) ')}}}\n"
 )
-"""The same with colours that follow the scheme of a page made by mkdocs-material, and elsewhere that of the system."""
+"""The same with colours that follow the scheme of a page made by mkdocs-material, and elsewhere
+that of the system.
+"""
 
 
 IS_FIGURE = marked('<svg class="fig" xmlns=')
 """Recognises the file of a figure."""
 
 
-def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str = "", live: bool = False) -> str:
+def svg(
+    figure: Figure, *, titled: bool = True, legend: bool = True, style: str = "", live: bool = False
+) -> str:
     """The figure as one <svg> element.
 
     style   a style sheet for a figure that stands alone; see `FIGURE_STYLE`
     live    a script shows, hides and explains the marks; otherwise their hints are titles
     """
     height, pieces = drawn(figure, titled=titled, legend=legend)
-    words = f"{figure.title}. {figure.description}{' Arrow keys go from mark to mark.' if live else ''}"
+    words = (
+        f"{figure.title}. {figure.description}{' Arrow keys go from mark to mark.' if live else ''}"
+    )
     return picture(pieces, height, words, style=style, live=live)
 
 
-def picture(pieces: Iterable[Shape | Words], height: float, words: str, *, style: str = "", live: bool = False) -> str:
-    """Pieces in a box of `WIDTH` × `height` as one <svg> element; `words` say what it shows to those who cannot see it."""
-    inside = f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>' if style else ""
+def picture(
+    pieces: Iterable[Shape | Words],
+    height: float,
+    words: str,
+    *,
+    style: str = "",
+    live: bool = False,
+) -> str:
+    """Pieces in a box of `WIDTH` × `height` as one <svg> element; `words` say what it shows to
+    those who cannot see it.
+    """
+    inside = (
+        (f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>')
+        if style
+        else ""
+    )
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
     role = 'role="group" tabindex="0"' if live else 'role="img"'
     return (
-        f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}"{size} {role} '
+        f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} '
+        f'{height:g}"{size} {role} '
         f'aria-label="{escape(words)}">{inside}\n{_written(pieces, live)}\n</svg>'
     )
 
 
 _MIDDLE = ("#2f86c9", "#cf6a17", "#159a76", "#c05c98", "#94811d", "#7d8894")
 INKED_STYLE = LOOK_STYLE + (
-    ".fig{--ink:currentColor;--soft:currentColor;--line:color-mix(in srgb,currentColor 18%,transparent);--paper:transparent}"
+    ".fig{--ink:currentColor;--soft:currentColor;--line:color-mix(in srgb,currentColor "
+    "18%,transparent);--paper:transparent}"
     + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(_MIDDLE))
 )
 """Looks in colours between those for light and for dark grounds, next to the ink of the page."""
@@ -108,30 +135,43 @@ def standalone(figure: Figure) -> str:
 def sample_svg(tone: int) -> str:
     """The line and the mark of a tone, for the legend of a page."""
     shapes = _written(sample("both", tone, (1.0, 6.0), 28.0), live=False)
-    return f'<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">{shapes}</svg>'
+    return (
+        '<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" '
+        f'aria-hidden="true">{shapes}</svg>'
+    )
 
 
 def _written(pieces: Iterable[Shape | Words], live: bool) -> str:
-    return "\n".join(_shape(piece, live) if isinstance(piece, Shape) else _words(piece) for piece in pieces)
+    return "\n".join(
+        _shape(piece, live) if isinstance(piece, Shape) else _words(piece) for piece in pieces
+    )
 
 
 def _shape(shape: Shape, live: bool) -> str:
     look = LOOKS[shape.look]
     css = f"{shape.look} t{shape.tone % len(LIGHT)}" if "tone" in look.values() else shape.look
     notes = _notes(shape) if live else ""
-    title = f"<title>{escape(shape.hint)}</title>" if shape.hint and look.get("fill") and not live else ""
+    title = (
+        f"<title>{escape(shape.hint)}</title>"
+        if shape.hint and look.get("fill") and not live
+        else ""
+    )
     if shape.radius:
         x, y = shape.places[0]
-        kind, where = "circle", f'cx="{x:.1f}" cy="{y:.1f}" r="{shape.radius:g}"'
+        kind = "circle"
+        where = f'cx="{x:.1f}" cy="{y:.1f}" r="{shape.radius:g}"'
     else:
         dash = f'stroke-dasharray="{shape.dash}" ' if shape.dash else ""
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in shape.places)
-        kind, where = "path", f'{dash}d="M{path}{"z" if "fill" in look else ""}"'
+        kind = "path"
+        where = f'{dash}d="M{path}{"z" if "fill" in look else ""}"'
     return f'<{kind} class="{css}"{notes} {where}' + (f">{title}</{kind}>" if title else "/>")
 
 
 def _notes(shape: Shape) -> str:
-    """The attributes by which a script finds it: the attempt behind it, or its words, and its owner."""
+    """The attributes by which a script finds it: the attempt behind it, or its words, and its
+    owner.
+    """
     if shape.behind >= 0:
         return f' data-row="{shape.behind}"'
     hint = f' data-hint="{escape(shape.hint).replace(chr(10), "&#10;")}"' if shape.hint else ""
@@ -141,4 +181,7 @@ def _notes(shape: Shape) -> str:
 def _words(words: Words) -> str:
     x, y = (f"{value:.1f}" for value in words.place)
     turned = f' transform="rotate(-90 {x} {y})"' if words.turned else ""
-    return f'<text class="{words.look}" x="{x}" y="{y}" text-anchor="{words.anchor}"{turned}>{escape(words.text)}</text>'
+    return (
+        f'<text class="{words.look}" x="{x}" y="{y}" '
+        f'text-anchor="{words.anchor}"{turned}>{escape(words.text)}</text>'
+    )

@@ -77,7 +77,11 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
         for name, *cells in table.lines:
             yield Padding(_text(name, "bold"), (0, 0, 0, 2))
             pairs = zip(table.heads[1:], cells, strict=True)
-            words = (Text(f"{head} ", "dim").append_text(_text(cell, "not dim")) for head, cell in pairs if cell)
+            words = (
+                Text(f"{head} ", "dim").append_text(_text(cell, "not dim"))
+                for head, cell in pairs
+                if cell
+            )
             yield Padding(Text(" " * _BETWEEN).join(words), (0, 0, 0, 4))
     if table.caption:
         yield Text(table.caption, "dim")

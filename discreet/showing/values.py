@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 from discreet.showing import numerals
 from discreet.showing.figures import Figure
 
-GOOD, UNSURE, BAD, PLAIN = "good", "unsure", "bad", "plain"
+GOOD = "good"
+UNSURE = "unsure"
+BAD = "bad"
+PLAIN = "plain"
 """The tones of words."""
 
 
@@ -53,9 +56,15 @@ class Table:
     caption: str = ""
 
     @classmethod
-    def of(cls, title: str, columns: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> Table:
-        """The table of records of plain values; `columns` maps each heading to the key of its values."""
-        lines = [[str(numerals.told(record[key])) for key in columns.values()] for record in records]
+    def of(
+        cls, title: str, columns: Mapping[str, str], records: Iterable[Mapping[str, Any]]
+    ) -> Table:
+        """The table of records of plain values; `columns` maps each heading to the key of its
+        values.
+        """
+        lines = [
+            [str(numerals.told(record[key])) for key in columns.values()] for record in records
+        ]
         return cls(title, tuple(columns), lines)
 
 
@@ -75,7 +84,9 @@ class Folded:
 
 @dataclass(frozen=True)
 class Section:
-    """A title, and the parts below it. Parts that are empty or None are left out, as is a section without any."""
+    """A title, and the parts below it. Parts that are empty or None are left out, as is a section
+    without any.
+    """
 
     title: str
     parts: Sequence[Part | None]

@@ -1,7 +1,8 @@
-"""Exact numbers: sums of many doubles and of their products, balls around what is irrational, outward rounding to doubles.
+"""Exact numbers: sums of many doubles and of their products, balls around what is irrational,
+outward rounding to doubles.
 
-Doubles are cut into whole numbers of few bits, at powers of two. Their sums, and those of products of two, stay below 2^53,
-so doubles add them in any order without rounding.
+Doubles are cut into whole numbers of few bits, at powers of two. Their sums, and those of products
+of two, stay below 2^53, so doubles add them in any order without rounding.
 
 Source of the balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (2017).
 """
@@ -24,13 +25,15 @@ except ImportError:  # said in a sentence by `verify`
     arb = ctx = fmpq = None  # type: ignore[assignment,misc]
 
 Array = Any  # of numpy, [..., B]; the last axis counts outcomes
-Pieces = Iterable[tuple[int, Array]]  # exponents e and whole numbers w [a, b] in doubles, meaning Σ 2^e w
+# exponents e and whole numbers w [a, b] in doubles, meaning Σ 2^e w
+Pieces = Iterable[tuple[int, Array]]
 Sums = dict[int, Any]  # the same with integers of 64 bits, by exponent
 
 
 def pieces(values: Array, bits: int) -> Pieces:
     """The values exactly, as whole numbers of so many bits."""
-    left = np.multiply(values, 2.0**216, dtype=np.float64)  # so much larger, nothing here is subnormal
+    # so much larger, nothing here is subnormal
+    left = np.multiply(values, 2.0**216, dtype=np.float64)
     while top := max(left.max(), -left.min()):
         e = math.frexp(top)[1] - bits
         whole = np.rint(left * 2.0**-e)
@@ -39,12 +42,16 @@ def pieces(values: Array, bits: int) -> Pieces:
 
 
 def bits_for(terms: int, total: int) -> int:
-    """How long numbers may be for exact sums: of so many terms in doubles, of twice the total in integers of 64 bits."""
+    """How long numbers may be for exact sums: of so many terms in doubles, of twice the total in
+    integers of 64 bits.
+    """
     return min(53 - terms.bit_length(), 61 - total.bit_length())
 
 
 def add(found: Sums, x: list[tuple[int, Array]], y: Pieces) -> Sums:
-    """Adds the matrix x yᵀ to what was found. Its sums of products must be at most 2^53, which doubles hold exactly."""
+    """Adds the matrix x yᵀ to what was found. Its sums of products must be at most 2^53, which
+    doubles hold exactly.
+    """
     for e, other in y:
         for k, one in x:
             found[e + k] = found.get(e + k, 0) + (one @ other.T).astype(np.int64)

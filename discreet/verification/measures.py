@@ -1,19 +1,22 @@
-"""The measures of leakage once more: what an exact joint law leaks, and what tilts prove, by rational numbers and balls.
+"""The measures of leakage once more: what an exact joint law leaks, and what tilts prove, by
+rational numbers and balls.
 
-A guess with the joint masses u_j = Pr(X = x_j, guess), s = Σ_j u_j, says g(u) = s G(q) of X, where q = u/s and G(π) = 0.
-A budget ε bounds, with B = ε or B = e^{cε} − 1,
+A guess with the joint masses u_j = Pr(X = x_j, guess), s = Σ_j u_j, says g(u) = s G(q) of X, where
+q = u/s and G(π) = 0. A budget ε bounds, with B = ε or B = e^{cε} − 1,
 
-    a sum      Σ_i g(u_i) ≤ B         shares     g(u_i) ≤ B for each guess         posteriors  G(q_i) ≤ B for each guess
+    a sum      Σ_i g(u_i) ≤ B shares g(u_i) ≤ B for each guess posteriors G(q_i) ≤ B for each guess
 
-A conditional measure adds up Σ_i g(u_i) over groups of rows, each about its own prior. A tilt then has a row for each guess
-and group, and all have one price.
+A conditional measure adds up Σ_i g(u_i) over groups of rows, each about its own prior. A tilt then
+has a row for each guess and group, and all have one price.
 
-A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥ Σ_j π_j t_j (shares, at
-the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows (posteriors). Every κ here is at least that.
+A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥
+Σ_j π_j t_j (shares, at the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows
+(posteriors). Every κ here is at least that.
 
-An adversary's gain is counted from that of one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G π)_k says that Σ_i g(u_i) ≤ B'
-for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w / max_k (G π)_k. This holds for every w. Where
-several actions are best without a guess, that which proves most is taken.
+An adversary's gain is counted from that of one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G π)_k
+says that Σ_i g(u_i) ≤ B' for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w /
+max_k (G π)_k. This holds for every w. Where several actions are best without a guess, that which
+proves most is taken.
 
 Source: docs/theory.md, section 22, whose letters are used.
 """
@@ -32,9 +35,11 @@ from discreet.verification.exact import arb, ball, ctx, end, outward
 
 _Row = Sequence[Fraction]  # a number for each private value of positive probability
 
-Group = tuple[Sequence[_Row], _Row]  # rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0
+# rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0
+Group = tuple[Sequence[_Row], _Row]
 
-_FAR = 4096  # e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
+# e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
+_FAR = 4096
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Measure:
     growth     c in B = e^{cε} − 1; 0 for B = ε
     said       (u, π) → g(u), a fraction, inf or a ball
     least      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
-    gains      what an adversary gains by each action [actions, n], if the measure is about one; else empty
+    gains      what an adversary gains by each action [actions, n], if the measure is about one;
+               else empty
     separates  whether a guess that leaks nothing is independent of X
     groups     whether it is a sum over groups of rows
     """
@@ -64,7 +70,10 @@ class Measure:
         if not self.gains:
             return self
         if len(self.gains[0]) != n:
-            raise ValueError(f"the gain has {len(self.gains[0])} columns and X has {n} values; give one column per value")
+            raise ValueError(
+                f"the gain has {len(self.gains[0])} columns and X has {n} values; "
+                "give one column per value"
+            )
         return _of_gains(self.name, [[row[j] for j in kept] for row in self.gains])
 
 
@@ -72,15 +81,24 @@ def measure_of(text: str) -> Measure:
     """The measure that a text names, with its parameters; ValueError if there is none."""
     name, _, rest = text.partition(":")
     key, _, value = rest.partition("=")
-    known = ", ".join(sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"]))
+    known = ", ".join(
+        sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"])
+    )
     unknown = ValueError(f"{text[:80]!r} names no measure; give one of {known}")
     try:
         if name in _PLAIN and not rest:
             return Measure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
         if name == "min-entropy-leakage" and not rest:
-            return Measure(name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False)
-        if name == "sibson" and key == "alpha" and (order := Fraction(float(json.loads(value)))) > 1:
-            said, least = partial(_said_of_order, order), partial(_least_of_order, order / (order - 1))
+            return Measure(
+                name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False
+            )
+        if (
+            name == "sibson"
+            and key == "alpha"
+            and (order := Fraction(float(json.loads(value)))) > 1
+        ):
+            said = partial(_said_of_order, order)
+            least = partial(_least_of_order, order / (order - 1))
             return Measure(text, "sum", (order - 1) / order, said, least)
         if name == "g-leakage" and key == "gain":
             gains = [[Fraction(float(gain)) for gain in row] for row in json.loads(value)]
@@ -91,14 +109,19 @@ def measure_of(text: str) -> Measure:
     raise unknown
 
 
-def leakage(measure: Measure, groups: Sequence[Group], budget: float) -> tuple[tuple[float, float], bool | None]:
-    """The leakage of joint laws u [m, n], about the prior of each, as an interval; and whether it is at most the budget."""
+def leakage(
+    measure: Measure, groups: Sequence[Group], budget: float
+) -> tuple[tuple[float, float], bool | None]:
+    """The leakage of joint laws u [m, n], about the prior of each, as an interval; and whether it
+    is at most the budget.
+    """
     guesses = [(row, prior) for law, prior in groups for row in law if any(row)]
     for precision in (2**k for k in range(7, 15)):
         with ctx.workprec(precision):
             amount = _amount(measure, guesses)
             if not isinstance(amount, arb):
-                inside = math.isinf(budget) or amount <= budget  # Python compares fractions and doubles exactly
+                # Python compares fractions and doubles exactly
+                inside = math.isinf(budget) or amount <= budget
                 return (outward(amount) if amount < math.inf else (math.inf, math.inf)), inside
             kept = True if amount <= arb(budget) else False if amount > arb(budget) else None
             interval = max(0.0, outward(end(amount.lower()))[0]), outward(end(amount.upper()))[1]
@@ -114,7 +137,10 @@ def _amount(measure: Measure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
     else:
         if measure.bounds == "posteriors":
             masses = [sum(row, Fraction(0)) for row, _ in guesses]
-            said = [one / (ball(s) if isinstance(one, arb) else s) for one, s in zip(said, masses, strict=True)]
+            said = [
+                one / (ball(s) if isinstance(one, arb) else s)
+                for one, s in zip(said, masses, strict=True)
+            ]
         level = reduce(arb.max, said) if isinstance(said[0], arb) else max(said)
     if not measure.growth or (not isinstance(level, arb) and level in (0, math.inf)):
         return level
@@ -123,12 +149,19 @@ def _amount(measure: Measure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
 
 def _said_of_logarithms(u: _Row, prior: _Row) -> Any:
     s = sum(u, Fraction(0))
-    return sum((ball(mass) * ball(mass / (p * s)).log() for mass, p in zip(u, prior, strict=True) if mass), arb(0))
+    return sum(
+        (ball(mass) * ball(mass / (p * s)).log() for mass, p in zip(u, prior, strict=True) if mass),
+        arb(0),
+    )
 
 
 def _said_of_order(order: Fraction, u: _Row, prior: _Row) -> Any:
-    s, alpha = sum(u, Fraction(0)), ball(order)
-    norm = sum((ball(p) * ball(mass / (p * s)) ** alpha for mass, p in zip(u, prior, strict=True) if mass), arb(0))
+    s = sum(u, Fraction(0))
+    alpha = ball(order)
+    norm = sum(
+        (ball(p) * ball(mass / (p * s)) ** alpha for mass, p in zip(u, prior, strict=True) if mass),
+        arb(0),
+    )
     return ball(s) * (norm ** (1 / alpha) - 1)
 
 
@@ -156,7 +189,8 @@ def _said_of_the_range(u: _Row, prior: _Row) -> Fraction:
 
 
 def _said_of_the_ratio(u: _Row, prior: _Row) -> Any:
-    found, s = _likelihoods(u, prior), sum(u, Fraction(0))
+    found = _likelihoods(u, prior)
+    s = sum(u, Fraction(0))
     return s * (max(found) / min(found)) - s if min(found) else math.inf
 
 
@@ -179,9 +213,11 @@ def _dot(one: _Row, other: _Row) -> Fraction:
 def proven(
     measure: Measure, groups: Sequence[Group], multiplier: float, budget: float
 ) -> tuple[list[list[float]], Fraction] | None:
-    """Doubles by which rows of tilts [m, n] are lowered, by group, and the cost of the budget; None if nothing is proven.
+    """Doubles by which rows of tilts [m, n] are lowered, by group, and the cost of the budget; None
+    if nothing is proven.
 
-    No estimator that keeps the budget errs less than Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ minus the cost.
+    No estimator that keeps the budget errs less than Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ
+    minus the cost.
     """
     level = _level(measure, budget)
     if budget == 0.0 and measure.separates:
@@ -189,7 +225,9 @@ def proven(
     if math.isinf(level) or (measure.bounds == "sum" and multiplier == 0.0):
         return _upward(groups, lambda row, _: max(row)), Fraction(0)
     if measure.bounds == "posteriors":
-        return _upward(groups, lambda row, prior: measure.least(row, prior, Fraction(level), 0)), Fraction(0)
+        return _upward(
+            groups, lambda row, prior: measure.least(row, prior, Fraction(level), 0)
+        ), Fraction(0)
     if measure.bounds == "shares":
         shifts = _upward(groups, lambda row, prior: _dot(prior, row))
         price = Fraction(0)
@@ -199,7 +237,8 @@ def proven(
         return shifts, price * level
     if math.isinf(multiplier):
         return None
-    mu, found = Fraction(multiplier), []
+    mu = Fraction(multiplier)
+    found = []
     for w, share in _baselines(measure, groups[0][1]):
         shifts = _upward(groups, lambda row, prior, w=w: measure.least(row, prior, mu, w))
         cost = mu * (level + 1 - share)
@@ -237,16 +276,23 @@ def _least_of_logarithms(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction
 
 
 def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
-    """The least κ with Σ_j w_j (y_j − κ)₊ ≤ total: the largest (Σ_S w y − total) / Σ_S w of the sets S of the k largest."""
-    mass, filled, found = Fraction(0), -total, []
+    """The least κ with Σ_j w_j (y_j − κ)₊ ≤ total: the largest (Σ_S w y − total) / Σ_S w of the
+    sets S of the k largest.
+    """
+    mass = Fraction(0)
+    filled = -total
+    found = []
     for y, w in sorted(zip(heights, weights, strict=True), reverse=True):
-        mass, filled = mass + w, filled + w * y
+        mass = mass + w
+        filled = filled + w * y
         found.append(filled / mass)
     return max(found)
 
 
 def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
-    """λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²) at its least, where the best r have Σ_j π_j r_j = 1."""
+    """λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²) at its least, where the best r have Σ_j
+    π_j r_j = 1.
+    """
     top = _water(prior, [x + 2 * mu for x in t], 2 * mu)
     over = [x - top for x in t]
     return top + _dot(prior, [y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in over])
@@ -264,11 +310,20 @@ def _least_of_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fractio
 def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is proven at the upper end of an interval that is halved."""
     with ctx.workprec(320):
-        power, low, high = ball(beta), end(ball(_dot(prior, t)).lower()), max(t)
+        power = ball(beta)
+        low = end(ball(_dot(prior, t)).lower())
+        high = max(t)
         for _ in range(120):
             middle = (low + high) / 2
             base = [1 + (x - middle) / mu for x in t]
-            total = sum((ball(p) * ball(one) ** power for p, one in zip(prior, base, strict=True) if one > 0), arb(0))
+            total = sum(
+                (
+                    ball(p) * ball(one) ** power
+                    for p, one in zip(prior, base, strict=True)
+                    if one > 0
+                ),
+                arb(0),
+            )
             low, high = (low, middle) if total <= 1 else (middle, high)
     return high
 
@@ -288,17 +343,29 @@ def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w
 
 
 def _most(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
-    """The largest x_0 of all x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method with Bland's rule."""
+    """The largest x_0 of all x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method with
+    Bland's rule.
+    """
     names = list(range(len(rows[0]) + len(rows)))  # of the columns, then of the rows
-    width, rows = len(rows[0]), [[*row, limit] for row, limit in zip(rows, limits, strict=True)]
-    rows.append([Fraction(1), *(Fraction(0) for _ in range(width))])  # what x_0 grows by; at the end minus what it has
+    width = len(rows[0])
+    rows = [[*row, limit] for row, limit in zip(rows, limits, strict=True)]
+    # what x_0 grows by; at the end minus what it has
+    rows.append([Fraction(1), *(Fraction(0) for _ in range(width))])
     while rising := [e for e in range(width) if rows[-1][e] > 0]:
         e = min(rising, key=names.__getitem__)
-        r = min((row[width] / row[e], names[width + k], k) for k, row in enumerate(rows[:-1]) if row[e] > 0)[2]
+        r = min(
+            (row[width] / row[e], names[width + k], k)
+            for k, row in enumerate(rows[:-1])
+            if row[e] > 0
+        )[2]
         pivot = [value / rows[r][e] for value in rows[r]]
         pivot[e] = 1 / rows[r][e]
         for k, row in enumerate(rows):
-            rows[k] = [old - row[e] * new for old, new in zip(row, pivot, strict=True)] if k != r else pivot
+            rows[k] = (
+                [old - row[e] * new for old, new in zip(row, pivot, strict=True)]
+                if k != r
+                else pivot
+            )
             rows[k][e] = -row[e] * pivot[e] if k != r else pivot[e]
         names[e], names[width + r] = names[width + r], names[e]
     return -rows[-1][width]
@@ -306,31 +373,43 @@ def _most(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
 
 def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """max t·q over q_j ≤ (1 + B) π_j."""
-    left, found = Fraction(1), Fraction(0)
+    left = Fraction(1)
+    found = Fraction(0)
     for x, p in sorted(zip(t, prior, strict=True), reverse=True):
         taken = min(left, (1 + level) * p)
-        left, found = left - taken, found + taken * x
+        left = left - taken
+        found = found + taken * x
     return found
 
 
 def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest t_j."""
     mean = gained = _dot(prior, t)
-    mass, found = Fraction(1), [mean]
+    mass = Fraction(1)
+    found = [mean]
     for x, p in sorted(zip(t, prior, strict=True), reverse=True):
-        gained, mass = gained + level * p * x, mass + level * p
+        gained = gained + level * p * x
+        mass = mass + level * p
         found.append(gained / mass)
     return max(found)
 
 
 def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:
-    """ν log Σ_j π_j e^{t_j/ν} + ν B at any ν; it is least where the divergence of π_j e^{t_j/ν} from π is B."""
-    size, low, high = max(map(abs, t)), -1000.0, 1000.0
+    """ν log Σ_j π_j e^{t_j/ν} + ν B at any ν; it is least where the divergence of π_j e^{t_j/ν}
+    from π is B.
+    """
+    size = max(map(abs, t))
+    low = -1000.0
+    high = 1000.0
     if not size:
         return Fraction(0)
     for _ in range(64):
         middle = (low + high) / 2
-        low, high = (middle, high) if _divergence(t, prior, size * Fraction(2.0**middle)) > ball(level) else (low, middle)
+        low, high = (
+            (middle, high)
+            if _divergence(t, prior, size * Fraction(2.0**middle)) > ball(level)
+            else (low, middle)
+        )
     nu = size * Fraction(2.0**high)
     return min(max(t), _least_of_logarithms(t, prior, nu, w) + nu * level)
 
@@ -340,7 +419,10 @@ def _divergence(t: _Row, prior: _Row, nu: Fraction) -> Any:
         power = [ball((x - max(t)) / nu) for x in t]
         weights = [ball(p) * one.exp() for p, one in zip(prior, power, strict=True)]
         total = sum(weights)
-        return sum(weight * one for weight, one in zip(weights, power, strict=True)) / total - total.log()
+        return (
+            sum(weight * one for weight, one in zip(weights, power, strict=True)) / total
+            - total.log()
+        )
 
 
 def _mean(t: _Row, prior: _Row, _price: Fraction, _w: int) -> Fraction:
@@ -350,12 +432,18 @@ def _mean(t: _Row, prior: _Row, _price: Fraction, _w: int) -> Fraction:
 def _of_gains(text: str, gains: Sequence[_Row]) -> Measure:
     if not any(map(any, gains)):
         raise ValueError("the gain of every action is 0; give some gain")
-    said, least = partial(_said_of_gains, gains), partial(_least_of_gains, gains)
+    said = partial(_said_of_gains, gains)
+    least = partial(_least_of_gains, gains)
     return Measure(text, "sum", Fraction(1), said, least, gains, separates=False)
 
 
 _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
-    "conditional-mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
+    "conditional-mutual-information": (
+        "sum",
+        Fraction(0),
+        _said_of_logarithms,
+        _least_of_logarithms,
+    ),
     "mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
     "chi-square": ("sum", Fraction(0), _said_of_squares, _least_of_squares),
     "total-variation": ("sum", Fraction(0), _said_of_distances, _least_of_distances),
@@ -363,5 +451,10 @@ _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
     "parity-difference": ("shares", Fraction(0), _said_of_the_range, _mean),
     "max-lift": ("posteriors", Fraction(1), _said_of_the_largest, _least_of_lifts),
     "local-differential-privacy": ("posteriors", Fraction(1), _said_of_the_ratio, _least_of_ratios),
-    "pointwise-information": ("posteriors", Fraction(0), _said_of_logarithms, _least_of_divergences),
+    "pointwise-information": (
+        "posteriors",
+        Fraction(0),
+        _said_of_logarithms,
+        _least_of_divergences,
+    ),
 }

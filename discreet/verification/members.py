@@ -1,4 +1,5 @@
-"""What is stored: problems and solutions, as files of any program, members by name, or objects; read in parts.
+"""What is stored: problems and solutions, as files of any program, members by name, or objects;
+read in parts.
 
 Nothing is unpickled, and nothing that a file says about itself is believed.
 """
@@ -22,23 +23,31 @@ from discreet.verification.exact import Array, Sums, add, bits_for, integers, pi
 from discreet.verification.measures import Measure, measure_of
 
 ROUNDED = 2.0**-50  # how far Σ a may be from one to count as one
-TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
+# how far Σ a and the columns of an estimator may be from one before they count as a mistake
+TOLERANCE = 1e-9
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
-_Member = tuple[tuple[int, ...], Callable[[int, int], Array]]  # shape, and what reads columns: (start, count) → doubles
+# shape, and what reads columns: (start, count) → doubles
+_Member = tuple[tuple[int, ...], Callable[[int, int], Array]]
 
 
 def proper(columns: Array, start: int) -> Array:
     """The same columns of an estimator, which must be ≥ 0 with sum 1."""
     wrong = (columns < 0.0).any(axis=0) | ~(np.abs(columns.sum(axis=0) - 1.0) <= TOLERANCE)
     if wrong.any():
-        raise ValueError(f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 within 1e-9; correct it")
+        raise ValueError(
+            f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 "
+            "within 1e-9; correct it"
+        )
     return columns
 
 
 def least_of(values: Array) -> tuple[Array, Array, Array]:
-    """The row of the least of every column (the first of several); that least, which becomes inf; the least of the rest."""
-    label, every = values.argmin(axis=0), np.arange(values.shape[1])
+    """The row of the least of every column (the first of several); that least, which becomes inf;
+    the least of the rest.
+    """
+    label = values.argmin(axis=0)
+    every = np.arange(values.shape[1])
     first = values[label, every]
     values[label, every] = math.inf
     return label, first, values.min(axis=0)
@@ -46,7 +55,9 @@ def least_of(values: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Term:
-    """A constraint: rows of p_xz, slices of them that have a prior of their own, a measure and its budget."""
+    """A constraint: rows of p_xz, slices of them that have a prior of their own, a measure and its
+    budget.
+    """
 
     rows: slice
     groups: tuple[slice, ...]
@@ -55,14 +66,25 @@ class Term:
 
     @classmethod
     def of(cls, start: int, sizes: list[int], measure: Any, budget: Any) -> Term:
-        """The constraint on groups of rows of these sizes, one below the other; ValueError for what is none."""
+        """The constraint on groups of rows of these sizes, one below the other; ValueError for what
+        is none.
+        """
         if not isinstance(budget, int | float) or not budget >= 0.0:
             raise ValueError(f"the budget is {budget}; give one ≥ 0, inf for no constraint")
         named = measure_of(str(measure or "mutual-information"))
-        if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes) or len(sizes) > 1 > named.groups:
-            raise ValueError(f"{named.name} has the groups of rows {sizes}; give one, or of a conditional measure several")
+        if (
+            not sizes
+            or not all(isinstance(size, int) and size > 0 for size in sizes)
+            or len(sizes) > 1 > named.groups
+        ):
+            raise ValueError(
+                f"{named.name} has the groups of rows {sizes}; give one, or of a "
+                "conditional measure several"
+            )
         ends = [start + sum(sizes[:k]) for k in range(len(sizes) + 1)]
-        return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), named, float(budget))
+        return cls(
+            slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), named, float(budget)
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +95,8 @@ class Model:
     m: int
     N: int
     terms: tuple[Term, ...]
-    parts: Callable[[], Iterator[tuple[int, Array]]]  # p_xz, below it the loss [n + m, B]; the index of their first outcome
+    # p_xz, below it the loss [n + m, B]; the index of their first outcome
+    parts: Callable[[], Iterator[tuple[int, Array]]]
 
 
 @dataclass(frozen=True)
@@ -95,17 +118,31 @@ def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
             raise ValueError(f"{source} is no ordinary file; give an .npz file")
         archive = files.enter_context(zipfile.ZipFile(source))
         if not len(set(archive.namelist())) == len(archive.infolist()) <= 100:
-            raise ValueError(f"{archive.filename} has two members of the same name, or more than 100; keep one of each")
-        return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
+            raise ValueError(
+                f"{archive.filename} has two members of the same name, or more than "
+                "100; keep one of each"
+            )
+        return {
+            info.filename.removesuffix(".npy"): _stored(archive, info, files)
+            for info in archive.infolist()
+        }
     arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
     return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
 
 
 def _doubles(array: Array, start: int, count: int) -> Array:
     """Columns as doubles of the same value; a text stays as it is."""
-    kind, part = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind, array[..., start : start + count]
-    if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
-        raise ValueError(f"elements that are masked or of type {array.dtype} are no doubles; give arrays of float64")
+    kind = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind
+    part = array[..., start : start + count]
+    if (
+        kind not in "fiubU"
+        or (kind == "f" and array.itemsize > 8)
+        or (kind in "iu" and (abs(part) > 2**53).any())
+    ):
+        raise ValueError(
+            f"elements that are masked or of type {array.dtype} are no doubles; give "
+            "arrays of float64"
+        )
     return part if kind == "U" else np.asarray(part, dtype=np.float64)
 
 
@@ -114,101 +151,175 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     with archive.open(info) as stream:
         header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
         shape, fortran, dtype = getattr(np.lib.format, header)(stream)
-        offset, shape = stream.tell(), shape or (1,)
+        offset = stream.tell()
+        shape = shape or (1,)
         rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
-        step, size = together * dtype.itemsize, offset + math.prod(shape) * dtype.itemsize
+        step = together * dtype.itemsize
+        size = offset + math.prod(shape) * dtype.itemsize
         if dtype.hasobject or rows > 10_000 or step > 1 << 26 or size != info.file_size:
-            raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
-        if offset + sum(map(len, iter(partial(stream.read, 1 << 20), b""))) != size:  # the checksum is compared at the end
-            raise ValueError(f"{archive.filename}: {info.filename} ends before its shape does; write it again")
-    opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))  # one for each row
-    if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:  # in the file itself seeking is not reading
+            raise ValueError(
+                f"{archive.filename}: {info.filename} holds no numbers of shape "
+                f"{list(shape)}; write it again"
+            )
+        # the checksum is compared at the end
+        if offset + sum(map(len, iter(partial(stream.read, 1 << 20), b""))) != size:
+            raise ValueError(
+                f"{archive.filename}: {info.filename} ends before its shape does; write it again"
+            )
+    # one for each row
+    opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))
+    # in the file itself seeking is not reading
+    if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:
         archive.fp.seek(info.header_offset + 26)
-        between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())  # lengths of its name and an extra field
-        offset, opened = info.header_offset + 30 + between + offset, lambda _: archive.fp
+        # lengths of its name and an extra field
+        between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())
+        offset = info.header_offset + 30 + between + offset
+        opened = lambda _: archive.fp  # noqa: E731
 
     def take(start: int, count: int) -> Array:
         raw = np.empty((rows, count * step), np.uint8)
         for row in range(rows):
             opened(row).seek(offset + (row * shape[-1] + start) * step)
             raw[row] = np.frombuffer(opened(row).read(count * step), np.uint8)
-        return _doubles(raw.view(dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
+        return _doubles(
+            raw.view(dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count
+        )
 
     return shape, take
 
 
-def _stated(source: Any, members: Mapping[str, _Member], n: int) -> list[tuple[list[int], Any, Any]]:
-    """Of every constraint the sizes of its groups of rows, its measure (None: mutual information), and its budget."""
+def _stated(
+    source: Any, members: Mapping[str, _Member], n: int
+) -> list[tuple[list[int], Any, Any]]:
+    """Of every constraint the sizes of its groups of rows, its measure (None: mutual information),
+    and its budget.
+    """
     if hasattr(source, "terms"):
-        return [([one.stop - one.start for one in each.groups], each.measure, each.budget.amount) for each in source.terms]
+        return [
+            ([one.stop - one.start for one in each.groups], each.measure, each.budget.amount)
+            for each in source.terms
+        ]
     if "constraint" not in members:
-        budget = members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else None
+        budget = (
+            members["budget"][1](0, members["budget"][0][-1]).item()
+            if "budget" in members
+            else None
+        )
         return [([n], None, budget)]
     found = json.loads(str(members["constraint"][1](0, 1)[0]))
-    several = found if isinstance(found, list) else [{"groups": [n], **found}] if isinstance(found, dict) else []
-    if "budget" in members or not several or any(set(each) != {"groups", "measure", "budget"} for each in several):
-        raise ValueError("the problem needs a budget, or a constraint of measure and budget; keep one")
+    several = (
+        found
+        if isinstance(found, list)
+        else [{"groups": [n], **found}]
+        if isinstance(found, dict)
+        else []
+    )
+    if (
+        "budget" in members
+        or not several
+        or any(set(each) != {"groups", "measure", "budget"} for each in several)
+    ):
+        raise ValueError(
+            "the problem needs a budget, or a constraint of measure and budget; keep one"
+        )
     return [(each["groups"], each["measure"], each["budget"]) for each in several]
 
 
-def _terms(stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int) -> tuple[Term, ...]:
-    """The constraints stated, one below the other, under another budget and measure, if there are."""
+def _terms(
+    stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int
+) -> tuple[Term, ...]:
+    """The constraints stated, one below the other, under another budget and measure,
+    if there are.
+    """
     budgets = [budget] if len(stated) == 1 else [None] * len(stated) if budget is None else budget
-    if not isinstance(budgets, list | tuple) or len(budgets) != len(stated) or (measure is not None and len(stated) > 1):
-        raise ValueError(f"the problem has {len(stated)} constraints; give a budget for each, and no measure")
+    if (
+        not isinstance(budgets, list | tuple)
+        or len(budgets) != len(stated)
+        or (measure is not None and len(stated) > 1)
+    ):
+        raise ValueError(
+            f"the problem has {len(stated)} constraints; give a budget for each, and no measure"
+        )
     terms: list[Term] = []
     for (sizes, named, own), other in zip(stated, budgets, strict=True):
         start = terms[-1].rows.stop if terms else 0
         terms.append(Term.of(start, sizes, measure or named, own if other is None else other))
     if terms[-1].rows.stop != n:
-        raise ValueError(f"the constraints are about {terms[-1].rows.stop} rows and p_xz has {n}; correct the groups")
+        raise ValueError(
+            f"the constraints are about {terms[-1].rows.stop} rows and p_xz has {n}; "
+            "correct the groups"
+        )
     return tuple(terms)
 
 
 def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
-    blocks, members = getattr(source, "blocks", None), {}
+    blocks = getattr(source, "blocks", None)
+    members = {}
     if blocks is None:
         if hasattr(source, "terms") and not hasattr(source, "p_xz"):
             raise ValueError(
-                f"a {type(source).__name__} is no problem of outcomes; give a Problem, a BlockProblem or a file"
+                f"a {type(source).__name__} is no problem of outcomes; give a Problem, a "
+                "BlockProblem or a file"
             )
-        members = members_of({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
+        members = members_of(
+            {"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files
+        )
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]
         if [len(s) for s in shapes] not in ([3], [2, 2]) or len({s[-1] for s in shapes}) > 1:
-            raise ValueError(f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
-    n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
+            raise ValueError(
+                f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]"
+            )
+    n, m, size = (
+        (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
+    )
     terms = _terms(_stated(source, members, n), budget, measure, n)
     joint = blocks is None and len(shapes) == 1
     rows = n * m if joint else n + m
 
     def parts() -> Iterator[tuple[int, Array]]:
-        block, step = -(-(1 << 18) // rows), max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
-        read = ((start, [take(start, min(block, size - start)) for _, take in arrays]) for start in range(0, size, block))
-        for start, several in read if blocks is None else ((chunk.start, chunk.read()) for chunk in blocks.chunks()):
+        block = -(-(1 << 18) // rows)
+        step = max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
+        read = (
+            (start, [take(start, min(block, size - start)) for _, take in arrays])
+            for start in range(0, size, block)
+        )
+        for start, several in (
+            read if blocks is None else ((chunk.start, chunk.read()) for chunk in blocks.chunks())
+        ):
             entries = np.concatenate(several).reshape(rows, -1)
             if not (0.0 <= entries.min() and entries.max() <= LARGEST):
                 raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
             masses = _of_joint(entries.reshape(n, m, -1)) if joint else entries
-            yield from ((start + at, masses[:, at : at + step]) for at in range(0, masses.shape[1], step))
+            yield from (
+                (start + at, masses[:, at : at + step]) for at in range(0, masses.shape[1], step)
+            )
 
     model = Model(n, m, size, terms, parts)
     return model if hasattr(source, "terms") else _of_total_one(model)
 
 
 def _of_joint(joint: Array) -> Array:
-    """p_xz and below it the loss [n + m, B] of a joint tensor [n, m, B]; sums are added from the left in doubles."""
+    """p_xz and below it the loss [n + m, B] of a joint tensor [n, m, B]; sums are added from the
+    left in doubles.
+    """
     own = reduce(np.add, joint)  # the loss of a guess is all mass but that of its own y
     losses = [reduce(np.add, np.delete(own, i, axis=0), 0.0 * own[0]) for i in range(len(own))]
     return np.concatenate([reduce(np.add, joint.swapaxes(0, 1)), losses])
 
 
 def _of_total_one(model: Model) -> Model:
-    """The model with every total that is not 1 but for rounding divided out in doubles, the loss by that of the first."""
+    """The model with every total that is not 1 but for rounding divided out in doubles, the loss by
+    that of the first.
+    """
     found: Sums = {0: np.zeros((1, model.n), np.int64)}
     for _, part in model.parts():
-        add(found, [(0, np.ones((1, part.shape[1])))], pieces(part[: model.n], bits_for(part.shape[1], model.N)))
+        add(
+            found,
+            [(0, np.ones((1, part.shape[1])))],
+            pieces(part[: model.n], bits_for(part.shape[1], model.N)),
+        )
     whole, unit = integers(found)
     totals = [float(whole[0, term.rows].sum() * unit) for term in model.terms]
     by = [total if ROUNDED < abs(total - 1.0) <= TOLERANCE else 1.0 for total in totals]
@@ -223,36 +334,77 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
     """The solution of a file, a mapping, an estimator [m, N] or a Solution."""
     arrays = {"estimator": source} if isinstance(source, np.ndarray) else source
     members = members_of(source.members() if hasattr(source, "members") else arrays, files)
-    n, m, whole = model.n, model.m, members.get("estimator")
+    n = model.n
+    m = model.m
+    whole = members.get("estimator")
 
     def small(name: str, *shape: int, most: float = LARGEST) -> Array:
         size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
-        found = take(0, shape[-1]) if size == shape and math.prod(size) <= 1 << 24 else np.full(1, math.nan)
+        found = (
+            take(0, shape[-1])
+            if size == shape and math.prod(size) <= 1 << 24
+            else np.full(1, math.nan)
+        )
         if found.dtype.kind == "U" or not (np.abs(found) <= most).all():
-            raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
+            raise ValueError(
+                f"{name} of the solution is not {list(shape)} with entries up to "
+                f"{most:g}; correct it"
+            )
         return found
 
-    (share,), (band,) = small("share", 1, most=1.0), small("band", 1)
+    (share,) = small("share", 1, most=1.0)
+    (band,) = small("band", 1)
     prices = small("multiplier", len(model.terms), most=math.inf)
     ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1)
     own = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
-    usual = ((prices <= LARGEST) | np.isinf(prices)).all() and len({*map(int, ties)} & {*ties}) == ties.size
+    usual = ((prices <= LARGEST) | np.isinf(prices)).all() and len(
+        {*map(int, ties)} & {*ties}
+    ) == ties.size
     if not (own and usual) or min(share, band, *prices, *ties) < 0:
-        raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
-    towards = np.array([Fraction(p) for p in proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]])
+        raise ValueError(
+            f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all "
+            "else ≥ 0, each of ties once"
+        )
+    towards = np.array(
+        [
+            Fraction(p)
+            for p in proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]
+        ]
+    )
     towards[towards.argmax()] += 1 - towards.sum()
-    decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
-    texts = json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
-    weights = {int(t): [int(str(w), 0) for w in texts[t]] for t in texts if t == str(int(t)) and 0 <= int(t) < model.N}
-    if len(weights) < len(texts) or any(len(column) != m or min(column) < 0 for column in weights.values()):
-        raise ValueError(f"exact_columns is not, for some outcomes, {m} integers ≥ 0 in texts; correct it")
-    rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
+    decide = small("rule_tilt", m, n)
+    classes = small("tie_classes", m * m, m)
+    drawn = small("columns", m, ties.size)
+    texts = (
+        json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
+    )
+    weights = {
+        int(t): [int(str(w), 0) for w in texts[t]]
+        for t in texts
+        if t == str(int(t)) and 0 <= int(t) < model.N
+    }
+    if len(weights) < len(texts) or any(
+        len(column) != m or min(column) < 0 for column in weights.values()
+    ):
+        raise ValueError(
+            f"exact_columns is not, for some outcomes, {m} integers ≥ 0 in texts; correct it"
+        )
+    rational = {
+        tie: np.array([Fraction(weight, sum(column)) for weight in column])
+        for tie, column in weights.items()
+    }
 
     def columns(start: int, part: Array) -> Array:
-        found = whole[1](start, len(part.T)).copy() if whole is not None else _by_rule(decide, band, classes, part, n)
+        found = (
+            whole[1](start, len(part.T)).copy()
+            if whole is not None
+            else _by_rule(decide, band, classes, part, n)
+        )
         here = (ties >= start) & (ties < start + len(part.T))
         found[:, (ties[here] - start).astype(int)] = drawn[:, here]
-        found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(m)[:, :1]
+        found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(
+            m
+        )[:, :1]
         return found
 
     return Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), prices.tolist())
@@ -261,11 +413,16 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
 @np.errstate(all="ignore")
 def _by_rule(tilt: Array, band: float, classes: Array, entries: Array, n: int) -> Array:
     """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
-    a, value, mass = entries[:n], entries[n:] + tilt[:, :1] * entries[:1], entries[0]
+    a = entries[:n]
+    value = entries[n:] + tilt[:, :1] * entries[:1]
+    mass = entries[0]
     for j in range(1, n):
-        value, mass = value + tilt[:, j : j + 1] * a[j], mass + a[j]
+        value = value + tilt[:, j : j + 1] * a[j]
+        mass = mass + a[j]
     best, least, second = least_of(value)
     columns = np.eye(len(value))[:, best]
-    near = np.divide(second - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= (band or -1.0)
+    near = np.divide(second - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= (
+        band or -1.0
+    )
     columns[:, near] = classes[best[near] * len(value) + value.argmin(axis=0)[near]].T
     return columns

@@ -1,4 +1,6 @@
-"""What is proven of a solution: its error and leakage, whether it keeps its budget, and a bound below which nothing errs."""
+"""What is proven of a solution: its error and leakage, whether it keeps its budget, and a bound
+below which nothing errs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ import numpy as np
 from discreet.verification import exact
 from discreet.verification.exact import Array, outward
 from discreet.verification.measures import Group, leakage, proven
-from discreet.verification.members import TOLERANCE, Answer, Model, Term, answer_of, least_of, model_of, proper
+from discreet.verification.members import (
+    TOLERANCE,
+    Answer,
+    Model,
+    Term,
+    answer_of,
+    least_of,
+    model_of,
+    proper,
+)
 
 
 @dataclass(frozen=True)
@@ -85,15 +96,18 @@ class Verification:
 def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = None) -> Verification:
     """What is true of a solution of a problem; nothing that its file says about itself is believed.
 
-    problem    path of a problem file, its members by name (joint, or p_xz and loss; budget or constraint), a Problem or a
-               BlockProblem
+    problem    path of a problem file, its members by name (joint, or p_xz and loss; budget or
+               constraint), a Problem or a BlockProblem
     solution   path of a solution file, its members by name, an estimator [m, N], or a Solution
-    budget     in the unit of the measure; replaces the problem's. Of several constraints one for each
+    budget     in the unit of the measure; replaces the problem's. Of several constraints one for
+               each
     measure    of leakage, or its name; replaces the problem's; not of several constraints
     Raises ValueError for anything that cannot be checked, and ImportError without python-flint.
     """
     if exact.arb is None:
-        raise ImportError("verify needs python-flint; install it with: pip install 'discreet[verify]'")
+        raise ImportError(
+            "verify needs python-flint; install it with: pip install 'discreet[verify]'"
+        )
     try:
         with ExitStack() as files:
             model = model_of(problem, budget, measure, files)
@@ -102,11 +116,16 @@ def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = No
             terms = tuple(_term(term, model, sums) for term in model.terms)
             lower = outward(max(Fraction(0), _bound(model, answer, sums)))[0]
     except Exception as fault:  # what is wrong with a file shows in many ways
-        said = f"{fault}" if isinstance(fault, ValueError) else f"this cannot be read ({fault}); give files of numpy.savez"
+        said = (
+            f"{fault}"
+            if isinstance(fault, ValueError)
+            else (f"this cannot be read ({fault}); give files of numpy.savez")
+        )
         raise ValueError(" ".join(said.split())[:400]) from fault
     kept = [term.budget_kept for term in terms]
     all_kept = False if False in kept else None if None in kept else True
-    error, constants = sums.error(model), sums.totals[model.n :] / sums.total(model.terms[0])
+    error = sums.error(model)
+    constants = sums.totals[model.n :] / sums.total(model.terms[0])
     bracket = lower, outward(error if all_kept else min(constants))[1]
     return Verification(outward(error), all_kept, lower, bracket, terms)
 
@@ -131,20 +150,31 @@ class _Sums:
         return Fraction(np.trace(self.drawn[:, model.n :]) / self.total(model.terms[0]))
 
     def groups(self, term: Term, rows: Array) -> list[tuple[list[int], Group]]:
-        """Of every group of a constraint the possible rows, their part of an array [m, n], and their prior."""
+        """Of every group of a constraint the possible rows, their part of an array [m, n], and
+        their prior.
+        """
         found = []
         for group in term.groups:
             possible = [j for j in range(group.start, group.stop) if self.totals[j]]
             if possible:
-                found.append((possible, (rows[:, possible], self.totals[possible] / self.totals[possible].sum())))
+                found.append(
+                    (
+                        possible,
+                        (rows[:, possible], self.totals[possible] / self.totals[possible].sum()),
+                    )
+                )
         return found
 
 
 def _term(term: Term, model: Model, sums: _Sums) -> TermVerification:
     found = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
     away = max(_deviation(law, prior) for _, (law, prior) in found)
-    measure = term.measure.of_values([j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start)
-    leaked, kept = leakage(measure, [group for _, group in found], term.budget) if away else ((0.0, 0.0), True)
+    measure = term.measure.of_values(
+        [j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start
+    )
+    leaked, kept = (
+        leakage(measure, [group for _, group in found], term.budget) if away else ((0.0, 0.0), True)
+    )
     return TermVerification(term.measure.name, term.budget, kept, leaked, outward(away))
 
 
@@ -153,36 +183,60 @@ def _sums(model: Model, answer: Answer) -> _Sums:
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         columns = proper(answer.columns(start, part), start)
-        likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)  # has all, but for what the others take
-        exact.add(found, [(0, 1.0 * likeliest)], exact.pieces(part, exact.bits_for(part.shape[1], model.N)))
+        # has all, but for what the others take
+        likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)
+        exact.add(
+            found,
+            [(0, 1.0 * likeliest)],
+            exact.pieces(part, exact.bits_for(part.shape[1], model.N)),
+        )
         columns[likeliest] = 0.0
         if (mixed := columns.any(axis=0)).any():
-            bits = exact.bits_for(model.m * part.shape[1], 64 * model.m * model.N) // 2  # 64: pieces of one exponent
-            others = [(e, w - likeliest[:, mixed] * w.sum(axis=0)) for e, w in exact.pieces(columns[:, mixed], bits)]
+            # 64: pieces of one exponent
+            bits = exact.bits_for(model.m * part.shape[1], 64 * model.m * model.N) // 2
+            others = [
+                (e, w - likeliest[:, mixed] * w.sum(axis=0))
+                for e, w in exact.pieces(columns[:, mixed], bits)
+            ]
             exact.add(found, others, exact.pieces(part[:, mixed], bits))
         for tie in [tie for tie in answer.rational if start <= tie < start + part.shape[1]]:
-            change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # `columns` has the first guess there
+            # `columns` has the first guess there
+            change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]
             drawn += np.outer(change, fractions(part[:, tie - start]))
     whole, unit = exact.integers(found)
     drawn += whole * unit
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
     for term in model.terms:
         if abs((total := totals[term.rows].sum()) - 1) > TOLERANCE:
-            raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
-    return _Sums((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals), totals)
+            raise ValueError(
+                f"the masses of the problem sum to {float(total)!r}, not to 1; "
+                "divide them by their sum"
+            )
+    return _Sums(
+        (1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals), totals
+    )
 
 
 def _deviation(law: Array, prior: Array) -> Any:
     """max |u_ij / (π_j s_i) − 1| over s_i > 0, a fraction; π_j > 0."""
-    return max(abs(u / (p * sum(row)) - 1) for row in law if any(row) for u, p in zip(row, prior, strict=True))
+    return max(
+        abs(u / (p * sum(row)) - 1)
+        for row in law
+        if any(row)
+        for u, p in zip(row, prior, strict=True)
+    )
 
 
 def _bound(model: Model, answer: Answer, sums: _Sums) -> Fraction:
     """The dual bound; 0 where an infinite multiplier proves nothing."""
-    tilt, shifts, cost = fractions(answer.tilt), [], Fraction(0)
+    tilt = fractions(answer.tilt)
+    shifts = []
+    cost = Fraction(0)
     for term, multiplier in zip(model.terms, answer.multipliers, strict=True):
         found = sums.groups(term, tilt)
-        measure = term.measure.of_values([j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start)
+        measure = term.measure.of_values(
+            [j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start
+        )
         duals = proven(measure, [group for _, group in found], multiplier, term.budget)
         if duals is None:
             return Fraction(0)
@@ -195,13 +249,20 @@ def _least_sum(model: Model, tilt: Array, shifts: list[tuple[list[int], list[flo
     """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of a list j have their own κ_i."""
     weights = np.hstack([tilt, np.eye(model.m), -np.array([shift for _, shift in shifts]).T])
     each = np.eye(model.n + model.m)
-    sums = np.vstack([each, *(each[rows].sum(axis=0) for rows, _ in shifts)])  # p_xz, loss and masses of groups
-    slopes, sizes = weights @ sums, (np.abs(weights) @ sums).max(axis=0)
-    value, found, bits, doubt = Fraction(0), exact.Sums(), exact.bits_for(sums.size, 0) // 2, 2.0**-50 * sum(sums.shape)
+    # p_xz, loss and masses of groups
+    sums = np.vstack([each, *(each[rows].sum(axis=0) for rows, _ in shifts)])
+    slopes = weights @ sums
+    sizes = (np.abs(weights) @ sums).max(axis=0)
+    value = Fraction(0)
+    found = exact.Sums()
+    bits = exact.bits_for(sums.size, 0) // 2
+    doubt = 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
         with np.errstate(all="ignore"):  # what overflows is not decided
             label, first, second = least_of(slopes @ part)
-            decided = (second - first > doubt * np.einsum("r,rb->b", sizes, part) + 1e-300) | (part.max(axis=0) == 0.0)
+            decided = (second - first > doubt * np.einsum("r,rb->b", sizes, part) + 1e-300) | (
+                part.max(axis=0) == 0.0
+            )
         chosen = np.eye(model.m)[:, label] * decided
         exact.add(found, [(0, chosen)], exact.pieces(part, exact.bits_for(part.shape[1], model.N)))
         if not decided.all():
@@ -215,4 +276,6 @@ def _least_sum(model: Model, tilt: Array, shifts: list[tuple[list[int], list[flo
 
 def fractions(values: Array) -> Array:
     """The same numbers as fractions, in an array of the same shape."""
-    return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(values.shape)
+    return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(
+        values.shape
+    )

@@ -1,11 +1,14 @@
-"""Writes the figure with a slider of the first page: `python docs/figures/budget.py`; it takes two seconds.
+"""Writes the figure with a slider of the first page: `python docs/figures/budget.py`; it takes two
+seconds.
 
-    budgets.js   the certified optimum of the paper's sensor at `STEPS` + 1 budgets, in numbers and in words, and drawings
-                 that `slider.js` moves; data in a script, so that the page also works from a file
+    budgets.js   the certified optimum of the paper's sensor at `STEPS` + 1 budgets, in numbers and
+                 in words, and drawings that `slider.js` moves; data in a script, so that the page
+                 also works from a file
     budget.svg   the same drawing at three of the budgets, for readers without scripts
 
-Budgets are even in √ε, since near 0 the error probability falls like √ε (docs/theory.md, section 6): every step moves the
-figure about equally. A test solves some budgets again, and compares all that is shown with the certificates.
+Budgets are even in √ε, since near 0 the error probability falls like √ε (docs/theory.md, section
+6): every step moves the figure about equally. A test solves some budgets again, and compares all
+that is shown with the certificates.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ from discreet.showing.plane import DASHES, WIDTH, Shape, Words, drawn
 from discreet.showing.svg import FIGURE_STYLE, SITE_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
-BINS, STEPS, START = 64, 80, 40
+BINS = 64
+STEPS = 80
+START = 40
 STILL = (0, 40, STEPS)
 """Steps that the still picture shows."""
 BELIEF = 3
@@ -39,7 +44,8 @@ BELIEF = 3
 State = dict[str, Any]
 Pieces = list[Shape | Words]
 
-# -- the optima ----------------------------------------------------------------------------------------------------------
+# -- the optima
+# --------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -49,7 +55,8 @@ def sensor() -> ds.Problem:
 
 
 def state(step: int) -> State:
-    """The certified optimum at the budget (step/STEPS)² of what the Bayes rule leaks; RuntimeError if it is not certified.
+    """The certified optimum at the budget (step/STEPS)² of what the Bayes rule leaks; RuntimeError
+    if it is not certified.
 
     error, leakage   proven upper ends; no rule errs less than `lower`
     posteriors       p(X = 1 given guess i) [2]
@@ -58,7 +65,9 @@ def state(step: int) -> State:
     problem = sensor().with_budget(sensor().bayes_leakage * (step / STEPS) ** 2)
     found = ds.solve(problem, "tilt")
     if found.status.value != "certified":
-        raise RuntimeError(f"step {step} of {STEPS} is {found.status.value}; the page shows certified answers only")
+        raise RuntimeError(
+            f"step {step} of {STEPS} is {found.status.value}; the page shows certified answers only"
+        )
     ratios = problem.output_law(found.estimator).ratio_minus_one()[:, 1]
     certificate = found.certificate
     numbers = {
@@ -74,23 +83,32 @@ def state(step: int) -> State:
 
 def words(shown: State) -> dict[str, Any]:
     """What the page says of a state: every number on it is written here."""
-    budget, most = shown["budget"], sensor().bayes_leakage
+    budget = shown["budget"]
+    most = sensor().bayes_leakage
     share = f"{numerals.number(100.0 * budget / most, 3)} % of what the best guess tells about X"
     nats = f"{numerals.number(budget, 3)} nats"
-    error, beliefs = f"{100.0 * shown['error']:.2f} %", [f"{each:.3f}" for each in shown["posteriors"]]
+    error = f"{100.0 * shown['error']:.2f} %"
+    beliefs = [f"{each:.3f}" for each in shown["posteriors"]]
     regions = [run for run in runs(shown["guess"]) if run[2] == 1]
     rule = "Guess 1 " + " and ".join(_between(*run[:2]) for run in regions)
     drawn_at = [run for run in runs(shown["guess"]) if run[2] not in (0, 1)]
-    ties = "".join(f"; {_between(*run[:2])} draw, and guess 1 with probability {run[2]:.2f}" for run in drawn_at)
+    ties = "".join(
+        (f"; {_between(*run[:2])} draw, and guess 1 with probability {run[2]:.2f}")
+        for run in drawn_at
+    )
     return {
         "nats": nats,
-        "budget": f"{nats}, {share}" if budget > 0.0 else f"{nats}: the guess tells nothing about X",
+        "budget": f"{nats}, {share}"
+        if budget > 0.0
+        else (f"{nats}: the guess tells nothing about X"),
         "error": error,
         "bracket": numerals.bracket(shown["lower"], shown["error"]),
         "leakage": f"{numerals.number(shown['leakage'], 3)} nats",
         "beliefs": beliefs,
-        "summary": f"{rule}{ties}; else guess 0. {error} of these guesses are wrong, and no rule that tells as little errs "
-        f"less. Whoever reads the guess believes that X = 1 with probability {beliefs[0]} after a 0 and {beliefs[1]} after "
+        "summary": f"{rule}{ties}; else guess 0. {error} of these guesses are wrong, and no rule "
+        "that tells as little errs "
+        f"less. Whoever reads the guess believes that X = 1 with probability {beliefs[0]} after a "
+        f"0 and {beliefs[1]} after "
         f"a 1, instead of {sensor().p_x[1]:.3f}.",
     }
 
@@ -103,7 +121,9 @@ def _between(low: float, high: float) -> str:
 
 def runs(guess: Sequence[float]) -> list[tuple[float, float, float]]:
     """Neighbouring bins of one decision: from, to, probability of guess 1."""
-    edges, at, found = paper_edges(BINS), 0, []
+    edges = paper_edges(BINS)
+    at = 0
+    found = []
     for decision, bins in groupby(guess):
         size = len(list(bins))
         found.append((float(edges[at]), float(edges[at + size]), decision))
@@ -111,10 +131,17 @@ def runs(guess: Sequence[float]) -> list[tuple[float, float, float]]:
     return found
 
 
-# -- the drawings --------------------------------------------------------------------------------------------------------
+# -- the drawings
+# --------------------------------------------------------------------------------------------------
 
-LEFT, RIGHT, CEILING, FLOOR, STRIP = 12.0, WIDTH - 12.0, 20.0, 154.0, 20.0
-LOW, HIGH, DENSEST = -0.5, 1.5, 1.5
+LEFT = 12.0
+RIGHT = WIDTH - 12.0
+CEILING = 20.0
+FLOOR = 154.0
+STRIP = 20.0
+LOW = -0.5
+HIGH = 1.5
+DENSEST = 1.5
 NAMED = {(0, 0): (0.0, 1.5), (1, 0): (0.28, 1.1), (0, 1): (0.6, 1.5), (1, 1): (1.34, 0.3)}
 """Where the words for a pair (x, y) stand: the middle of the line, and its height as a density."""
 
@@ -135,7 +162,8 @@ def box(look: str, left: float, top: float, right: float, bottom: float, tone: i
 
 
 def bars(share: Sequence[Sequence[float]]) -> Iterator[Shape]:
-    """Every bin as a bar as high as its density, with its part of the strip below; the guesses share each [2, BINS].
+    """Every bin as a bar as high as its density, with its part of the strip below; the guesses
+    share each [2, BINS].
 
     The bars of guess 1 stand on the floor and come first, those of guess 0 hang from the top.
     """
@@ -144,21 +172,34 @@ def bars(share: Sequence[Sequence[float]]) -> Iterator[Shape]:
     ends = [*zip(inner[:-1], inner[1:], heights, strict=True)]
     for guess in (1, 0):
         for k, (low, high, height) in enumerate(ends, 1):
-            part, (left, right) = share[guess][k], (x_of(low), x_of(high))
-            for top, bottom, look in ((y_of(height), FLOOR, "band"), (FLOOR + 3.0, FLOOR + 3.0 + STRIP, "mark")):
+            part = share[guess][k]
+            (left, right) = (x_of(low), x_of(high))
+            for top, bottom, look in (
+                (y_of(height), FLOOR, "band"),
+                (FLOOR + 3.0, FLOOR + 3.0 + STRIP, "mark"),
+            ):
                 cut = bottom - part * (bottom - top) if guess else top + part * (bottom - top)
                 if part > 0.0:
-                    yield box(look, left, *((cut, right, bottom) if guess else (top, right, cut)), tone=guess)
+                    yield box(
+                        look,
+                        left,
+                        *((cut, right, bottom) if guess else (top, right, cut)),
+                        tone=guess,
+                    )
 
 
 def densities() -> Iterator[Shape | Words]:
-    """p(x, y) times the density of Z given x and y: a line for each pair, in the colour of Y, dashed where X = 1."""
+    """p(x, y) times the density of Z given x and y: a line for each pair, in the colour of Y,
+    dashed where X = 1.
+    """
     z = np.linspace(LOW, HIGH, 201)
     for x in (0, 1):
         for y in (0, 1):
             mean = PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y
             height = paper_p_xy()[x, y] * NormalDensity(mean, PAPER_SIGMA).pdf(z)
-            places = tuple((x_of(at), y_of(value)) for at, value in zip(z, height, strict=True) if value > 1e-3)
+            places = tuple(
+                (x_of(at), y_of(value)) for at, value in zip(z, height, strict=True) if value > 1e-3
+            )
             yield Shape("line", places, y, DASHES[1] if x else "")
             at, above = NAMED[x, y]
             yield Words("soft", (x_of(at), y_of(above) - 6.0), f"Y = {y}, X = {x}", "middle")
@@ -170,32 +211,51 @@ def scale() -> Iterator[Shape | Words]:
     for z in (-0.5, 0.0, 0.5, 1.0, 1.5):
         anchor = {-0.5: "start", 1.5: "end"}.get(z, "middle")
         yield Words("tick", (x_of(z), bottom + 15.0), f"{z:g}".replace("-", "−"), anchor)
-    yield Words("soft", (0.5 * (LEFT + RIGHT), bottom + 31.0), "measurement Z = 0.6 Y + 0.4 X + noise, in 64 bins", "middle")
+    yield Words(
+        "soft",
+        (0.5 * (LEFT + RIGHT), bottom + 31.0),
+        ("measurement Z = 0.6 Y + 0.4 X + noise, in 64 bins"),
+        "middle",
+    )
 
 
 def labels(guess: Sequence[float]) -> list[list[Any]]:
     """The words of the strip and of bins that draw: look, x, y, anchor, text."""
     found: list[list[Any]] = []
     for low, high, decision in runs(guess):
-        left, right = x_of(low), x_of(high)
+        left = x_of(low)
+        right = x_of(high)
         if decision in (0, 1) and right - left > 60.0:
-            found.append(["inside", 0.5 * (left + right), FLOOR + 17.0, "middle", f"guess {decision}"])
+            found.append(
+                ["inside", 0.5 * (left + right), FLOOR + 17.0, "middle", f"guess {decision}"]
+            )
         elif decision not in (0, 1):
             lines = ("draws guess 1", f"with {decision:.2f}", "↓")
-            found += [["words", 0.5 * (left + right), 50.0 + 16.0 * k, "middle", line] for k, line in enumerate(lines)]
+            found += [
+                ["words", 0.5 * (left + right), 50.0 + 16.0 * k, "middle", line]
+                for k, line in enumerate(lines)
+            ]
     return [[look, round(x, 1), y, *rest] for look, x, y, *rest in found]
 
 
 def plot(guess: Sequence[float] | None) -> Pieces:
-    """The densities over the bars of a rule; without one all bars are whole, for a script to cut."""
+    """The densities over the bars of a rule; without one all bars are whole, for a
+    script to cut.
+    """
     share = np.ones((2, BINS)) if guess is None else np.stack([1.0 - np.array(guess), guess])
-    told = [] if guess is None else [Words(look, (x, y), text, anchor) for look, x, y, anchor, text in labels(guess)]
+    told = (
+        []
+        if guess is None
+        else [Words(look, (x, y), text, anchor) for look, x, y, anchor, text in labels(guess)]
+    )
     return [*bars(share.tolist()), *densities(), *told]
 
 
 def beliefs(posteriors: Sequence[float], told: Sequence[str]) -> Pieces:
     """Bars of p(X = 1 given the guess), against the prior."""
-    left, right, prior = 124.0, WIDTH - 62.0, float(sensor().p_x[1])
+    left = 124.0
+    right = WIDTH - 62.0
+    prior = float(sensor().p_x[1])
     at = left + prior * (right - left)
     found: Pieces = [Words("soft", (at, 12.0), f"before: {prior:.3f}", "middle")]
     for k, (value, text) in enumerate(zip(posteriors, told, strict=True)):
@@ -225,13 +285,20 @@ def curve(states: Sequence[State]) -> Figure:
 
 def still(states: Sequence[State]) -> str:
     """The plot at the steps of `STILL`, one under the other, as the text of an SVG file."""
-    pieces, height = Pieces(), 0.0
+    pieces = Pieces()
+    height = 0.0
     for shown in (states[step] for step in STILL):
         said = shown["words"]
         after = "".join(f", {belief} after guess {k}" for k, belief in enumerate(said["beliefs"]))
         heading = [
-            Words("title", (LEFT, 20.0), f"Budget {said['nats']}: {said['error']} of the guesses are wrong"),
-            Words("soft", (LEFT, 38.0), f"probability of X = 1: {sensor().p_x[1]:.3f} before{after}"),
+            Words(
+                "title",
+                (LEFT, 20.0),
+                (f"Budget {said['nats']}: {said['error']} of the guesses are wrong"),
+            ),
+            Words(
+                "soft", (LEFT, 38.0), (f"probability of X = 1: {sensor().p_x[1]:.3f} before{after}")
+            ),
         ]
         pieces += [_moved(piece, height) for piece in heading]
         pieces += [_moved(piece, height + 40.0) for piece in plot(shown["guess"])]
@@ -241,8 +308,10 @@ def still(states: Sequence[State]) -> str:
 
 
 ALT = (
-    "The best rule for the paper's sensor at three budgets. When the guess may tell nothing about X, measurements far to "
-    "the right are guessed 0 against the evidence, and in one bin the guess is drawn; with more budget that region moves "
+    "The best rule for the paper's sensor at three budgets. When the guess may tell nothing about "
+    "X, measurements far to "
+    "the right are guessed 0 against the evidence, and in one bin the guess is drawn; with more "
+    "budget that region moves "
     "away and fewer guesses are wrong."
 )
 
@@ -253,15 +322,24 @@ def _moved(piece: Shape | Words, down: float) -> Shape | Words:
     return replace(piece, places=tuple((x, y + down) for x, y in piece.places))
 
 
-# -- the files -----------------------------------------------------------------------------------------------------------
+# -- the files
+# --------------------------------------------------------------------------------------------------
 
 
 def drawings(states: Sequence[State]) -> dict[str, str]:
-    """What `slider.js` puts on the page and moves: bars and beliefs whole, every step of the curve marked."""
+    """What `slider.js` puts on the page and moves: bars and beliefs whole, every step of the curve
+    marked.
+    """
     height, pieces = drawn(curve(states), titled=False)
     return {
-        "plot": picture([*plot(None), *scale()], FLOOR + STRIP + 38.0, "Which guess for which measurement"),
-        "beliefs": picture(beliefs((1.0, 1.0), ("", "")), 90.0, "Probability of X = 1 after each guess, against the prior"),
+        "plot": picture(
+            [*plot(None), *scale()], FLOOR + STRIP + 38.0, ("Which guess for which measurement")
+        ),
+        "beliefs": picture(
+            beliefs((1.0, 1.0), ("", "")),
+            90.0,
+            ("Probability of X = 1 after each guess, against the prior"),
+        ),
         "curve": picture(pieces, height, f"{curve(states).title}. {curve(states).description}"),
     }
 
@@ -269,7 +347,10 @@ def drawings(states: Sequence[State]) -> dict[str, str]:
 def script(states: Sequence[State]) -> str:
     """The text of budgets.js."""
     data = {"start": START, "style": SITE_STYLE, "drawings": drawings(states), "states": states}
-    return f"/* Written by budget.py. */\nconst BUDGETS = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+    return (
+        "/* Written by budget.py. */\nconst BUDGETS = "
+        f"{json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+    )
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """Draws the set-ups: `python docs/figures/setups.py` writes the files of `DRAWINGS`.
 
-They are made of the pieces of all figures, so they share their colours, light and dark. Purple is the private variable, blue
-the public one and its guess, green what the project designs. A test compares the files with what this would write.
+They are made of the pieces of all figures, so they share their colours, light and dark. Purple is
+the private variable, blue the public one and its guess, green what the project designs. A test
+compares the files with what this would write.
 """
 
 from __future__ import annotations
@@ -18,21 +19,30 @@ from discreet.showing.plane import DASHES, WIDTH, Place, Shape, Words
 from discreet.showing.svg import FIGURE_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
-PUBLIC, DESIGNED, PRIVATE, PLAIN = 0, 2, 3, 5
+PUBLIC = 0
+DESIGNED = 2
+PRIVATE = 3
+PLAIN = 5
 """Tones."""
 
 Pieces = list[Shape | Words]
 MIDDLE = 0.5 * WIDTH
 
 
-def box(centre: Place, size: Place, title: str, lines: Sequence[str] = (), tone: int = PLAIN) -> Pieces:
+def box(
+    centre: Place, size: Place, title: str, lines: Sequence[str] = (), tone: int = PLAIN
+) -> Pieces:
     """A box with a title and lines of words, centred."""
-    (x, y), (width, height) = centre, size
+    (x, y) = centre
+    (width, height) = size
     top = y - 8.0 * len(lines) + 5.0
     return [
         *(Shape(look, tuple(_round(x, y, width, height)), tone) for look in ("hollow", "band")),
         Words("title", (x, top), title, "middle"),
-        *(Words("words", (x, top + 16.0 * (k + 1)), line, "middle") for k, line in enumerate(lines)),
+        *(
+            Words("words", (x, top + 16.0 * (k + 1)), line, "middle")
+            for k, line in enumerate(lines)
+        ),
     ]
 
 
@@ -49,11 +59,15 @@ def arrow(*places: Place, tone: int = PLAIN, dash: str = "") -> Pieces:
     """A line through places with a tip at the last."""
     (x0, y0), (x, y) = places[-2:]
     along = np.array([x - x0, y - y0]) / np.hypot(x - x0, y - y0)
-    across, tip = np.array([-along[1], along[0]]), np.array([x, y])
+    across = np.array([-along[1], along[0]])
+    tip = np.array([x, y])
     corners = (tip, tip - 9.0 * along + 4.5 * across, tip - 9.0 * along - 4.5 * across)
     end = tip - 6.0 * along
     line = (*places[:-1], (float(end[0]), float(end[1])))
-    return [Shape("line", line, tone, dash), Shape("mark", tuple((float(a), float(b)) for a, b in corners), tone)]
+    return [
+        Shape("line", line, tone, dash),
+        Shape("mark", tuple((float(a), float(b)) for a, b in corners), tone),
+    ]
 
 
 def said(x: float, y: float, *lines: str, anchor: str = "middle", look: str = "soft") -> Pieces:
@@ -92,10 +106,17 @@ def one_sensor() -> tuple[float, Pieces, str]:
             DESIGNED,
         ),
         *arrow((MIDDLE, 346.0), (MIDDLE, 380.0), tone=PUBLIC),
-        *box((MIDDLE, 410.0), (300.0, 58.0), "Ŷ, the guess", ("everybody reads it; I(X; Ŷ) ≤ ε",), PUBLIC),
+        *box(
+            (MIDDLE, 410.0),
+            (300.0, 58.0),
+            "Ŷ, the guess",
+            (("everybody reads it; I(X; Ŷ) ≤ ε"),),
+            PUBLIC,
+        ),
     ]
     words = (
-        "X and Y make the measurement Z of one sensor; a rule turns Z into the guess of Y, which tells at most ε about X."
+        "X and Y make the measurement Z of one sensor; a rule turns Z into the guess of Y, which "
+        "tells at most ε about X."
     )
     return 448.0, pieces, words
 
@@ -106,7 +127,9 @@ def _bumps(left: float, right: float, floor: float, tall: float) -> Iterator[Sha
     yield Shape("axis", ((left, floor), (right, floor)))
     for x in (0, 1):
         for y in (0, 1):
-            height = paper_p_xy()[x, y] * NormalDensity(PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y, PAPER_SIGMA).pdf(z)
+            height = paper_p_xy()[x, y] * NormalDensity(
+                PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y, PAPER_SIGMA
+            ).pdf(z)
             places = (
                 (float(left + (right - left) * (at + 0.4) / 1.8), float(floor - tall * value / 1.4))
                 for at, value in zip(z, height, strict=True)
@@ -133,12 +156,25 @@ def many_sensors() -> tuple[float, Pieces, str]:
             ("all reports; of identical sensors, how many are in each bin",),
         ),
         *arrow((MIDDLE, 292.0), (MIDDLE, 322.0)),
-        *box((MIDDLE, 354.0), (300.0, 62.0), "One rule for all", ("errs least among all that keep the budget",), DESIGNED),
+        *box(
+            (MIDDLE, 354.0),
+            (300.0, 62.0),
+            "One rule for all",
+            (("errs least among all that keep the budget"),),
+            DESIGNED,
+        ),
         *arrow((MIDDLE, 386.0), (MIDDLE, 416.0), tone=PUBLIC),
-        *box((MIDDLE, 446.0), (300.0, 58.0), "Ŷ, one guess", ("everybody reads it; I(X; Ŷ) ≤ ε",), PUBLIC),
+        *box(
+            (MIDDLE, 446.0),
+            (300.0, 58.0),
+            "Ŷ, one guess",
+            (("everybody reads it; I(X; Ŷ) ≤ ε"),),
+            PUBLIC,
+        ),
     ]
     words = (
-        "X and Y drive M sensors; their reports, or how many lie in each bin, go to one rule, which makes one public guess."
+        "X and Y drive M sensors; their reports, or how many lie in each bin, go to one rule, "
+        "which makes one public guess."
     )
     return 484.0, pieces, words
 
@@ -146,22 +182,49 @@ def many_sensors() -> tuple[float, Pieces, str]:
 def several_secrets() -> tuple[float, Pieces, str]:
     """Several private variables, each with a measure and a budget of its own."""
     pieces: Pieces = []
-    names = (("X₁, private", "say: sex"), ("X₂, private", "say: age group"), ("Y, to be guessed", "say: income"))
+    names = (
+        ("X₁, private", "say: sex"),
+        ("X₂, private", "say: age group"),
+        ("Y, to be guessed", "say: income"),
+    )
     for k, (x, (name, line)) in enumerate(zip((84.0, 240.0, 396.0), names, strict=True)):
         pieces += box((x, 42.0), (144.0, 58.0), name, (line,), PUBLIC if k == 2 else PRIVATE)
-        pieces += arrow((x, 71.0), (MIDDLE + 0.35 * (x - MIDDLE), 112.0), tone=PUBLIC if k == 2 else PRIVATE)
+        pieces += arrow(
+            (x, 71.0), (MIDDLE + 0.35 * (x - MIDDLE), 112.0), tone=PUBLIC if k == 2 else PRIVATE
+        )
     pieces += [
         *box((MIDDLE, 140.0), (300.0, 54.0), "Z", ("what is known of a person",)),
         *arrow((MIDDLE, 168.0), (MIDDLE, 198.0)),
-        *box((MIDDLE, 230.0), (300.0, 62.0), "One rule", ("errs least among all that keep every budget",), DESIGNED),
+        *box(
+            (MIDDLE, 230.0),
+            (300.0, 62.0),
+            "One rule",
+            (("errs least among all that keep every budget"),),
+            DESIGNED,
+        ),
         *arrow((MIDDLE, 262.0), (MIDDLE, 292.0), tone=PUBLIC),
         *box((MIDDLE, 320.0), (300.0, 54.0), "Ŷ, the guess", ("everybody reads it",), PUBLIC),
         *arrow((0.4 * WIDTH, 348.0), (0.27 * WIDTH, 388.0), tone=PRIVATE, dash=DASHES[1]),
         *arrow((0.6 * WIDTH, 348.0), (0.73 * WIDTH, 388.0), tone=PRIVATE, dash=DASHES[1]),
-        *box((0.26 * WIDTH, 418.0), (216.0, 60.0), "about X₁", ("at most ε₁, by one measure",), PRIVATE),
-        *box((0.74 * WIDTH, 418.0), (216.0, 60.0), "about X₂", ("at most ε₂, by another measure",), PRIVATE),
+        *box(
+            (0.26 * WIDTH, 418.0),
+            (216.0, 60.0),
+            "about X₁",
+            ("at most ε₁, by one measure",),
+            PRIVATE,
+        ),
+        *box(
+            (0.74 * WIDTH, 418.0),
+            (216.0, 60.0),
+            "about X₂",
+            (("at most ε₂, by another measure"),),
+            PRIVATE,
+        ),
     ]
-    words = "Two private variables and Y shape Z; one rule makes one guess, which keeps a budget of its own for each secret."
+    words = (
+        "Two private variables and Y shape Z; one rule makes one guess, which keeps a budget "
+        "of its own for each secret."
+    )
     return 456.0, pieces, words
 
 
@@ -174,7 +237,13 @@ def who_sees_what() -> tuple[float, Pieces, str]:
         *arrow((0.73 * WIDTH, 71.0), (0.4 * WIDTH, 110.0), tone=PUBLIC),
         *box((0.27 * WIDTH, 138.0), (206.0, 54.0), "Z, measured", ("only the rule sees it",)),
         *arrow((0.27 * WIDTH, 166.0), (0.27 * WIDTH, 218.0)),
-        *box((0.27 * WIDTH, 246.0), (206.0, 56.0), "Rule, with its coin", ("runs where Z is",), DESIGNED),
+        *box(
+            (0.27 * WIDTH, 246.0),
+            (206.0, 56.0),
+            "Rule, with its coin",
+            ("runs where Z is",),
+            DESIGNED,
+        ),
         *box(
             (0.77 * WIDTH, 196.0),
             (176.0, 92.0),
@@ -207,8 +276,10 @@ def who_sees_what() -> tuple[float, Pieces, str]:
         ),
     ]
     words = (
-        "X and Y are told to nobody. Z is seen only by the rule, which the designer chose knowing the model. Only the guess "
-        "passes to the public: to a user who takes it for Y, and an adversary who knows model and rule and learns at most ε "
+        "X and Y are told to nobody. Z is seen only by the rule, which the designer chose knowing "
+        "the model. Only the guess "
+        "passes to the public: to a user who takes it for Y, and an adversary who knows model and "
+        "rule and learns at most ε "
         "about X."
     )
     return 532.0, pieces, words
@@ -218,7 +289,12 @@ def people() -> tuple[float, Pieces, str]:
     """From a table of people to a rule in production."""
     gate = 322.0
     pieces = [
-        *box((MIDDLE, 42.0), (400.0, 58.0), "A table of people", ("features Z, what is to be guessed Y, sensitive X",)),
+        *box(
+            (MIDDLE, 42.0),
+            (400.0, 58.0),
+            "A table of people",
+            (("features Z, what is to be guessed Y, sensitive X"),),
+        ),
         *arrow((0.4 * WIDTH, 71.0), (0.27 * WIDTH, 106.0)),
         *arrow((0.6 * WIDTH, 71.0), (0.73 * WIDTH, 106.0)),
         *said(0.3 * WIDTH, 92.0, "most", anchor="end"),
@@ -234,12 +310,22 @@ def people() -> tuple[float, Pieces, str]:
             (0.74 * WIDTH, 148.0),
             (212.0, 82.0),
             "Promise",
-            ("what each rule does to people", "it has not seen; the last that", "keeps the budget is taken"),
+            (
+                ("what each rule does to people"),
+                "it has not seen; the last that",
+                "keeps the budget is taken",
+            ),
             DESIGNED,
         ),
         *arrow((0.26 * WIDTH + 106.0, 148.0), (0.74 * WIDTH - 106.0, 148.0), tone=DESIGNED),
         *arrow((0.74 * WIDTH, 189.0), (0.6 * WIDTH, 226.0), tone=DESIGNED),
-        *box((MIDDLE, 258.0), (300.0, 62.0), "Rule, in a folder", ("a few numbers, a key for its coins, a card",), DESIGNED),
+        *box(
+            (MIDDLE, 258.0),
+            (300.0, 62.0),
+            "Rule, in a folder",
+            (("a few numbers, a key for its coins, a card"),),
+            DESIGNED,
+        ),
         Shape("line", ((12.0, gate), (WIDTH - 12.0, gate)), 1, DASHES[1]),
         *said(WIDTH - 14.0, gate - 8.0, "before", anchor="end"),
         *said(WIDTH - 14.0, gate + 17.0, "in production", anchor="end"),
@@ -257,7 +343,8 @@ def people() -> tuple[float, Pieces, str]:
         ),
     ]
     words = (
-        "Most people of a table serve to design rules, the others to test them; the rule taken runs on features alone, and "
+        "Most people of a table serve to design rules, the others to test them; the rule taken "
+        "runs on features alone, and "
         "its guess tells at most the budget about X, with the stated confidence."
     )
     return 494.0, pieces, words
@@ -281,10 +368,15 @@ def over_time() -> tuple[float, Pieces, str]:
         pieces += arrow((before + 60.0, 40.0), (after - 60.0, 40.0), tone=PRIVATE)
         pieces += arrow((before + 60.0, 216.0), (after - 60.0, 216.0), tone=DESIGNED)
     pieces += box(
-        (MIDDLE, 406.0), (420.0, 60.0), "A reader of all guesses", ("learns at most ε about X₁, X₂, X₃ together",), PUBLIC
+        (MIDDLE, 406.0),
+        (420.0, 60.0),
+        "A reader of all guesses",
+        (("learns at most ε about X₁, X₂, X₃ together"),),
+        PUBLIC,
     )
     words = (
-        "At every step the rule sees the readings and guesses until now, never those to come, and guesses once. A reader of "
+        "At every step the rule sees the readings and guesses until now, never those to come, and "
+        "guesses once. A reader of "
         "all guesses learns at most one budget about the whole trajectory of X."
     )
     return 446.0, pieces, words

@@ -1,6 +1,8 @@
-"""Writes the tables of backends.md and peers.md from what the backends declare: `python docs/reference/tables.py`.
+"""Writes the tables of backends.md and peers.md from what the backends declare: `python
+docs/reference/tables.py`.
 
-Only the rows are written; the words around them stay. A test compares the pages with what this would write.
+Only the rows are written; the words around them stay. A test compares the pages with what this
+would write.
 """
 
 from __future__ import annotations
@@ -27,12 +29,28 @@ def described(name: str, able: Capabilities) -> list[str]:
     extra = f"`{able.extra}`" if able.extra else "–"
     duals = "yes" if able.gives_duals else "no"
     served = measures(able)
-    return [f"`{name}`", able.method, able.method_class, budgets, served, duals, largest, extra, able.citation]
+    return [
+        f"`{name}`",
+        able.method,
+        able.method_class,
+        budgets,
+        served,
+        duals,
+        largest,
+        extra,
+        able.citation,
+    ]
 
 
 def classed(name: str, accuracy: Accuracy) -> list[str]:
-    """The row of a class of methods: gaps, then excesses over the budget; – where nothing is promised."""
-    return [name, accuracy.words, *(f"{each:g}" if each < math.inf else "–" for each in (*accuracy.gap, *accuracy.excess))]
+    """The row of a class of methods: gaps, then excesses over the budget; – where nothing is
+    promised.
+    """
+    return [
+        name,
+        accuracy.words,
+        *(f"{each:g}" if each < math.inf else "–" for each in (*accuracy.gap, *accuracy.excess)),
+    ]
 
 
 def reached(name: str, reach: Reach) -> list[str]:
@@ -51,7 +69,10 @@ def doubted(name: str, able: Capabilities) -> list[list[str]]:
 
 def tuned(backend: Any) -> list[list[str]]:
     """The rows of what a peer is given."""
-    return [[f"`{each.name}`", str(each.value), str(each.default), each.why] for each in getattr(backend, "tuning", ())]
+    return [
+        [f"`{each.name}`", str(each.value), str(each.default), each.why]
+        for each in getattr(backend, "tuning", ())
+    ]
 
 
 def with_rows(text: str, head: str, rows: Iterable[list[str]]) -> str:
@@ -59,21 +80,33 @@ def with_rows(text: str, head: str, rows: Iterable[list[str]]) -> str:
     found = re.search(rf"^{re.escape(head)}.*\n\|[-|]+\|\n((?:\|.*\n)*)", text, flags=re.MULTILINE)
     if found is None:
         raise ValueError(f"no table begins with {head!r}")
-    return text[: found.start(1)] + "".join(f"| {' | '.join(row)} |\n" for row in rows) + text[found.end(1) :]
+    return (
+        text[: found.start(1)]
+        + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        + text[found.end(1) :]
+    )
 
 
 def backends(text: str) -> str:
     """The page of the backends."""
     able = {name: load_backend(name).capabilities for name in own_backends()}
     for head, peer in (("| backend | method |", False), ("| peer | method |", True)):
-        text = with_rows(text, head, (described(name, each) for name, each in able.items() if each.peer is peer))
+        text = with_rows(
+            text, head, (described(name, each) for name, each in able.items() if each.peer is peer)
+        )
     text = with_rows(text, "| class |", (classed(name, each) for name, each in ACCURACY.items()))
     text = with_rows(
-        text, "| backend | kind of problem |", (row for name, each in able.items() for row in doubted(name, each))
+        text,
+        "| backend | kind of problem |",
+        (row for name, each in able.items() for row in doubted(name, each)),
     )
     reach = (reached(name, beyond) for name, each in able.items() for beyond in each.reach)
     text = with_rows(text, "| backend | only for |", reach)
-    settings = ([f"`{name}`", f"`{key}`", words] for name, each in able.items() for key, words in each.settings.items())
+    settings = (
+        [f"`{name}`", f"`{key}`", words]
+        for name, each in able.items()
+        for key, words in each.settings.items()
+    )
     return with_rows(text, "| backend | setting |", settings)
 
 

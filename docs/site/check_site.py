@@ -1,4 +1,5 @@
-"""What is wrong with a folder of static pages: dead links, missing anchors, things loaded from elsewhere, raw formulas.
+"""What is wrong with a folder of static pages: dead links, missing anchors, things loaded from
+elsewhere, raw formulas.
 
 Links that a person follows may lead elsewhere; what a browser loads by itself may not.
 """
@@ -10,7 +11,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+LOADED = {
+    ("script", "src"),
+    ("link", "href"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("object", "data"),
+}
 _RAW = ("$$", "\\frac", "\\sum", "\\begin{")
 
 
@@ -57,19 +65,29 @@ def complaints(site: Path) -> list[str]:
             continue  # it is shown at any address
         page = read(path)
         found += [
-            f"{place} loads {each} from elsewhere" for each in page.loads if _away(each) and not each.startswith("data:")
+            f"{place} loads {each} from elsewhere"
+            for each in page.loads
+            if _away(each) and not each.startswith("data:")
         ]
-        found += [f"{place} shows {raw!r} of a formula" for raw in _RAW if any(raw in words for words in page.words)]
+        found += [
+            (f"{place} shows {raw!r} of a formula")
+            for raw in _RAW
+            if any(raw in words for words in page.words)
+        ]
         for link in {*page.links, *page.loads}:
             if _away(link):
                 continue
-            target, anchor = unquote(urlsplit(link).path), unquote(urlsplit(link).fragment)
+            target = unquote(urlsplit(link).path)
+            anchor = unquote(urlsplit(link).fragment)
             there = (path.parent / target).resolve() if target else path
             there = there / "index.html" if there.is_dir() else there
             if not there.is_file():
                 found.append(f"{place} links to {link}, which does not exist")
             elif (
-                anchor and there.suffix == ".html" and anchor[0] != "/" and anchor not in read(there).anchors
+                anchor
+                and there.suffix == ".html"
+                and anchor[0] != "/"
+                and anchor not in read(there).anchors
             ):  # a route of a script
                 found.append(f"{place} links to {link}: there is no such anchor")
     return found

@@ -1,12 +1,14 @@
 """A formula in TeX as MathML that browsers draw as TeX does.
 
-latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does by itself: the thin
-space around the name of a function, limits under it in a displayed formula, which bars open and which close, and which
-minus is a sign. These are stated here, with the space around a colon, a semicolon and a slash; ∞ and ⊤ are letters, not
-operators with space around them. `style.css` aligns columns. A line of text may break inside a formula, which it cannot
-inside one `<math>`: a long one becomes several.
+latex2mathml makes the elements. Browsers draw MathML Core, which leaves to the author what TeX does
+by itself: the thin space around the name of a function, limits under it in a displayed formula,
+which bars open and which close, and which minus is a sign. These are stated here, with the space
+around a colon, a semicolon and a slash; ∞ and ⊤ are letters, not operators with space around them.
+`style.css` aligns columns. A line of text may break inside a formula, which it cannot inside one
+`<math>`: a long one becomes several.
 
-Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces between atoms).
+Source: MathML Core, https://www.w3.org/TR/mathml-core; D. E. Knuth, The TeXbook, chapter 18 (spaces
+between atoms).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _WITH_LIMITS = frozenset(("inf", "lim", "max", "min", "sup"))
 _SCRIPTED = frozenset(("msub", "msup", "msubsup", "munder"))
 _BREAKS = frozenset("=<>≤≥≠≈∝→←∈+−±,;")  # after these a line may break
 _LONG = 8  # symbols in a row from which on it may, and as many between breaks inside parentheses
-_BOLD = {str(digit): chr(0x1D7CE + digit) for digit in range(10)}  # MathML Core ignores mathvariant="bold"
+# MathML Core ignores mathvariant="bold"
+_BOLD = {str(digit): chr(0x1D7CE + digit) for digit in range(10)}
 _AROUND = {":": ("0.278em", "0.278em"), "/": ("0", "0"), ";": ("0", "0.167em"), "!": ("0", "0")}
 _ROWS = frozenset(("math", "mrow", "mstyle", "mtd", "msqrt"))
 
@@ -45,14 +48,20 @@ def formula(tex: str, *, displayed: bool) -> str:
     Raises FormulaError for what latex2mathml does not know.
     """
     try:
-        root = ET.fromstring(latex2mathml.converter.convert(tex, display="block" if displayed else "inline"))
+        root = ET.fromstring(
+            latex2mathml.converter.convert(tex, display="block" if displayed else "inline")
+        )
     except Exception as error:  # it has no class of its own for what it cannot read
-        raise FormulaError(f"cannot read the formula {tex!r}: {type(error).__name__} {error}") from error
+        raise FormulaError(
+            f"cannot read the formula {tex!r}: {type(error).__name__} {error}"
+        ) from error
     raw = _LEFT_RAW.search("".join(root.itertext()))
     if raw:
         raise FormulaError(f"does not know {raw[0]} in the formula {tex!r}")
     _draw(root, displayed=displayed)
-    return "<wbr>".join(ET.tostring(each, encoding="unicode") for each in ([root] if displayed else _pieces(root)))
+    return "<wbr>".join(
+        ET.tostring(each, encoding="unicode") for each in ([root] if displayed else _pieces(root))
+    )
 
 
 def _tag(element: ET.Element) -> str:
@@ -61,7 +70,11 @@ def _tag(element: ET.Element) -> str:
 
 def _draw(element: ET.Element, *, displayed: bool) -> None:
     """Change an element and what is in it; displayed: whether limits go under names."""
-    if _tag(element) == "mrow" and len(element) > 1 and all(each.get("mathvariant") == "normal" for each in element):
+    if (
+        _tag(element) == "mrow"
+        and len(element) > 1
+        and all(each.get("mathvariant") == "normal" for each in element)
+    ):
         name = ET.Element(f"{{{_SPACE}}}mi")
         name.text = "".join(element.itertext())  # \mathrm{KL}: one name, not letters
         element[:] = [name]
@@ -85,13 +98,24 @@ def _draw(element: ET.Element, *, displayed: bool) -> None:
 
 
 def _state_forms(row: ET.Element) -> None:
-    """Bars open and close in turn, those of `\\mid` being another character; a minus after an operator is a sign."""
-    bars = [base for each in row if _tag(base := _base(each)) == "mo" and base.text in _BARS and "form" not in base.attrib]
+    """Bars open and close in turn, those of `\\mid` being another character; a minus after an
+    operator is a sign.
+    """
+    bars = [
+        base
+        for each in row
+        if _tag(base := _base(each)) == "mo" and base.text in _BARS and "form" not in base.attrib
+    ]
     for place, bar in enumerate(bars):
         bar.set("form", "postfix" if place % 2 else "prefix")
         bar.set("stretchy", "false")
     for before, each in itertools.pairwise(row):
-        if _tag(each) == "mo" and each.text in _SIGNS and _tag(before) == "mo" and before.text not in (*_CLOSING, "!", "′"):
+        if (
+            _tag(each) == "mo"
+            and each.text in _SIGNS
+            and _tag(before) == "mo"
+            and before.text not in (*_CLOSING, "!", "′")
+        ):
             each.set("form", "prefix")
 
 
@@ -113,12 +137,15 @@ def _is_name(element: ET.Element) -> bool:
 
 
 def _spaced(row: list[ET.Element]) -> list[ET.Element]:
-    """A row with a thin space before and after names of functions where they stand beside letters and numbers."""
+    """A row with a thin space before and after names of functions where they stand beside letters
+    and numbers.
+    """
     spaced = list[ET.Element]()
     for each in row:
         before = spaced[-1] if spaced else None
         if before is not None and (
-            (_is_name(each) and _is_atom(before, _CLOSING)) or (_is_name(before) and _is_atom(each, _LARGE))
+            (_is_name(each) and _is_atom(before, _CLOSING))
+            or (_is_name(before) and _is_atom(each, _LARGE))
         ):
             spaced.append(ET.Element(f"{{{_SPACE}}}mspace", width="0.167em"))
         spaced.append(each)
@@ -126,9 +153,15 @@ def _spaced(row: list[ET.Element]) -> list[ET.Element]:
 
 
 def _is_atom(element: ET.Element, operators: str) -> bool:
-    """Whether a name beside it keeps a space: from letters, numbers and some operators, not from others or from spaces."""
+    """Whether a name beside it keeps a space: from letters, numbers and some operators, not from
+    others or from spaces.
+    """
     base = _base(element)
-    return base.text in operators if _tag(base) == "mo" and base.text else _tag(base) not in ("mo", "mspace", "mtext")
+    return (
+        base.text in operators
+        if _tag(base) == "mo" and base.text
+        else _tag(base) not in ("mo", "mspace", "mtext")
+    )
 
 
 def _pieces(root: ET.Element) -> list[ET.Element]:
@@ -140,12 +173,14 @@ def _pieces(root: ET.Element) -> list[ET.Element]:
     depth = 0
     for each in row:
         if _tag(each) == "mtext" and (each.text or "").isalpha():
-            each.tag = f"{{{_SPACE}}}mi"  # text counts as space, and with it an operator alone would fill a piece
+            # text counts as space, and with it an operator alone would fill a piece
+            each.tag = f"{{{_SPACE}}}mi"
         parts[-1].append(each)
         if _tag(each) == "mo" and each.text:
             depth += (each.text in "([{⟨") - (each.text in ")]}⟩")
             if each.text in _BREAKS and len(parts[-1]) >= (_LONG if depth > 0 else 2):
-                each.attrib.setdefault("form", "infix")  # at the end of a row it would be taken for a sign behind
+                # at the end of a row it would be taken for a sign behind
+                each.attrib.setdefault("form", "infix")
                 parts.append([])
     whole = [ET.Element(root.tag, root.attrib) for part in parts if part]
     for math, part in zip(whole, filter(None, parts), strict=True):

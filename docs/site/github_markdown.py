@@ -1,8 +1,9 @@
 """Markdown as GitHub reads it, with formulas as MathML.
 
-The pages of docs/ are read on GitHub too, so the site must read them alike: CommonMark with tables, anchors of headings as
-GitHub makes them, formulas between dollars. markdown-it-py parses that; Pygments colours code; `formulas` turns TeX into
-MathML, which browsers draw without a script or a network.
+The pages of docs/ are read on GitHub too, so the site must read them alike: CommonMark with tables,
+anchors of headings as GitHub makes them, formulas between dollars. markdown-it-py parses that;
+Pygments colours code; `formulas` turns TeX into MathML, which browsers draw without a script or a
+network.
 
 `{#name}` at the end of a heading gives it that anchor; generated pages alone use it.
 
@@ -28,15 +29,23 @@ from pygments.lexers import TextLexer, get_lexer_by_name
 from pygments.util import ClassNotFound
 
 _ANCHOR = re.compile(r"\s*\{#([\w.-]+)\}$")
-_BESIDE = re.compile(r"\(?<math [^>]*inline(?:(?!</math>).)*</math>[.,;:!?)]+|\(<math [^>]*inline(?:(?!</math>).)*</math>")
-"""A formula, or a piece of one, with the marks beside it, which browsers would begin or end a line with."""
+_BESIDE = re.compile(
+    r"\(?<math [^>]*inline(?:(?!</math>).)*</math>[.,;:!?)]+|\(<math "
+    r"[^>]*inline(?:(?!</math>).)*</math>"
+)
+"""A formula, or a piece of one, with the marks beside it, which browsers would begin or end a line
+with.
+"""
 _PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
 
 
 def slug(heading: str, taken: set[str]) -> str:
-    """The anchor that GitHub gives a heading; of equal ones the later are numbered. Adds it to `taken`."""
+    """The anchor that GitHub gives a heading; of equal ones the later are numbered. Adds it to
+    `taken`.
+    """
     base = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-    name, count = base, 0
+    name = base
+    count = 0
     while name in taken:
         count += 1
         name = f"{base}-{count}"
@@ -57,11 +66,17 @@ def coloured(code: str, language: str, _attributes: str = "") -> str:
 
 def _words(token: Token) -> str:
     """The text of a heading without marks."""
-    return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline", "math_inline"))
+    return "".join(
+        child.content
+        for child in token.children or ()
+        if child.type in ("text", "code_inline", "math_inline")
+    )
 
 
 def _headings(tokens: Sequence[Token]) -> list[dict[str, Any]]:
-    """Give each heading its anchor, and the headings as the tree that Python-Markdown calls `toc_tokens`."""
+    """Give each heading its anchor, and the headings as the tree that Python-Markdown calls
+    `toc_tokens`.
+    """
     taken: set[str] = set()
     top: list[dict[str, Any]] = []
     open_: list[dict[str, Any]] = []
@@ -76,12 +91,22 @@ def _headings(tokens: Sequence[Token]) -> list[dict[str, Any]]:
         name = stated[1] if stated else slug(text, taken)
         opening.attrSet("id", name)
         link = Token(
-            "html_inline", "", 0, content=f'<a class="headerlink" href="#{name}" title="Link to this section">¶</a>'
+            "html_inline",
+            "",
+            0,
+            content=(f'<a class="headerlink" href="#{name}" title="Link to this section">¶</a>'),
         )
         inline.children = [*(inline.children or ()), link]
         level = int(opening.tag[1])
         short = text.rpartition(".")[2] if stated and level > 2 else ""  # members under their class
-        item = {"level": level, "id": name, "name": text, "html": html.escape(text), "data-toc-label": short, "children": []}
+        item = {
+            "level": level,
+            "id": name,
+            "name": text,
+            "html": html.escape(text),
+            "data-toc-label": short,
+            "children": [],
+        }
         while open_ and open_[-1]["level"] >= level:
             open_.pop()
         (open_[-1]["children"] if open_ else top).append(item)
@@ -97,14 +122,18 @@ def _linked(target: str) -> str:
 def parser() -> MarkdownIt:
     """The parser with all that GitHub's pages use here."""
     found = MarkdownIt("commonmark", {"highlight": coloured}).enable(["table", "strikethrough"])
-    # With allow_digits=False the plugin takes the last character of a text for the one before its first.
+    # With allow_digits=False the plugin takes the last character of a text for the one before its
+    # first.
     dollarmath_plugin(found, allow_space=False, double_inline=True)
 
     def inline(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         return formula(tokens[index].content, displayed=tokens[index].type == "math_inline_double")
 
     def block(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        return f'<div class="formula" tabindex="0">{formula(tokens[index].content, displayed=True)}</div>\n'
+        return (
+            '<div class="formula" '
+            f'tabindex="0">{formula(tokens[index].content, displayed=True)}</div>\n'
+        )
 
     for kind in ("math_inline", "math_inline_double"):
         found.add_render_rule(kind, inline)

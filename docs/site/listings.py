@@ -1,6 +1,7 @@
 """Files of code as pages with numbered, linkable lines, and folders as lists of them.
 
-They are no pages of the navigation and are not searched: the reference and the documentation link to their lines.
+They are no pages of the navigation and are not searched: the reference and the documentation link
+to their lines.
 """
 
 from __future__ import annotations
@@ -35,13 +36,19 @@ def listing(path: Path, text: str) -> str:
     except ClassNotFound:
         lexer = TextLexer(stripnl=False)
     lines = highlight(text, lexer, HtmlFormatter(nowrap=True)).splitlines()
-    numbered = "\n".join(f'<span id="L{k}"><a href="#L{k}">{k}</a>{line}</span>' for k, line in enumerate(lines, 1))
+    numbered = "\n".join(
+        f'<span id="L{k}"><a href="#L{k}">{k}</a>{line}</span>' for k, line in enumerate(lines, 1)
+    )
     return _page(
-        path, f"source/{path.as_posix()}.html", f'<pre class="highlight" tabindex="0"><code>{numbered}</code></pre>'
+        path,
+        f"source/{path.as_posix()}.html",
+        (f'<pre class="highlight" tabindex="0"><code>{numbered}</code></pre>'),
     )
 
 
 def folder_listing(path: Path, members: Iterable[tuple[str, str]]) -> str:
     """The page of a folder; members: names and links."""
-    items = "\n".join(f'<li><a href="{html.escape(link)}">{html.escape(name)}</a></li>' for name, link in members)
+    items = "\n".join(
+        f'<li><a href="{html.escape(link)}">{html.escape(name)}</a></li>' for name, link in members
+    )
     return _page(path, f"source/{path.as_posix()}/index.html", f"<ul>{items}</ul>")

@@ -2,14 +2,18 @@
 
     python docs/site/make_site.py [--out site] [--history]
 
-The pages are those of docs/, as they are, and what they lead to in the rest of the repository, under the same paths:
+The pages are those of docs/, as they are, and what they lead to in the rest of the repository,
+under the same paths:
 
-1. Pages of docs/ are collected, the notebook with its outputs among them. A link that leaves docs/ brings the file in:
-   Markdown as a page, figures and tables as they are, code and folders as listings with numbered lines.
-2. A reference of the public names is made from their docstrings (`reference_pages.py`), and the page of `discreet report`.
-3. Zensical makes pages of all that, with search and navigation (`zensical.toml`). Markdown is read as GitHub reads it, and
-   formulas become MathML (`github_markdown.py`).
-4. The result is looked through (`check_site.py`): no dead link, no missing anchor, nothing loaded from elsewhere.
+1. Pages of docs/ are collected, the notebook with its outputs among them. A link that leaves docs/
+   brings the file in: Markdown as a page, figures and tables as they are, code and folders as
+   listings with numbered lines.
+2. A reference of the public names is made from their docstrings (`reference_pages.py`), and the
+   page of `discreet report`.
+3. Zensical makes pages of all that, with search and navigation (`zensical.toml`). Markdown is read
+   as GitHub reads it, and formulas become MathML (`github_markdown.py`).
+4. The result is looked through (`check_site.py`): no dead link, no missing anchor, nothing loaded
+   from elsewhere.
 
 It needs the extra `site`. Exit code 2, with a sentence, where a step cannot be done.
 """
@@ -56,11 +60,22 @@ class Pages:
     def collect(self) -> None:
         """Bring docs/ in, and everything that its pages lead to."""
         for path in sorted(DOCS.rglob("*")):
-            if path.is_file() and HERE not in path.parents and path.suffix != ".py" and "__pycache__" not in path.parts:
+            if (
+                path.is_file()
+                and HERE not in path.parents
+                and path.suffix != ".py"
+                and "__pycache__" not in path.parts
+            ):
                 self.place(path)
         for name in ("style.css", "listing.css", "iframe-worker.js"):
             self.write(f"assets/{name}", (HERE / name).read_text(encoding="utf-8"))
-        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md"):
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "SECURITY.md",
+            "benchmarks/README.md",
+        ):
             self.place(ROOT / name)
         for path in sorted((ROOT / "reports").rglob("*.md")):
             self.place(path)
@@ -68,7 +83,9 @@ class Pages:
             self._bring(self._left.pop())
 
     def place(self, path: Path) -> str:
-        """Where a file or folder of the repository is on the site; it is brought in if it was not."""
+        """Where a file or folder of the repository is on the site; it is brought in
+        if it was not.
+        """
         path = path.resolve()
         if path not in self._known:
             self._known[path] = _placed(path)
@@ -86,8 +103,17 @@ class Pages:
     def _bring(self, path: Path) -> None:
         place = self._known[path]
         if path.is_dir():
-            members = [(each.name, self.place(each)) for each in sorted(path.iterdir()) if each.suffix == ".py"]
-            self.write(place, folder_listing(path.relative_to(ROOT), [(name, _between(place, at)) for name, at in members]))
+            members = [
+                (each.name, self.place(each))
+                for each in sorted(path.iterdir())
+                if each.suffix == ".py"
+            ]
+            self.write(
+                place,
+                folder_listing(
+                    path.relative_to(ROOT), [(name, _between(place, at)) for name, at in members]
+                ),
+            )
         elif path.suffix == ".md":
             self.write(place, self._relinked(path.read_text(encoding="utf-8"), path, place))
         elif path.suffix == ".ipynb":
@@ -107,14 +133,18 @@ class Pages:
                 return found[0]
             there = (path.parent / target).resolve()
             if not there.exists():
-                raise SiteError(f"{path.relative_to(ROOT)} links to {found[2]}, which does not exist")
+                raise SiteError(
+                    f"{path.relative_to(ROOT)} links to {found[2]}, which does not exist"
+                )
             return found[1] + _between(place, self.place(there)) + mark + anchor
 
         return _outside_code(text, lambda words: _LINK.sub(follow, words))
 
 
 def _placed(path: Path) -> str:
-    """Where a file is on the site: those of docs/ at the top, all others where they are in the repository."""
+    """Where a file is on the site: those of docs/ at the top, all others where they are in the
+    repository.
+    """
     if path.is_relative_to(DOCS):
         place = path.relative_to(DOCS).as_posix()
         return place.removesuffix(".ipynb") + ".md" if path.suffix == ".ipynb" else place
@@ -132,7 +162,8 @@ def _between(one: str, other: str) -> str:
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
-    parts, last = [], 0
+    parts = []
+    last = 0
     for code in _FENCED.finditer(text):
         parts += [change(text[last : code.start()]), code[0]]
         last = code.end()
@@ -144,14 +175,25 @@ def build(out: Path) -> int:
     if out.exists() and not (out / "sitemap.xml").exists() and any(out.iterdir()):
         raise SiteError(f"{out} holds something that is no site; name another folder with --out")
     if importlib.util.find_spec("zensical") is None:
-        raise SiteError("Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`")
+        raise SiteError(
+            "Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`"
+        )
     with tempfile.TemporaryDirectory(prefix="discreet-site-") as scratch:
         stage = Path(scratch)
         pages = Pages(stage / "pages")
-        for place, text in Reference(ROOT, lambda path: f"../../{pages.place(path)}").pages().items():
+        for place, text in (
+            Reference(ROOT, lambda path: f"../../{pages.place(path)}").pages().items()
+        ):
             pages.write(place, text)
         pages.collect()
-        _call("the report", "-m", "discreet", "report", "--out", str(stage / "pages" / "reports" / "report.html"))
+        _call(
+            "the report",
+            "-m",
+            "discreet",
+            "report",
+            "--out",
+            str(stage / "pages" / "reports" / "report.html"),
+        )
         _run_zensical(stage)
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(stage / "site", out)
@@ -164,33 +206,60 @@ def build(out: Path) -> int:
 def _run_zensical(stage: Path) -> None:
     settings = (HERE / "zensical.toml").read_text(encoding="utf-8")
     listed = set(re.findall(r'"([\w./-]+\.md)"', settings))
-    pages = {path.relative_to(stage / "pages").as_posix() for path in (stage / "pages").rglob("*.md")}
+    pages = {
+        path.relative_to(stage / "pages").as_posix() for path in (stage / "pages").rglob("*.md")
+    }
     if listed - pages:
-        raise SiteError(f"the navigation of zensical.toml names {sorted(listed - pages)}, which are no pages; take them out")
+        raise SiteError(
+            f"the navigation of zensical.toml names {sorted(listed - pages)}, which "
+            "are no pages; take them out"
+        )
     if pages - listed:
-        raise SiteError(f"the navigation of zensical.toml does not name {sorted(pages - listed)}; say where they belong")
+        raise SiteError(
+            f"the navigation of zensical.toml does not name {sorted(pages - listed)}; "
+            "say where they belong"
+        )
     (stage / "zensical.toml").write_text(settings, encoding="utf-8")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
         "NO_COLOR": "1",
     }
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(stage / "zensical.toml")]
-    done = subprocess.run(command, cwd=stage, capture_output=True, text=True, check=False, env=environment)
+    command = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--strict",
+        "--config-file",
+        str(stage / "zensical.toml"),
+    ]
+    done = subprocess.run(
+        command, cwd=stage, capture_output=True, text=True, check=False, env=environment
+    )
     if done.returncode:
         raise SiteError(f"zensical failed:\n{done.stdout}{done.stderr}")
 
 
 def _call(what: str, *arguments: str) -> None:
     """Run a program of the project. Raises SiteError."""
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SiteError(f"{what} cannot be made: {done.stderr.strip() or done.stdout.strip()}")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0, or 2 with a sentence on standard error."""
-    parser = argparse.ArgumentParser(description="Make the documentation a site that works without a network.")
-    parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder, which is replaced (default: site)")
+    parser = argparse.ArgumentParser(
+        description=("Make the documentation a site that works without a network.")
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "site",
+        help=("the folder, which is replaced (default: site)"),
+    )
     asked = parser.parse_args(arguments)
     try:
         count = build(asked.out)

@@ -1,6 +1,8 @@
-"""A notebook as a page of Markdown, with the outputs that it holds: text, tables of pandas, cards and figures.
+"""A notebook as a page of Markdown, with the outputs that it holds: text, tables of pandas, cards
+and figures.
 
-Nothing runs: docs/tutorial.py runs the notebook, and a test compares what it holds. Source: nbformat 4.5.
+Nothing runs: docs/tutorial.py runs the notebook, and a test compares what it holds. Source:
+nbformat 4.5.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ def _shown(output: dict[str, Any]) -> str:
         return f"```text\n{''.join(output['text']).rstrip()}\n```"
     data = output["data"]
     if "text/html" in data:
-        inner = re.sub(r"\n\s*\n", "\n", "".join(data["text/html"]).strip())  # a blank line would end it
+        # a blank line would end it
+        inner = re.sub(r"\n\s*\n", "\n", "".join(data["text/html"]).strip())
         inner = inner.replace('<table border="1" class="dataframe">', "<table>")
         return f'<div class="output">\n{inner}\n</div>'
     return f"```text\n{''.join(data['text/plain']).rstrip()}\n```"

@@ -1,8 +1,9 @@
 """The reference of public names, made from signatures and docstrings without importing anything.
 
-A page for each public package has the names of its stub in alphabetical order: the signature, the docstring, a link to the
-lines of the source, and the public members of classes, those of bases in the project too. In a docstring, aligned columns
-are a table, lines that begin with names of parameters and a colon are a list, and indented lines are code.
+A page for each public package has the names of its stub in alphabetical order: the signature, the
+docstring, a link to the lines of the source, and the public members of classes, those of bases in
+the project too. In a docstring, aligned columns are a table, lines that begin with names of
+parameters and a colon are a list, and indented lines are code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("discreet", "discreet.problems", "discreet.backends", "discreet.reports", "discreet.problems.measures")
+PACKAGES = (
+    "discreet",
+    "discreet.problems",
+    "discreet.backends",
+    "discreet.reports",
+    "discreet.problems.measures",
+)
 FOLDER = "reference/python"
 PROPERTIES = {"property", "cached_property", "functools.cached_property"}
 _COLUMNS = re.compile(r"^(\S(?:.*?\S)?) {2,}(\S.*)$")
@@ -35,14 +42,20 @@ class Definition:
 
 
 def definitions(path: Path, body: list[ast.stmt]) -> Iterator[Definition]:
-    """What the statements of a file or a class define; a string after an assignment is its docstring."""
+    """What the statements of a file or a class define; a string after an assignment is its
+    docstring.
+    """
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield Definition(node.name, path, node, ast.get_docstring(node) or "")
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             stated = after.value if isinstance(after, ast.Expr) else None
-            text = stated.value if isinstance(stated, ast.Constant) and isinstance(stated.value, str) else ""
+            text = (
+                stated.value
+                if isinstance(stated, ast.Constant) and isinstance(stated.value, str)
+                else ""
+            )
             for target in targets:
                 if isinstance(target, ast.Name):
                     yield Definition(target.id, path, node, inspect.cleandoc(text))
@@ -58,7 +71,10 @@ class Source:
     def file(self, module: str) -> Path | None:
         """The file of a module, None of what is no module of the project."""
         base = self._root.joinpath(*module.split("."))
-        return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
+        return next(
+            (path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()),
+            None,
+        )
 
     def opening(self, module: str) -> str:
         """The docstring of a module."""
@@ -66,17 +82,25 @@ class Source:
         return "" if path is None else ast.get_docstring(self.tree(path)) or ""
 
     def exported(self, package: str) -> dict[str, str]:
-        """The names of a package's stub, with the full name of what each is; empty of a package without one."""
+        """The names of a package's stub, with the full name of what each is; empty of a package
+        without one.
+        """
         stub = self._root.joinpath(*package.split("."), "__init__.pyi")
         found: dict[str, str] = {}
         for node in self.tree(stub).body if stub.exists() else []:
             if isinstance(node, ast.ImportFrom):
-                module = ".".join([package, *filter(None, [node.module])]) if node.level else node.module
-                found.update({alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names})
+                module = (
+                    ".".join([package, *filter(None, [node.module])]) if node.level else node.module
+                )
+                found.update(
+                    {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+                )
         return found
 
     def find(self, name: str) -> Definition | None:
-        """Where a full name is defined, through imports; None of a module, and of what other projects define."""
+        """Where a full name is defined, through imports; None of a module, and of what other
+        projects define.
+        """
         module, _, last = name.rpartition(".")
         path = self.file(module)
         if path is None or self.file(name) is not None:
@@ -94,7 +118,9 @@ class Source:
         return self.find(elsewhere) if elsewhere else None
 
     def wrapped(self, what: Definition) -> ast.FunctionDef:
-        """A function with what its decorator in the project adds: parameters by keyword, and another result."""
+        """A function with what its decorator in the project adds: parameters by keyword, and
+        another result.
+        """
         node = what.node
         assert isinstance(node, ast.FunctionDef)
         for mark in node.decorator_list:
@@ -103,7 +129,9 @@ class Source:
                 if isinstance(inner, ast.FunctionDef) and any(
                     "functools.wraps" in ast.unparse(m) for m in inner.decorator_list
                 ):
-                    arguments = ast.arguments(**{name: getattr(node.args, name) for name in ast.arguments._fields})
+                    arguments = ast.arguments(
+                        **{name: getattr(node.args, name) for name in ast.arguments._fields}
+                    )
                     arguments.kwonlyargs = [*node.args.kwonlyargs, *inner.args.kwonlyargs]
                     arguments.kw_defaults = [*node.args.kw_defaults, *inner.args.kw_defaults]
                     return ast.FunctionDef(node.name, arguments, node.body, [], inner.returns)
@@ -111,7 +139,13 @@ class Source:
 
     def module(self, path: Path) -> str:
         """The name of the module in a file."""
-        return path.relative_to(self._root).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+        return (
+            path.relative_to(self._root)
+            .with_suffix("")
+            .as_posix()
+            .removesuffix("/__init__")
+            .replace("/", ".")
+        )
 
     def family(self, kind: Definition) -> Iterator[Definition]:
         """A class and its bases in the project, nearest first."""
@@ -139,7 +173,11 @@ class Reference:
         for name in sorted(names, key=lambda each: (each.lower(), each)):
             anchor = f"{package}.{name}"
             parts += [f"## {name} {{#{anchor}}}", *self._entry(package, anchor, name, names[name])]
-        linked = (part if part.startswith(("#", "```")) else _CLASS.sub(self._to_class, part) for part in parts if part)
+        linked = (
+            part if part.startswith(("#", "```")) else _CLASS.sub(self._to_class, part)
+            for part in parts
+            if part
+        )
         return "\n\n".join(linked) + "\n"
 
     def _to_class(self, found: re.Match[str]) -> str:
@@ -154,7 +192,9 @@ class Reference:
         found = self._source.find(full)
         if found is None:
             more = f" Its names have [a page of their own]({full}.md)." if full in PACKAGES else ""
-            return [f"A module. {markdown_of(self._source.opening(full).split(chr(10) * 2)[0], ())}{more}"]
+            return [
+                f"A module. {markdown_of(self._source.opening(full).split(chr(10) * 2)[0], ())}{more}"
+            ]
         if isinstance(found.node, ast.ClassDef):
             return self._class(anchor, name, found, found.node)
         return [*self._told(found, name), self._link(found)]
@@ -166,20 +206,33 @@ class Reference:
             for each in definitions(owner.path, owner.node.body):
                 members.setdefault(each.name, each)
         public = {key: each for key, each in members.items() if not key.startswith("_")}
-        fields = {key: each for key, each in public.items() if not isinstance(each.node, ast.FunctionDef)}
+        fields = {
+            key: each for key, each in public.items() if not isinstance(each.node, ast.FunctionDef)
+        }
         made = members.get("__init__")
         if made is not None and isinstance(made.node, ast.FunctionDef):
-            head, taken = signature(made.node, name, bound=True), parameters(made.node)
+            head = signature(made.node, name, bound=True)
+            taken = parameters(made.node)
             text = f"{kind.text}\n\n{made.text}"
         else:
             stated = [f"    {ast.unparse(each.node)}" for each in fields.values()]
-            head, taken, text = "\n".join([f"class {name}" + ":" * bool(stated), *stated]), tuple(fields), kind.text
+            head = "\n".join([f"class {name}" + ":" * bool(stated), *stated])
+            taken = tuple(fields)
+            text = kind.text
         bases = ", ".join(f"`{ast.unparse(base)}`" for base in node.bases)
-        parts = [_fence(head), markdown_of(text, taken), f"{f'Bases: {bases}. ' if bases else ''}{self._link(kind)}"]
+        parts = [
+            _fence(head),
+            markdown_of(text, taken),
+            f"{f'Bases: {bases}. ' if bases else ''}{self._link(kind)}",
+        ]
         for key in sorted(public, key=lambda each: (each.lower(), each)):
             if key not in taken:
                 each = public[key]
-                parts += [f"### {name}.{key} {{#{anchor}.{key}}}", *self._told(each, key, member=True), self._link(each)]
+                parts += [
+                    f"### {name}.{key} {{#{anchor}.{key}}}",
+                    *self._told(each, key, member=True),
+                    self._link(each),
+                ]
         return parts
 
     def _told(self, what: Definition, name: str, *, member: bool = False) -> list[str]:
@@ -197,26 +250,41 @@ class Reference:
         return [_fence(head), markdown_of(what.text, parameters(node)), _annotated(node)]
 
     def _link(self, what: Definition) -> str:
-        marks = what.node.decorator_list if isinstance(what.node, ast.FunctionDef | ast.ClassDef) else []
+        marks = (
+            what.node.decorator_list
+            if isinstance(what.node, ast.FunctionDef | ast.ClassDef)
+            else []
+        )
         first = min([what.node.lineno, *(mark.lineno for mark in marks)])
         return f"[Source]({self._listed(what.path)}#L{first})"
 
 
-# -- signatures ----------------------------------------------------------------------------------------------------------
+# -- signatures
+# --------------------------------------------------------------------------------------------------
 
 
 def parameters(node: ast.FunctionDef) -> tuple[str, ...]:
     """The names of a function's parameters."""
     given = node.args
-    each = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, [given.vararg, given.kwarg])]
+    each = [
+        *given.posonlyargs,
+        *given.args,
+        *given.kwonlyargs,
+        *filter(None, [given.vararg, given.kwarg]),
+    ]
     return tuple(one.arg for one in each)
 
 
 def signature(node: ast.FunctionDef, name: str, *, bound: bool = False) -> str:
-    """`name(parameters) -> result`, one parameter a line where it is long; bound: without the first parameter."""
+    """`name(parameters) -> result`, one parameter a line where it is long; bound: without the first
+    parameter.
+    """
     given = node.args
     plain = [*given.posonlyargs, *given.args]
-    defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(given.defaults)), *given.defaults]
+    defaults: list[ast.expr | None] = [
+        *[None] * (len(plain) - len(given.defaults)),
+        *given.defaults,
+    ]
     parts = [_parameter(one, default) for one, default in zip(plain, defaults, strict=True)]
     if given.posonlyargs:
         parts.insert(len(given.posonlyargs), "/")
@@ -225,20 +293,39 @@ def signature(node: ast.FunctionDef, name: str, *, bound: bool = False) -> str:
         parts.append("*" + _parameter(given.vararg, None))
     elif given.kwonlyargs:
         parts.append("*")
-    parts += [_parameter(one, default) for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    parts += [
+        _parameter(one, default)
+        for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
     if given.kwarg:
         parts.append("**" + _parameter(given.kwarg, None))
-    result = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__init__" else ""
+    result = (
+        f" -> {ast.unparse(node.returns)}"
+        if node.returns is not None and node.name != "__init__"
+        else ""
+    )
     line = f"{name}({', '.join(parts)}){result}"
-    return line if len(line) <= 80 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+    return (
+        line
+        if len(line) <= 80
+        else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+    )
 
 
 def _kind(one: ast.arg) -> tuple[str, str]:
     """The type of a parameter, and the words that `Annotated` adds to it."""
     kind = one.annotation
-    if isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "Annotated" and isinstance(kind.slice, ast.Tuple):
-        words = [part.value for part in ast.walk(kind.slice.elts[1]) if isinstance(part, ast.Constant)]
-        return ast.unparse(kind.slice.elts[0]), next((word for word in words if isinstance(word, str)), "")
+    if (
+        isinstance(kind, ast.Subscript)
+        and ast.unparse(kind.value) == "Annotated"
+        and isinstance(kind.slice, ast.Tuple)
+    ):
+        words = [
+            part.value for part in ast.walk(kind.slice.elts[1]) if isinstance(part, ast.Constant)
+        ]
+        return ast.unparse(kind.slice.elts[0]), next(
+            (word for word in words if isinstance(word, str)), ""
+        )
     return (ast.unparse(kind) if kind is not None else ""), ""
 
 
@@ -258,7 +345,8 @@ def _fence(code: str) -> str:
     return f"```python\n{code}\n```"
 
 
-# -- docstrings ----------------------------------------------------------------------------------------------------------
+# -- docstrings
+# --------------------------------------------------------------------------------------------------
 
 
 def markdown_of(text: str, named: tuple[str, ...]) -> str:
@@ -294,7 +382,8 @@ def _list(lines: list[str], named: tuple[str, ...]) -> str:
 
 
 def _table(lines: list[str]) -> str:
-    """Aligned columns as a table: an indented line goes on with the last cell, or begins the second after names alone.
+    """Aligned columns as a table: an indented line goes on with the last cell, or begins the second
+    after names alone.
 
     What follows the columns is a paragraph.
     """
@@ -305,7 +394,11 @@ def _table(lines: list[str]) -> str:
         if rest or not (line[0] == " " or _COLUMNS.match(line) or names):
             rest.append(_plain(line))
         elif line[0] == " ":
-            rows[-1] = [*rows[-1][:-1], f"{rows[-1][-1]} {line.strip()}"] if len(rows[-1]) > 1 else [*rows[-1], line.strip()]
+            rows[-1] = (
+                [*rows[-1][:-1], f"{rows[-1][-1]} {line.strip()}"]
+                if len(rows[-1]) > 1
+                else [*rows[-1], line.strip()]
+            )
         else:
             rows.append(re.split(r" {2,}", line))
     width = max(len(row) for row in rows)
@@ -320,4 +413,6 @@ def _table(lines: list[str]) -> str:
 def _plain(text: str) -> str:
     """Words of a docstring so that Markdown changes nothing but code between backquotes."""
     parts = _CODE.split(text)
-    return "".join(part if k % 2 else re.sub(r"([\\*_<$\[\]])", r"\\\1", part) for k, part in enumerate(parts))
+    return "".join(
+        part if k % 2 else re.sub(r"([\\*_<$\[\]])", r"\\\1", part) for k, part in enumerate(parts)
+    )

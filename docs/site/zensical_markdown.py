@@ -1,4 +1,6 @@
-"""An extension of Python-Markdown, which Zensical calls by its name: it lets `github_markdown` read the pages."""
+"""An extension of Python-Markdown, which Zensical calls by its name: it lets `github_markdown` read
+the pages.
+"""
 
 from __future__ import annotations
 

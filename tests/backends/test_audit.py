@@ -67,11 +67,16 @@ def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing() -> Non
     assert "the estimator returned is its repair" in found.message
     assert found.leakage <= problem.budget
     assert judged.lower <= found.error_probability == judged.upper
-    assert ds.certify(problem, leaky.estimator, leaky.tilt, leaky.multiplier).status is ds.Status.VIOLATED_PRIVACY
+    assert (
+        ds.certify(problem, leaky.estimator, leaky.tilt, leaky.multiplier).status
+        is ds.Status.VIOLATED_PRIVACY
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 0.9, 1.5])
-def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(share: float, tmp_path: Path) -> None:
+def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(
+    share: float, tmp_path: Path
+) -> None:
     model = ds.problems.paper_single(bins=16, fraction=0.5)
     problem = model.with_budget(share * model.bayes_leakage)
     path = str(tmp_path / "answer.npz")
@@ -81,10 +86,13 @@ def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(share: 
     assert found.certificate is not None
     assert found.certificate.own_budget_kept
     assert found.certificate.own_leakage == found.leakage
-    assert found.leakage <= problem.budget or share == 0.0  # at 0 the leakage of stored numbers is of rounding size
+    # at 0 the leakage of stored numbers is of rounding size
+    assert found.leakage <= problem.budget or share == 0.0
 
 
-def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backends_answer_is_repaired_before_it_is_certified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem, leaky = over_its_budget()
 
     class Leaky(Bayes):
@@ -101,7 +109,12 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch: pytes
     assert "the estimator keeps the budget" in found.message
     record = found.to_dict()
     assert record["leakage_nats"] <= problem.budget < record["own_leakage_nats"]
-    assert record["own_error_probability"] < record["lower_bound"] <= record["error_probability"] == record["upper_bound"]
+    assert (
+        record["own_error_probability"]
+        < record["lower_bound"]
+        <= record["error_probability"]
+        == record["upper_bound"]
+    )
     assert record["own_budget_kept"] is False
     assert ds.audit(problem, found, gap=1e-5).status is ds.Status.CERTIFIED
 
@@ -120,7 +133,8 @@ def test_outcomes_in_blocks_are_not_limited_by_memory() -> None:
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
 
-# -- by every measure ------------------------------------------------------------------------------------------------------
+# -- by every measure
+# --------------------------------------------------------------------------------------------------
 
 
 def _some_estimator(problem: ds.Problem) -> np.ndarray:
@@ -130,7 +144,9 @@ def _some_estimator(problem: ds.Problem) -> np.ndarray:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(budget: float) -> None:
+def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(
+    budget: float,
+) -> None:
     problem = ds.problems.dirichlet(n=3, m=4, N=30).with_budget(budget)
     estimator = _some_estimator(problem)
     estimator[1:3] += estimator[3]
@@ -143,7 +159,10 @@ def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measur
         assert alone is not None
         assert leak.leakage == alone.own_leakage <= leak.ceiling
         assert leak.ceiling == pytest.approx(alone.own_leakage_ceiling, rel=1e-12)
-        assert (leak.unit, leak.guesses) == (ds.measures.measure_of(leak.measure).unit, leak.guesses)
+        assert (leak.unit, leak.guesses) == (
+            ds.measures.measure_of(leak.measure).unit,
+            leak.guesses,
+        )
     own = ds.audit(problem.with_budget(0.3, measure="g-leakage:gain=[[1,0,0],[0,2,1]]"), estimator)
     assert own.own_leaks[6].measure.startswith("g-leakage")
     assert own.certificate is not None
@@ -156,8 +175,13 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic() -> None:
     odds = ds.audit(problem, estimator).own_odds
     assert odds is not None
     mass = [[Fraction(value) for value in row] for row in problem.p_xz]
-    columns = [[Fraction(value) / sum(map(Fraction, column)) for value in column] for column in estimator.T.tolist()]
-    seen = [[sum(a * c[i] for a, c in zip(row, columns, strict=True)) for row in mass] for i in range(3)]
+    columns = [
+        [Fraction(value) / sum(map(Fraction, column)) for value in column]
+        for column in estimator.T.tolist()
+    ]
+    seen = [
+        [sum(a * c[i] for a, c in zip(row, columns, strict=True)) for row in mass] for i in range(3)
+    ]
     prior = [sum(row) for row in mass]
     factors = {
         (i, j): seen[i][j] / (sum(seen[i]) - seen[i][j]) * (sum(prior) - prior[j]) / prior[j]
@@ -169,29 +193,44 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic() -> None:
     assert odds.factor == pytest.approx(float(largest), rel=1e-14)
     assert largest <= Fraction(odds.ceiling) < largest * (1 + Fraction(1, 10**12))
     assert odds.after == pytest.approx(odds.before * odds.factor)
-    within = next(leak for leak in ds.audit(problem, estimator).own_leaks if leak.measure == "local-differential-privacy")
+    within = next(
+        leak
+        for leak in ds.audit(problem, estimator).own_leaks
+        if leak.measure == "local-differential-privacy"
+    )
     assert odds.factor <= math.exp(within.leakage)
 
 
-def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities() -> None:
+def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities() -> (
+    None
+):
     problem = ds.Problem(np.eye(2) / 2, (1 - np.eye(2)) / 2, 0.1)
     found = ds.audit(problem, np.eye(2))
     assert found.own_odds is not None
     assert found.own_odds.factor == found.own_odds.ceiling == math.inf
     assert found.to_dict()["own_odds"]["factor"] is None
-    assert ds.audit(ds.Problem(np.full((1, 2), 0.5), (1 - np.eye(2)) / 2, 0.1), np.eye(2)).own_odds is None
+    assert (
+        ds.audit(ds.Problem(np.full((1, 2), 0.5), (1 - np.eye(2)) / 2, 0.1), np.eye(2)).own_odds
+        is None
+    )
 
 
 def test_rules_on_blocks_and_on_densities_are_counted_too() -> None:
     problem = ds.problems.paper_single(bins=64, budget=0.005)
     solved = ds.solve(BlockProblem.of(problem), "tilt")
-    in_blocks, in_arrays = ds.audit(BlockProblem.of(problem), solved), ds.audit(problem, solved.estimator)
+    in_blocks = ds.audit(BlockProblem.of(problem), solved)
+    in_arrays = ds.audit(problem, solved.estimator)
     for one, other in zip(in_blocks.own_leaks, in_arrays.own_leaks, strict=True):
         assert one.leakage == pytest.approx(other.leakage, rel=1e-9)
     dense = ds.solve(ds.problems.paper_continuous(budget=0.005), gap=1e-6)
     audited = ds.audit(dense.problem, dense)
     assert audited.certificate is not None
-    assert audited.own_leaks[0].leakage == audited.certificate.own_leakage <= audited.own_leaks[0].ceiling < math.inf
+    assert (
+        audited.own_leaks[0].leakage
+        == audited.certificate.own_leakage
+        <= audited.own_leaks[0].ceiling
+        < math.inf
+    )
     assert 0.0 < audited.own_leaks[1].leakage <= audited.own_leaks[1].ceiling < math.inf
 
 
@@ -207,7 +246,9 @@ def test_the_table_of_all_measures_fits_eighty_columns() -> None:
     for estimator in (problem.bayes_estimator, private):
         text = io.StringIO()
         Console(file=text, width=80).print(
-            Shown(audit_tables("it", ds.audit(problem, estimator), inference(problem, estimator))[1])
+            Shown(
+                audit_tables("it", ds.audit(problem, estimator), inference(problem, estimator))[1]
+            )
         )
         lines = [line.rstrip() for line in text.getvalue().splitlines()]
         assert max(map(len, lines)) <= 80
@@ -217,7 +258,9 @@ def test_the_table_of_all_measures_fits_eighty_columns() -> None:
 
 
 def test_each_of_several_secrets_is_counted_by_every_measure() -> None:
-    problem = ds.problems.census(secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference")
+    problem = ds.problems.census(
+        secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference"
+    )
     estimator = _some_estimator(problem)
     found = ds.audit(problem, estimator)
     assert [leak.secret for leak in found.own_leaks] == [0] * 10 + [1] * 10
@@ -227,12 +270,17 @@ def test_each_of_several_secrets_is_counted_by_every_measure() -> None:
         largest.append(alone.own_odds.factor if alone.own_odds else 0.0)
         mine = [leak for leak in found.own_leaks if leak.secret == secret]
         for leak, other in zip(mine, alone.own_leaks, strict=True):
-            assert (leak.measure, leak.leakage) == (other.measure, pytest.approx(other.leakage, rel=1e-12))
+            assert (leak.measure, leak.leakage) == (
+                other.measure,
+                pytest.approx(other.leakage, rel=1e-12),
+            )
             assert leak.leakage <= leak.ceiling <= other.ceiling * (1 + 1e-9)
     assert found.own_odds is not None
     assert found.own_odds.secret == int(np.argmax(largest))
     assert found.own_odds.factor == pytest.approx(max(largest), rel=1e-12)
-    given = ds.problems.census(educations=3, occupations=3, measure="conditional-mutual-information")
+    given = ds.problems.census(
+        educations=3, occupations=3, measure="conditional-mutual-information"
+    )
     (leak,) = ds.audit(given, estimator).own_leaks
     assert leak.measure == "conditional-mutual-information"
     assert leak.leakage == pytest.approx(given.leakage(estimator), rel=1e-12)

@@ -1,4 +1,6 @@
-"""`auto` returns the Bayes rule when the budget is slack, asks in its stated order otherwise, and never hides a refusal."""
+"""`auto` returns the Bayes rule when the budget is slack, asks in its stated order otherwise, and
+never hides a refusal.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,18 @@ from discreet.backends.registry import load_backend
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.problem import Problem
 
-PREFERENCE = tuple(name for name in Auto.preference if Kind.ARRAYS in load_backend(name).capabilities.kinds)
+PREFERENCE = tuple(
+    name for name in Auto.preference if Kind.ARRAYS in load_backend(name).capabilities.kinds
+)
 PROBLEM = ds.problems.paper_single(budget=0.01)
 BEST = ds.solve(PROBLEM, "tilt")
 
 
 @dataclass
 class Stub:
-    """A backend that answers with a blend of the optimum and the best constant, claims what it is told, or refuses."""
+    """A backend that answers with a blend of the optimum and the best constant, claims what it is
+    told, or refuses.
+    """
 
     name: str
     asked: list[str]
@@ -32,7 +38,9 @@ class Stub:
     share: float = 0.0
     refusal: str = ""
     capabilities: Capabilities = field(
-        default_factory=lambda: Capabilities(frozenset(Regime), 10_000, True, "a stub for tests", "none")
+        default_factory=lambda: Capabilities(
+            frozenset(Regime), 10_000, True, "a stub for tests", "none"
+        )
     )
 
     def lower(self, problem: Problem, options: Options) -> Problem:
@@ -48,14 +56,19 @@ class Stub:
         best = np.asarray(BEST.estimator)
         constant = np.zeros_like(best)
         constant[0] = 1.0
-        return Answer((1.0 - self.share) * best + self.share * constant, BEST.tilt, BEST.multipliers)
+        return Answer(
+            (1.0 - self.share) * best + self.share * constant, BEST.tilt, BEST.multipliers
+        )
 
 
 def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[str]:
-    """Replace the backends that `auto` asks; those not named refuse. Returns the list of who was asked, as it grows."""
+    """Replace the backends that `auto` asks; those not named refuse. Returns the list of who was
+    asked, as it grows.
+    """
     asked: list[str] = []
     own = {
-        name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"})) for name in PREFERENCE
+        name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"}))
+        for name in PREFERENCE
     }
     for module in ("registry", "run"):
         target = f"discreet.backends.{module}.load_backend"
@@ -84,13 +97,17 @@ def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.Mo
     assert solution.iterations == 7
 
 
-def test_backends_that_refuse_are_passed_over_in_the_stated_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_that_refuse_are_passed_over_in_the_stated_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = contest(monkeypatch, conic={})
     assert ds.solve(PROBLEM, "auto").claimed == "conic: optimal"
     assert asked == list(PREFERENCE[: PREFERENCE.index("conic") + 1])
 
 
-def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = contest(
         monkeypatch,
         tilt={"claim": "stalled", "share": 0.5},
@@ -120,7 +137,9 @@ def test_every_backend_it_prefers_exists_and_is_not_itself() -> None:
     assert all(load_backend(name).name == name for name in PREFERENCE)
 
 
-def test_an_attempt_is_judged_once_and_again_only_with_better_duals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_is_judged_once_and_again_only_with_better_duals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[Any] = []
     real = run.judge.certify
 

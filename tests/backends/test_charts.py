@@ -1,4 +1,6 @@
-"""The interior point under every measure and several constraints: each chart's relation, and where iterations end."""
+"""The interior point under every measure and several constraints: each chart's relation, and where
+iterations end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ CONDITIONAL = "conditional-mutual-information"
 
 def drawn(seed: int, outcomes: int = 40) -> tuple[Array, Array]:
     """p(x, w, y, z) and the loss of guessing y."""
-    full = np.random.default_rng(seed).dirichlet(np.full(12 * outcomes, 0.3)).reshape(3, 2, 2, outcomes)
+    full = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(12 * outcomes, 0.3))
+        .reshape(3, 2, 2, outcomes)
+    )
     seen = full.sum(axis=(0, 1))
     return full, seen.sum(axis=0) - seen
 
@@ -43,8 +49,14 @@ def several(seed: int, *constraints: tuple[int, float, str]) -> Problem:
     """Secrets by number: X, W, and X given Y; with a share of what the Bayes rule leaks of each."""
     full, loss = drawn(seed)
     secrets = full.sum(axis=(1, 2)), full.sum(axis=(0, 2)), full.sum(axis=1).transpose(1, 0, 2)
-    free = Problem(loss=loss, constraints=[Constraint(secrets[which], math.inf, text) for which, _, text in constraints])
-    shares = [share * min(3.0, leaks) for (_, share, _), leaks in zip(constraints, free.bayes_leakages, strict=True)]
+    free = Problem(
+        loss=loss,
+        constraints=[Constraint(secrets[which], math.inf, text) for which, _, text in constraints],
+    )
+    shares = [
+        share * min(3.0, leaks)
+        for (_, share, _), leaks in zip(constraints, free.bayes_leakages, strict=True)
+    ]
     return free.with_budget(shares if len(shares) > 1 else shares[0])
 
 
@@ -54,7 +66,9 @@ def lowered(problem: Problem) -> Model:
 
 @pytest.mark.parametrize("text", [*NAMES, "sibson:alpha=1.1", "sibson:alpha=30", CONDITIONAL])
 @pytest.mark.parametrize("fraction", [0.5, 1e-4])
-def test_the_iteration_alone_proves_the_optimum_under_every_measure(text: str, fraction: float) -> None:
+def test_the_iteration_alone_proves_the_optimum_under_every_measure(
+    text: str, fraction: float
+) -> None:
     for seed in range(3):
         problem = under(text, seed, fraction)
         point, ending = solve_interior(lowered(problem), gap=2.5e-10, max_iterations=100)
@@ -68,7 +82,11 @@ def test_the_iteration_alone_proves_the_optimum_under_every_measure(text: str, f
         [(0, 0.3, "mutual-information"), (1, 0.01, "chi-square")],
         [(0, 0.3, "total-variation"), (1, 0.01, "max-lift")],
         [(0, 0.1, "local-differential-privacy"), (1, 0.1, "sibson:alpha=2"), (2, 0.2, CONDITIONAL)],
-        [(0, 0.1, "pointwise-information"), (0, 0.3, "parity-difference"), (1, math.inf, "chi-square")],
+        [
+            (0, 0.1, "pointwise-information"),
+            (0, 0.3, "parity-difference"),
+            (1, math.inf, "chi-square"),
+        ],
         [(0, 0.0, "mutual-information"), (1, 0.1, "maximal-leakage")],
         [(2, 0.0, CONDITIONAL), (1, 0.1, "mutual-information")],
     ],
@@ -83,19 +101,27 @@ def test_a_constraint_stated_twice_is_the_same_constraint() -> None:
     once, twice = (several(0, *[(0, 0.2, "mutual-information")] * count) for count in (1, 2))
     found = [ds.solve(problem, "tilt") for problem in (once, twice)]
     assert found[0].error_probability == pytest.approx(found[1].error_probability, rel=1e-9)
-    (price,), prices = found[0].multipliers, found[1].multipliers
+    (price,) = found[0].multipliers
+    prices = found[1].multipliers
     assert prices.sum() == pytest.approx(price, rel=1e-5)
 
 
-@pytest.mark.parametrize("text", ["mutual-information", "chi-square", "sibson:alpha=1.3", "sibson:alpha=4"])
+@pytest.mark.parametrize(
+    "text", ["mutual-information", "chi-square", "sibson:alpha=1.3", "sibson:alpha=4"]
+)
 def test_an_inverse_hessian_is_one_off_the_null_vector(text: str) -> None:
-    """The gradient at a law and next to it differ by what the inverse Hessian maps to the difference of the laws."""
+    """The gradient at a law and next to it differ by what the inverse Hessian maps to the
+    difference of the laws.
+    """
     model = lowered(under(text, 1, 0.3))
-    chart, law = model.chart, model.law_of(_start(model)[0].estimator)
+    chart = model.chart
+    law = model.law_of(_start(model)[0].estimator)
     assert isinstance(chart, Entropic | Quadratic | Normed)
     block, bent, square = chart.curved(law)
     null = law.coordinates
-    for i, change in enumerate(1e-6 * law.mass[:, None] * np.random.default_rng(2).normal(size=null.shape)):
+    for i, change in enumerate(
+        1e-6 * law.mass[:, None] * np.random.default_rng(2).normal(size=null.shape)
+    ):
         moved = null.copy()
         moved[i] += change
         step = (chart.part(moved).gradient - law.gradient)[i]
@@ -115,9 +141,12 @@ def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
     assert isinstance(model.chart, Single)
     target = Targets(1e-2, 0.5 * at.inner.products(), 0.5 * at.unused * at.multiplier)
     step = Newton(model, at, law).direction(target)
-    predicted = np.matmul(at.estimator * step.estimator, model.weighted.transpose(0, 2, 1)).sum(axis=0)
+    predicted = np.matmul(at.estimator * step.estimator, model.weighted.transpose(0, 2, 1)).sum(
+        axis=0
+    )
     inner = at.inner.moved(step.inner, 1.0)
-    if model.chart.pairs == inner.coordinates.shape[1]:  # pieces: everything but the products is linear
+    # pieces: everything but the products is linear
+    if model.chart.pairs == inner.coordinates.shape[1]:
         after = model.chart.part(law.coordinates + predicted)
         relation = model.chart.relation(inner, at.multiplier + step.multiplier, after)
         np.testing.assert_allclose(relation.value, -inner.slack, atol=1e-13)
@@ -127,7 +156,9 @@ def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text in NAMES if text != "mutual-information"])
 def test_budgets_at_the_edge_of_double_precision_are_certified(text: str) -> None:
-    """Where a budget cannot be told from nothing, perfect privacy is solved; a gain's budget 0 is a constraint."""
+    """Where a budget cannot be told from nothing, perfect privacy is solved; a gain's budget 0 is a
+    constraint.
+    """
     for budget in (0.0, 1e-14, 1e-12, 50.0):
         solution = ds.solve(under(text, 3, 0.5).with_budget(budget), "tilt")
         assert solution.status is ds.Status.CERTIFIED, (budget, solution.message)

@@ -24,11 +24,15 @@ def random_estimator(problem: Problem, seed: int) -> Array:
 
 
 def pinned(form: ConeProgram, problem: Problem, estimator: Array) -> Array:
-    """The variables of a cone program of mutual information that an estimator implies; exponential cones are tight."""
-    law, root = problem.output_law(estimator), math.sqrt(problem.budget)
+    """The variables of a cone program of mutual information that an estimator implies; exponential
+    cones are tight.
+    """
+    law = problem.output_law(estimator)
+    root = math.sqrt(problem.budget)
     known = np.concatenate([estimator.ravel(), (law.deviation / root).ravel(), law.mass])
     x = np.append(known, np.zeros(form.cost.size - known.size))
-    slacks = (form.right - form.matrix @ x)[form.linear :].reshape(-1, 3)  # x of every cone is the next variable
+    # x of every cone is the next variable
+    slacks = (form.right - form.matrix @ x)[form.linear :].reshape(-1, 3)
     x[known.size :] = slacks[:, 1] * np.log(slacks[:, 2] / slacks[:, 1])
     return x
 

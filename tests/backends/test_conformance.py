@@ -1,9 +1,10 @@
 """Every backend of the project on every catalog family and kind of budget it claims, judged alike.
 
-An instance is a small problem; each backend solves it once with bare defaults, and what is asserted is what the judge finds:
-feasible estimators, valid and consistent brackets, usable duals, a claim, and accuracy within the row of
-`contract.ACCURACY` that the backend's capabilities name. Only budgets that it serves are asked for. A backend that cannot
-run here fails; nothing is skipped. `--backend NAME` runs the tests of one backend, also of one that DISCREET_BACKENDS names.
+An instance is a small problem; each backend solves it once with bare defaults, and what is asserted
+is what the judge finds: feasible estimators, valid and consistent brackets, usable duals, a claim,
+and accuracy within the row of `contract.ACCURACY` that the backend's capabilities name. Only
+budgets that it serves are asked for. A backend that cannot run here fails; nothing is skipped.
+`--backend NAME` runs the tests of one backend, also of one that DISCREET_BACKENDS names.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
 FALLEN_SHORT = 300
-"""Iterations after which a known miss is one: more than any case takes that such a method solves."""
+"""Iterations after which a known miss is one: more than any case takes that such a
+method solves.
+"""
 
 BACKENDS = [name for name in backend_names(Kind.ARRAYS) if name not in LEFT_OUT]
 
@@ -66,7 +69,9 @@ class Instance:
     @property
     def label(self) -> str:
         """Its name and parameters in one word."""
-        return "-".join([self.name, *(f"{key}={value}" for key, value in self.parameters)]).replace(" ", "-")
+        return "-".join([self.name, *(f"{key}={value}" for key, value in self.parameters)]).replace(
+            " ", "-"
+        )
 
     def cases(self) -> list[Case]:
         """One case per budget."""
@@ -118,13 +123,16 @@ INSTANCES = (
     small("tiny-budget", "own", bins=16, kind="tiny budget"),
     small("slack-budget", "own", bins=16),
 )
-"""The last two are a single sensor, as is one of several; half of what an independent measurement leaks is nothing.
-Without a budget only the least loss is to be found, which no ordinary problem makes harder than the paper's."""
+"""The last two are a single sensor, as is one of several; half of what an independent measurement
+leaks is nothing. Without a budget only the least loss is to be found, which no ordinary problem
+makes harder than the paper's."""
 
 CASES = [case for instance in INSTANCES for case in instance.cases()]
 LABELS = [case.label for case in CASES]
 
-PAPER, MANY_BINS, FIVE = INSTANCES[0], small("paper-single", bins=64), small("paper-multi", sensors=5)
+PAPER = INSTANCES[0]
+MANY_BINS = small("paper-single", bins=64)
+FIVE = small("paper-multi", sensors=5)
 REFERENCE = [  # error probability, half a unit of its last published digit
     (Case(PAPER, "perfect"), 0.130702456, 5e-10),
     (Case(PAPER, "0.001"), 0.11502334202, 5e-12),
@@ -146,12 +154,16 @@ def accuracy_of(name: str) -> Accuracy:
 
 @cache
 def problem_of(case: Case) -> Problem:
-    return catalog.build(case.instance.name, **dict(case.instance.parameters), **BUDGETS[case.budget])
+    return catalog.build(
+        case.instance.name, **dict(case.instance.parameters), **BUDGETS[case.budget]
+    )
 
 
 @cache
 def attempt_at(backend: str, case: Case) -> tuple[Attempt, Solution]:
-    """What the backend made of a case with default options; where it says that it falls short, it need not try for ever."""
+    """What the backend made of a case with default options; where it says that it falls short, it
+    need not try for ever.
+    """
     short = case.label in load_backend(backend).capabilities.falls_short
     options = Options(time_limit=TIME_LIMIT, max_iterations=FALLEN_SHORT if short else None)
     tried = attempt(problem_of(case), backend, options)
@@ -205,8 +217,11 @@ def test_answers_are_feasible_valid_accurate_and_complete(name: str, instance: I
 
 
 def check_answer(name: str, case: Case) -> None:
-    """The estimator is feasible, the bracket agrees with that of `tilt`, the duals prove it, and it is as narrow as said."""
-    problem, solution = problem_of(case), solution_of(name, case)
+    """The estimator is feasible, the bracket agrees with that of `tilt`, the duals prove it, and it
+    is as narrow as said.
+    """
+    problem = problem_of(case)
+    solution = solution_of(name, case)
     assert solution.certificate is not None, solution.message
     check_feasible(problem, solution)
     check_duals(problem, solution)
@@ -218,8 +233,11 @@ def check_answer(name: str, case: Case) -> None:
 
 
 def check_feasible(problem: Problem, solution: Solution) -> None:
-    """The estimator returned is column-stochastic and keeps the budget, by the problem's own arithmetic."""
-    estimator, judged = np.asarray(solution.estimator), solution.certificate
+    """The estimator returned is column-stochastic and keeps the budget, by the problem's own
+    arithmetic.
+    """
+    estimator = np.asarray(solution.estimator)
+    judged = solution.certificate
     assert estimator.shape == (problem.m, problem.N)
     assert estimator.min() >= 0.0
     np.testing.assert_allclose(estimator.sum(axis=0), 1.0, rtol=1e-14)
@@ -261,12 +279,21 @@ def check_record(name: str, solution: Solution) -> None:
 
 
 def check_accurate(name: str, case: Case, problem: Problem, judged: Certificate) -> None:
-    """Gap and own leakage stay within the row of the backend's class of methods, unless it says that it falls short here."""
-    able, accuracy, column = load_backend(name).capabilities, accuracy_of(name), COLUMNS.index(case.instance.kind)
+    """Gap and own leakage stay within the row of the backend's class of methods, unless it says
+    that it falls short here.
+    """
+    able = load_backend(name).capabilities
+    accuracy = accuracy_of(name)
+    column = COLUMNS.index(case.instance.kind)
     if case.label in able.falls_short:
-        assert judged.relative_gap > accuracy.gap[column], f"{case.label} has become better: take it off `falls_short`"
+        assert judged.relative_gap > accuracy.gap[column], (
+            f"{case.label} has become better: take it off `falls_short`"
+        )
         return
-    missed = f"the class {able.method_class!r} promises more on {case.label}; `falls_short` names what a backend misses"
+    missed = (
+        f"the class {able.method_class!r} promises more on {case.label}; `falls_short` names "
+        "what a backend misses"
+    )
     assert judged.relative_gap <= accuracy.gap[column], missed
     if Regime.of(problem) is Regime.CONSTRAINED:
         assert judged.own_leakage <= problem.budget * (1.0 + accuracy.excess[column]), missed
@@ -276,7 +303,8 @@ def check_accurate(name: str, case: Case, problem: Problem, judged: Certificate)
 def test_together_the_backends_know_the_optimum(instance: Instance) -> None:
     for case in instance.cases():
         judged = [certificate_of(name, case) for name in serving(case)]
-        lower, upper = max(each.lower for each in judged), min(each.upper for each in judged)
+        lower = max(each.lower for each in judged)
+        upper = min(each.upper for each in judged)
         assert not any(one.excludes(other) for one, other in itertools.permutations(judged, 2))
         assert upper - lower <= 1e-9 * upper
         assert problem_of(case).bayes_error <= upper * (1.0 + 1e-13)
@@ -295,13 +323,18 @@ def test_the_bracket_contains_the_reference_value(name: str) -> None:
         assert solution.certificate.upper >= error - half_unit
 
 
-PERMUTED = (small("dirichlet", n=2, m=4, N=12, seed=1), small("building", temperature_bins=5, co2_bins=4))
+PERMUTED = (
+    small("dirichlet", n=2, m=4, N=12, seed=1),
+    small("building", temperature_bins=5, co2_bins=4),
+)
 
 
 @pytest.mark.parametrize("instance", PERMUTED, ids=lambda instance: instance.label)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_permuting_labels_permutes_the_answers(name: str, instance: Instance) -> None:
-    """Law: relabelling private values, guesses and outcomes relabels the estimator: same bracket, same error probability."""
+    """Law: relabelling private values, guesses and outcomes relabels the estimator: same bracket,
+    same error probability.
+    """
     for case in instance.cases():
         if name in serving(case):
             check_permuted(name, case)
@@ -311,21 +344,28 @@ def check_permuted(name: str, case: Case) -> None:
     """The law for one problem."""
     problem = problem_of(case)
     rng = np.random.default_rng(11)
-    x, y, z = rng.permutation(problem.n), rng.permutation(problem.m), rng.permutation(problem.N)
+    x = rng.permutation(problem.n)
+    y = rng.permutation(problem.m)
+    z = rng.permutation(problem.N)
     other = Problem(problem.p_xz[np.ix_(x, z)], problem.loss[np.ix_(y, z)], problem.constraint)
-    here, there = solution_of(name, case), solve(other, name, time_limit=TIME_LIMIT)
+    here = solution_of(name, case)
+    there = solve(other, name, time_limit=TIME_LIMIT)
     tolerance = accuracy_of(name).gap[0]
     assert there.error_probability == pytest.approx(here.error_probability, rel=2.0 * tolerance)
     assert there.estimator is not None
     restored = np.empty((problem.m, problem.N))
     restored[np.ix_(y, z)] = there.estimator
-    assert problem.error_probability(restored) == pytest.approx(here.error_probability, rel=2.0 * tolerance)
+    assert problem.error_probability(restored) == pytest.approx(
+        here.error_probability, rel=2.0 * tolerance
+    )
     if not problem.constraint.perfect:
         assert problem.leakage(restored) <= problem.budget * (1.0 + 1e-12)
 
 
 def served(name: str, problem: Problem) -> Problem:
-    """The problem under a budget that the backend serves, perfect privacy if it does, else of a measure that it serves."""
+    """The problem under a budget that the backend serves, perfect privacy if it does, else of a
+    measure that it serves.
+    """
     able = load_backend(name).capabilities
     under = [problem.with_budget(budget) for budget in (0.0, 0.5 * problem.bayes_leakage, math.inf)]
     under += [
@@ -337,13 +377,16 @@ def served(name: str, problem: Problem) -> Problem:
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_merged_and_impossible_outcomes_are_restored(name: str) -> None:
-    """Law: splitting outcomes and adding impossible ones changes neither the optimum nor the backend's answer to it."""
+    """Law: splitting outcomes and adding impossible ones changes neither the optimum nor the
+    backend's answer to it.
+    """
     problem = served(name, catalog.build("dirichlet", n=2, m=3, N=8, budget=0.0))
     a = np.concatenate([problem.p_xz * 0.25, np.zeros((2, 1)), problem.p_xz * 0.75], axis=1)
     loss = np.concatenate([problem.loss * 0.25, np.zeros((3, 1)), problem.loss * 0.75], axis=1)
     split = Problem(a, loss, problem.constraint)
     tolerance = accuracy_of(name).gap[0]
-    here, there = solve(problem, name), solve(split, name)
+    here = solve(problem, name)
+    there = solve(split, name)
     assert there.estimator is not None
     assert there.estimator.shape == (3, 17)
     np.testing.assert_allclose(there.estimator.sum(axis=0), 1.0, rtol=1e-14)
@@ -353,7 +396,8 @@ def test_merged_and_impossible_outcomes_are_restored(name: str) -> None:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_attempts_leave_the_problem_untouched_and_repeat(name: str) -> None:
     problem = served(name, catalog.build("paper-single", bins=6, budget=0.0))
-    a, loss = problem.p_xz.copy(), problem.loss.copy()
+    a = problem.p_xz.copy()
+    loss = problem.loss.copy()
     options = Options()
     first, second = (conclude(problem, attempt(problem, name, options), options) for _ in range(2))
     assert np.array_equal(problem.p_xz, a)

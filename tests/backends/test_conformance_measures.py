@@ -1,8 +1,9 @@
-"""Every backend under every measure of leakage that it declares, and under several constraints, judged alike.
+"""Every backend under every measure of leakage that it declares, and under several constraints,
+judged alike.
 
-What is asserted is what the judge finds on small problems: an estimator within its budgets, a bracket as narrow as the class
-of methods promises where the backend gives duals, and brackets that overlap those of all others. What a backend does not
-declare, it refuses in a sentence.
+What is asserted is what the judge finds on small problems: an estimator within its budgets, a
+bracket as narrow as the class of methods promises where the backend gives duals, and brackets that
+overlap those of all others. What a backend does not declare, it refuses in a sentence.
 """
 
 from __future__ import annotations
@@ -26,15 +27,20 @@ from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-BACKENDS = [name for name in backend_names(Kind.ARRAYS) if name not in {"auto", *LEFT_OUT}]  # auto asks the others
+# auto asks the others
+BACKENDS = [name for name in backend_names(Kind.ARRAYS) if name not in {"auto", *LEFT_OUT}]
 PARAMETERS = {
     "sibson": ["sibson:alpha=1.5", "sibson:alpha=8"],
     "g-leakage": [str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]]))],
 }
 TEXTS = [text for name in [*MEASURES, *CONDITIONAL] for text in PARAMETERS.get(name, [name])]
-JOINT = np.random.default_rng(8).dirichlet(np.full(3 * 2 * 3 * 8, 0.6)).reshape(3, 2, 3, 8)  # p(x, another x, y, z)
+# p(x, another x, y, z)
+JOINT = np.random.default_rng(8).dirichlet(np.full(3 * 2 * 3 * 8, 0.6)).reshape(3, 2, 3, 8)
 LOSS = JOINT.sum(axis=(0, 1, 2)) - JOINT.sum(axis=(0, 1))
-ROWS: dict[bool, Array] = {True: JOINT.sum(axis=1).transpose(1, 0, 2), False: JOINT.sum(axis=(1, 2))}
+ROWS: dict[bool, Array] = {
+    True: JOINT.sum(axis=1).transpose(1, 0, 2),
+    False: JOINT.sum(axis=(1, 2)),
+}
 OTHER = JOINT.sum(axis=(0, 2))
 SEVERAL = {
     "linear": ("maximal-leakage", "parity-difference"),
@@ -47,7 +53,9 @@ SEVERAL = {
     "perfect and smooth": ("perfect", "mutual-information"),
 }
 FEW = 1e-7
-"""Gap of cones and other methods of fewer digits here, where budgets are a fifth of what the Bayes rule leaks."""
+"""Gap of cones and other methods of fewer digits here, where budgets are a fifth of what the Bayes
+rule leaks.
+"""
 
 
 def constraint(rows: Array, measure: str, fraction: float) -> Constraint:
@@ -66,7 +74,9 @@ def problem_of(case: str) -> Problem:
         rows = ROWS[first in CONDITIONAL], OTHER
         given = [
             constraint(*each)
-            for each in zip(rows[:: -1 if first == "perfect" else 1], (first, second), (0.3, 0.2), strict=True)
+            for each in zip(
+                rows[:: -1 if first == "perfect" else 1], (first, second), (0.3, 0.2), strict=True
+            )
         ]
         return Problem(loss=LOSS, constraints=given)
     only = constraint(ROWS[case in CONDITIONAL], case, 0.2)
@@ -96,17 +106,26 @@ def test_what_a_backend_declares_is_certified_or_bracketed_and_the_rest_refused(
 
 def check(name: str, case: str) -> None:
     """The law for one case."""
-    problem, able, solution = problem_of(case), capabilities()[name], solution_of(name, case)
+    problem = problem_of(case)
+    able = capabilities()[name]
+    solution = solution_of(name, case)
     if name not in serving(case):
         assert solution.status is Status.UNSUPPORTED
         several = len(problem.terms) > 1 and not able.several
-        assert ("does not serve several constraints" if several else "does not serve") in solution.message
+        assert (
+            ("does not serve several constraints") if several else "does not serve"
+        ) in solution.message
         return
-    judged, estimator = certificate_of(name, case), np.asarray(solution.estimator)
+    judged = certificate_of(name, case)
+    estimator = np.asarray(solution.estimator)
     np.testing.assert_allclose(estimator.sum(axis=0), 1.0, rtol=1e-14)
     for term, leakage in zip(problem.terms, problem.leakages(estimator), strict=True):
         assert leakage <= max(term.budget.amount, 1e-15)
-    assert judged.lower <= judged.upper == pytest.approx(problem.error_probability(estimator), rel=1e-13)
+    assert (
+        judged.lower
+        <= judged.upper
+        == pytest.approx(problem.error_probability(estimator), rel=1e-13)
+    )
     if able.gives_duals:
         assert judged.relative_gap <= max(FEW, ACCURACY[able.method_class].gap[0]), solution
         assert np.shape(solution.multipliers) == (len(problem.terms),)
@@ -116,7 +135,8 @@ def check(name: str, case: str) -> None:
 def test_brackets_overlap_and_some_backend_knows_the_optimum(case: str) -> None:
     judged = [certificate_of(name, case) for name in serving(case)]
     assert not any(one.excludes(other) for one, other in itertools.permutations(judged, 2))
-    lower, upper = max(each.lower for each in judged), min(each.upper for each in judged)
+    lower = max(each.lower for each in judged)
+    upper = min(each.upper for each in judged)
     assert upper - lower <= 1e-9 * upper
     assert problem_of(case).bayes_error < lower
     assert upper < problem_of(case).constant_error * (1.0 - 1e-6)

@@ -1,4 +1,6 @@
-"""The exponential-cone program: it states leakage and error probability; tolerances reach the solver, duals are prices."""
+"""The exponential-cone program: it states leakage and error probability; tolerances reach the
+solver, duals are prices.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,16 @@ REFERENCE = [
     ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269, 1e-9),
     ("paper-single", {"bins": 64}, {"budget": 0.01}, 0.07505963669, 1e-8),
     ("paper-single", {"bins": 1000}, {"budget": 0.01}, 0.07463994244, 2e-7),
-    ("paper-multi", {"sensors": 5}, {"budget": 0.0001838059200249887}, 0.01737635432, 1e-9),  # Clarabel feels the last bit
+    # Clarabel feels the last bit
+    ("paper-multi", {"sensors": 5}, {"budget": 0.0001838059200249887}, 0.01737635432, 1e-9),
     ("paper-multi", {"sensors": 10}, {"fraction": 0.5}, 0.00282663753, 2e-8),
 ]
 
 
 def pin(lowered: Any, problem: Problem, seed: int) -> Any:
-    """Give every variable of the program the value that a random estimator implies; returns the estimator."""
+    """Give every variable of the program the value that a random estimator implies; returns the
+    estimator.
+    """
     rng = np.random.default_rng(seed)
     estimator = rng.gamma(0.5, size=(problem.m, problem.N)) + 1e-9
     estimator /= estimator.sum(axis=0)
@@ -47,7 +52,9 @@ def pin(lowered: Any, problem: Problem, seed: int) -> Any:
     elif "deviation" in links:
         mass = (estimator @ problem.p_z)[:, None]
         links["mass"].args[0].value = mass
-        links["deviation"].args[0].value = problem.output_law(estimator).deviation / math.sqrt(problem.budget)
+        links["deviation"].args[0].value = problem.output_law(estimator).deviation / math.sqrt(
+            problem.budget
+        )
     return estimator
 
 
@@ -55,7 +62,9 @@ def pin(lowered: Any, problem: Problem, seed: int) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
-def test_the_expressions_are_error_probability_and_leakage(solver: str, form: str, seed: int) -> None:
+def test_the_expressions_are_error_probability_and_leakage(
+    solver: str, form: str, seed: int
+) -> None:
     problem = random_problem(seed)
     assume(problem.budget > 1e-9)
     lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
@@ -88,9 +97,15 @@ def test_reference_values(
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("budget", [{"budget": 0.0}, {"budget": 0.001}, {"budget": 0.01}, {"budget": math.inf}], ids=str)
-def test_every_solver_ends_on_the_smallest_paper_instance(solver: str, budget: dict[str, float]) -> None:
-    solution = solve(catalog.build("paper-single", bins=4, **budget), "conic", settings={"solver": solver})
+@pytest.mark.parametrize(
+    "budget", [{"budget": 0.0}, {"budget": 0.001}, {"budget": 0.01}, {"budget": math.inf}], ids=str
+)
+def test_every_solver_ends_on_the_smallest_paper_instance(
+    solver: str, budget: dict[str, float]
+) -> None:
+    solution = solve(
+        catalog.build("paper-single", bins=4, **budget), "conic", settings={"solver": solver}
+    )
     assert solution.relative_gap <= 1e-7, solution
     assert solution.claimed == "optimal"
 
@@ -118,7 +133,8 @@ def test_the_duals_have_the_signs_of_the_contract(form: str, budget: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("given_", "expected"), [({"gap": 1e-6}, 1e-7), ({"gap": 1e-15}, 1e-12), ({"tolerance": "1e-5"}, 1e-5)]
+    ("given_", "expected"),
+    [({"gap": 1e-6}, 1e-7), ({"gap": 1e-15}, 1e-12), ({"tolerance": "1e-5"}, 1e-5)],
 )
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_tolerance_reaches_the_solver(
@@ -127,7 +143,13 @@ def test_the_tolerance_reaches_the_solver(
     seen = spy(solver, monkeypatch)
     gap = given_.get("gap", 1e-9)
     chosen = {"solver": solver} | {k: v for k, v in given_.items() if k != "gap"}
-    solve(catalog.build("paper-single", bins=4, budget=0.01), "conic", gap=gap, max_iterations=40, settings=chosen)
+    solve(
+        catalog.build("paper-single", bins=4, budget=0.01),
+        "conic",
+        gap=gap,
+        max_iterations=40,
+        settings=chosen,
+    )
     tolerances = {
         "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
         "scs": ("eps_abs", "eps_rel"),
@@ -174,14 +196,18 @@ def test_the_time_limit_interrupts(solver: str) -> None:
 
 
 def test_an_inaccurate_end_is_reported_without_a_warning() -> None:
-    """Warnings are errors here: a leak of cvxpy's "Solution may be inaccurate" would fail this test."""
+    """Warnings are errors here: a leak of cvxpy's "Solution may be inaccurate" would fail this
+    test.
+    """
     solution = solve(catalog.build("paper-multi", sensors=14, fraction=0.5), "conic")
     assert solution.claimed == "optimal_inaccurate"
     assert solution.status in {Status.INACCURATE, Status.VIOLATED_PRIVACY}
 
 
 def test_the_iteration_limit_gives_what_was_reached() -> None:
-    solution = solve(catalog.build("paper-single", bins=16, budget=0.005), "conic", max_iterations=4)
+    solution = solve(
+        catalog.build("paper-single", bins=16, budget=0.005), "conic", max_iterations=4
+    )
     assert solution.claimed == "user_limit"
     assert solution.iterations == 4
     assert solution.estimator is not None
@@ -193,7 +219,10 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cvxpy, "installed_solvers", lambda: ["SCS"])
     with pytest.raises(Absent, match="finds no solver mosek"):
         Conic().lower(catalog.build("paper-single"), Options(settings={"solver": "mosek"}))
-    assert solve(catalog.build("paper-single"), "conic", settings={"solver": "mosek"}).status is Status.ABSENT
+    assert (
+        solve(catalog.build("paper-single"), "conic", settings={"solver": "mosek"}).status
+        is Status.ABSENT
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,14 +239,17 @@ def test_a_wrong_setting_is_a_sentence(name: str, value: object, sentence: str) 
         solve(catalog.build("paper-single"), "conic", settings={name: value})
 
 
-FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)  # p(x, x', y, z)
+# p(x, x', y, z)
+FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)
 SECRETS = (FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2)), FULL.sum(axis=1).transpose(1, 0, 2))
 CONDITIONAL = "conditional-mutual-information"
 
 
 def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
     loss = ds.Problem.from_joint(FULL.sum(axis=0), math.inf).loss
-    return ds.Problem(loss=loss, constraints=[ds.Constraint(SECRETS[k], b, text) for k, b, text in constraints])
+    return ds.Problem(
+        loss=loss, constraints=[ds.Constraint(SECRETS[k], b, text) for k, b, text in constraints]
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,7 +260,9 @@ def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
         _several((0, 0.0, "mutual-information"), (1, 0.0, "mutual-information")),
         _several((0, 0.0, "mutual-information"), (1, 0.05, "max-lift")),
         _several((0, math.inf, "mutual-information"), (1, 0.05, "parity-difference")),
-        _several((0, 2e-3, "mutual-information"), (1, 0.01, "maximal-leakage"), (2, 1e-3, CONDITIONAL)),
+        _several(
+            (0, 2e-3, "mutual-information"), (1, 0.01, "maximal-leakage"), (2, 1e-3, CONDITIONAL)
+        ),
         _several((1, 0.01, "sibson:alpha=2"), (0, 0.02, "pointwise-information")),
         _several((2, 1e-3, CONDITIONAL)),
         _several((2, 0.0, CONDITIONAL)),
@@ -236,7 +270,9 @@ def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
     ids=str,
 )
 def test_several_constraints_are_certified(problem: ds.Problem) -> None:
-    """And agree with the first-order method, which gets them in the same form; the loop refuses who serves one secret."""
+    """And agree with the first-order method, which gets them in the same form; the loop refuses who
+    serves one secret.
+    """
     solution = ds.solve(problem, "conic", gap=1e-7)
     assert solution.status is ds.Status.CERTIFIED, solution
     judged = solution.certificate
@@ -259,12 +295,17 @@ def test_conditional_information_agrees_with_the_program_written_out() -> None:
     for block in SECRETS[2]:
         joint = estimator @ block.T
         leakage += cp.sum(
-            cp.rel_entr(joint, cp.sum(joint, axis=1, keepdims=True) @ (block.sum(axis=1) / block.sum())[None, :])
+            cp.rel_entr(
+                joint,
+                cp.sum(joint, axis=1, keepdims=True) @ (block.sum(axis=1) / block.sum())[None, :],
+            )
         )
     cost = cp.sum(cp.multiply(problem.loss, estimator))
     written = cp.Problem(cp.Minimize(cost), [cp.sum(estimator, axis=0) == 1, leakage <= 1e-3])
     optimum = written.solve(solver="CLARABEL")
-    assert ds.solve(problem, "conic", gap=1e-7).error_probability == pytest.approx(optimum, rel=1e-6)
+    assert ds.solve(problem, "conic", gap=1e-7).error_probability == pytest.approx(
+        optimum, rel=1e-6
+    )
     constant = ds.Problem(SECRETS[0][None], problem.loss, 1e-3, measure=CONDITIONAL)
     plain = ds.Problem(SECRETS[0], problem.loss, 1e-3)
     found = [ds.solve(each, "conic", gap=1e-7).error_probability for each in (constant, plain)]

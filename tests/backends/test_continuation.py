@@ -1,4 +1,6 @@
-"""Continuation along a curve: what is predicted from solved budgets is certified like any other answer, or solved afresh."""
+"""Continuation along a curve: what is predicted from solved budgets is certified like any other
+answer, or solved afresh.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,8 @@ def test_continuation_declines_where_it_cannot_help() -> None:
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert continued(middle, [], 1e-9) is None
     assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
-    assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
+    # the Bayes rule: no point of the path
+    assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None
 
 
 @pytest.mark.parametrize("share", [1.0, 2.0])
@@ -105,7 +108,11 @@ def models(seed: int, shape: tuple[int, int, int]) -> Problem:
 
 
 @given(
-    st.builds(models, st.integers(0, 9999), st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 60))),
+    st.builds(
+        models,
+        st.integers(0, 9999),
+        st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 60)),
+    ),
     st.lists(st.just(0.0) | st.floats(1e-9, 1.2), min_size=2, max_size=6),
 )
 @settings(max_examples=20)
@@ -125,7 +132,10 @@ def test_a_sweep_is_never_worse_than_a_solve(problem: Problem, shares: list[floa
 
 def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
-    line = [Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b))) for b in (0.01, 0.0225, 0.09)]
+    line = [
+        Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b)))
+        for b in (0.01, 0.0225, 0.09)
+    ]
     tilt, multiplier = next(predicted(problem, line, 0.04))
     np.testing.assert_allclose(tilt, 2.0)
     assert multiplier == pytest.approx(2.5)
@@ -140,7 +150,9 @@ LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-d
 
 @pytest.mark.parametrize("measure", LINEAR)
 @pytest.mark.parametrize("shape", [(2, 2, 3000), (3, 3, 300)])
-def test_under_linear_measures_the_chord_leads_to_the_vertex(measure: str, shape: tuple[int, int, int]) -> None:
+def test_under_linear_measures_the_chord_leads_to_the_vertex(
+    measure: str, shape: tuple[int, int, int]
+) -> None:
     problem = models(5, shape).with_budget(math.inf, measure=measure)
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in (0.0, 1.0, 0.5, 0.25, 0.3, 0.28):
@@ -154,7 +166,9 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure: str, shape
 
 def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
-    line = [Known(b, np.full((2, 2), 5.0 - b), 7.0 - b if b else math.inf) for b in (0.0, 0.1, 0.5, 0.9)]
+    line = [
+        Known(b, np.full((2, 2), 5.0 - b), 7.0 - b if b else math.inf) for b in (0.0, 0.1, 0.5, 0.9)
+    ]
     (found,) = predicted(problem, line, 0.3)
     np.testing.assert_allclose(found.tilt, 4.7)
     assert found.multiplier == pytest.approx(6.7)
@@ -162,7 +176,9 @@ def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
     assert list(predicted(problem, line, 1.0)) == []
 
 
-@pytest.mark.parametrize("measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information", "total-variation"])
+@pytest.mark.parametrize(
+    "measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information", "total-variation"]
+)
 def test_many_outcomes_are_continued_under_every_measure(measure: str) -> None:
     joint = np.random.default_rng(3).dirichlet(np.full(4 * 20_000, 0.5)).reshape(2, 2, 20_000)
     problem = Problem.from_joint(joint, math.inf, measure=measure)
@@ -176,7 +192,10 @@ def test_many_outcomes_are_continued_under_every_measure(measure: str) -> None:
 def test_several_secrets_are_continued_along_a_common_factor() -> None:
     joint = np.random.default_rng(3).dirichlet(np.full(8 * 20_000, 0.5)).reshape(2, 2, 2, 20_000)
     loss = Problem.from_joint(joint.sum(axis=0), 0.0).loss
-    secrets = [ds.Constraint(joint.sum(axis=(1, 2)), 1.0), ds.Constraint(joint.sum(axis=(0, 2)), 1.0, "chi-square")]
+    secrets = [
+        ds.Constraint(joint.sum(axis=(1, 2)), 1.0),
+        ds.Constraint(joint.sum(axis=(0, 2)), 1.0, "chi-square"),
+    ]
     problem = Problem(loss=loss, constraints=secrets)
     problem = problem.with_budget([0.2 * leaks for leaks in problem.bayes_leakages])
     sweep = Sweep(problem, "tilt", gap=1e-9)
@@ -189,7 +208,10 @@ def test_several_secrets_are_continued_along_a_common_factor() -> None:
 def test_continued_points_say_so() -> None:
     problem = ds.problems.paper_single(bins=2000)
     sweep = Sweep(problem, "tilt", gap=1e-9)
-    claims = [sweep.solve(share * problem.bayes_leakage)[0].claimed for share in (0.0, 0.08, 0.12, 0.1, 0.11)]
+    claims = [
+        sweep.solve(share * problem.bayes_leakage)[0].claimed
+        for share in (0.0, 0.08, 0.12, 0.1, 0.11)
+    ]
     assert claims[0] == "optimal"
     assert claims[-1] == "optimal (continued)"
 
@@ -201,7 +223,9 @@ class Wild:
     capabilities = Tilt.capabilities
 
     def __init__(self, behaviour: str) -> None:
-        self.behaviour, self.asked, self._tilt = behaviour, 0, Tilt()
+        self.behaviour = behaviour
+        self.asked = 0
+        self._tilt = Tilt()
 
     def continued(self, problem: Problem, options: Options, solved: Sequence[Known]) -> Raw | None:
         self.asked += 1
@@ -211,7 +235,9 @@ class Wild:
             return None
         raw = self._tilt.solve(self._tilt.lower(problem, options), options)
         useless = np.full((problem.m, problem.N), 1.0 / problem.m)
-        return replace(raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multipliers))
+        return replace(
+            raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multipliers)
+        )
 
     def lower(self, problem: Problem, options: Options) -> Any:
         return self._tilt.lower(problem, options)
@@ -224,7 +250,9 @@ class Wild:
 
 
 @pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])
-def test_worthless_continuation_costs_only_time(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worthless_continuation_costs_only_time(
+    behaviour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wild = Wild(behaviour)
     assert isinstance(wild, Continuation)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)

@@ -1,4 +1,6 @@
-"""The crossover: from points and tilts that are nearly optimal to vertices that satisfy the optimality conditions."""
+"""The crossover: from points and tilts that are nearly optimal to vertices that satisfy the
+optimality conditions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
 def ended(problem: Problem, gap: float = 1e-10) -> tuple[Point, Ending]:
-    return solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=gap, max_iterations=100)
+    return solve_interior(
+        model_of(problem, Precision.of(problem, 1e-9)), gap=gap, max_iterations=100
+    )
 
 
 def interior(problem: Problem, gap: float = 1e-10) -> Point:
@@ -38,7 +42,9 @@ def crossed(problem: Problem, at: Point) -> Point | None:
 
 
 def random_problem(n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
-    return catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=fraction)
+    return catalog.build(
+        "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=fraction
+    )
 
 
 def ties(point: Point) -> int:
@@ -46,12 +52,16 @@ def ties(point: Point) -> int:
 
 
 def most_ties(problem: Problem) -> int:
-    """What a vertex can have: the equations u_i = A P_i, one guess being determined by the others."""
+    """What a vertex can have: the equations u_i = A P_i, one guess being determined
+    by the others.
+    """
     return (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)
 
 
 def assert_consistent(problem: Problem, point: Point) -> None:
-    """Law of what the crossover returns: a rule of its own tilt that keeps the budget, with ties that are ties."""
+    """Law of what the crossover returns: a rule of its own tilt that keeps the budget, with ties
+    that are ties.
+    """
     assert point.columns.min() >= 0.0
     np.testing.assert_array_equal(point.columns.sum(axis=0), 1.0)
     assert ties(point) <= most_ties(problem)
@@ -71,7 +81,13 @@ def assert_consistent(problem: Problem, point: Point) -> None:
         assert law.leakage_ceiling() <= problem.budget
 
 
-@given(st.integers(2, 5), st.integers(2, 5), st.integers(50, 400), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
+@given(
+    st.integers(2, 5),
+    st.integers(2, 5),
+    st.integers(50, 400),
+    st.integers(0, 10**6),
+    st.sampled_from(FRACTIONS),
+)
 def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     n: int, m: int, outcomes: int, seed: int, fraction: float
 ) -> None:
@@ -84,16 +100,28 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assert_consistent(problem, found)
     assert ties(found) >= 1
     assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
-    judged = certify(problem, found.columns, found.tilt, None if problem.constraint.perfect else found.multiplier)
+    judged = certify(
+        problem, found.columns, found.tilt, None if problem.constraint.perfect else found.multiplier
+    )
     assert judged.certificate.blend == 0.0
     assert judged.certificate.kkt.complementarity <= 1e-13 * judged.certificate.upper
     assert judged.certificate.relative_gap <= 1e-13
 
 
 @settings(max_examples=30)
-@given(st.integers(2, 4), st.integers(2, 4), st.integers(0, 10**6), st.sampled_from(FRACTIONS), st.integers(2, 6))
-def test_duplicates_give_a_consistent_vertex_or_none(n: int, m: int, seed: int, fraction: float, copies: int) -> None:
-    problem = catalog.build("duplicated", n=n, m=m, N=20, copies=copies, seed=seed, fraction=fraction)
+@given(
+    st.integers(2, 4),
+    st.integers(2, 4),
+    st.integers(0, 10**6),
+    st.sampled_from(FRACTIONS),
+    st.integers(2, 6),
+)
+def test_duplicates_give_a_consistent_vertex_or_none(
+    n: int, m: int, seed: int, fraction: float, copies: int
+) -> None:
+    problem = catalog.build(
+        "duplicated", n=n, m=m, N=20, copies=copies, seed=seed, fraction=fraction
+    )
     assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
     found = crossed(problem, interior(problem))
     if found is not None:
@@ -103,12 +131,19 @@ def test_duplicates_give_a_consistent_vertex_or_none(n: int, m: int, seed: int, 
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
 def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: float) -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(3 * 2 * 100)).reshape(3, 2, 100)
-    joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)  # two guesses that are always equal
+    # two guesses that are always equal
+    joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
     free = Problem.from_joint(joint, math.inf)
     problem = free.with_budget(fraction * free.bayes_leakage)
-    at, precision = interior(problem), Precision.of(problem, 1e-10)
+    at = interior(problem)
+    precision = Precision.of(problem, 1e-10)
     for tilt in (at.tilt, np.zeros_like(at.tilt), 1e6 * at.tilt):
-        for estimator in (at.columns, np.full_like(at.columns, 1 / 3), problem.bayes_estimator, None):
+        for estimator in (
+            at.columns,
+            np.full_like(at.columns, 1 / 3),
+            problem.bayes_estimator,
+            None,
+        ):
             for multiplier in (at.multiplier, 1e-12, 1e12):
                 found = crossover(problem, tilt, multiplier, precision, estimator)
                 if found is not None:
@@ -125,16 +160,32 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
     at = interior(problem)
     found = crossed(problem, at)
     rng = np.random.default_rng(seed)
-    x, y, z = rng.permutation(n), rng.permutation(m), rng.permutation(60)
+    x = rng.permutation(n)
+    y = rng.permutation(m)
+    z = rng.permutation(60)
     moved = Problem(problem.p_xz[np.ix_(x, z)], problem.loss[np.ix_(y, z)], problem.constraint)
-    again = crossover(moved, at.tilt[np.ix_(y, x)], at.multiplier, Precision.of(moved, 1e-10), at.columns[np.ix_(y, z)])
+    again = crossover(
+        moved,
+        at.tilt[np.ix_(y, x)],
+        at.multiplier,
+        Precision.of(moved, 1e-10),
+        at.columns[np.ix_(y, z)],
+    )
     assert (found is None) == (again is None)
     if found is not None and again is not None:
         np.testing.assert_allclose(again.columns, found.columns[np.ix_(y, z)], atol=1e-6)
 
 
-@given(st.integers(2, 4), st.integers(2, 4), st.integers(20, 200), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
-def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed: int, fraction: float) -> None:
+@given(
+    st.integers(2, 4),
+    st.integers(2, 4),
+    st.integers(20, 200),
+    st.integers(0, 10**6),
+    st.sampled_from(FRACTIONS),
+)
+def test_the_ties_of_an_optimum_determine_it(
+    n: int, m: int, outcomes: int, seed: int, fraction: float
+) -> None:
     problem = random_problem(n, m, outcomes, seed, fraction)
     assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
     best = ds.solve(problem, "tilt")
@@ -142,13 +193,20 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     assert best.tilt is not None
     tied = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
     assume((best.estimator @ problem.p_z).min() > 1e-3 and 0 < tied.size <= (m - 1) * n)  # a vertex
-    allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
+    allowed = best.estimator[:, tied] > 0.0
+    labels = best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
-    deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
+    deviation = (
+        np.zeros((m, n))
+        if problem.constraint.perfect
+        else 0.9 * problem.output_law(best.estimator).deviation
+    )
     vertex = Vertex(problem, plain_law(problem, one_hot(labels, m)), tied, labels[tied], start)
     first = vertex.near(deviation)
     assert first is not None
-    solved = vertex.solve(first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))
+    solved = vertex.solve(
+        first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9)
+    )
     assert solved is not None
     estimator = np.eye(m)[:, labels]
     estimator[:, tied] = solved.columns
@@ -156,7 +214,9 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     np.testing.assert_array_equal(estimator.sum(axis=0), 1.0)
     losses = problem.loss[:, tied] + solved.tilt @ problem.p_xz[:, tied]
     equal = np.where(allowed, losses, losses.min(axis=0))
-    assert (np.ptp(equal, axis=0) <= 1e-13 * (problem.p_z[tied] * (1.0 + np.abs(solved.tilt).max()))).all()
+    assert (
+        np.ptp(equal, axis=0) <= 1e-13 * (problem.p_z[tied] * (1.0 + np.abs(solved.tilt).max()))
+    ).all()
     law = problem.output_law(estimator)
     if problem.constraint.perfect:
         assert np.abs(law.excess).max() <= 1e-13
@@ -167,13 +227,16 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
 
 @pytest.mark.parametrize("bins", [16, 60, 300])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.05, 0.4, 0.8])
-def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, share: float) -> None:
+def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(
+    bins: int, share: float
+) -> None:
     free = ds.problems.paper_single(bins=bins)
     problem = free.with_budget(share * free.bayes_leakage)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
     multiplier = math.inf if best.multiplier is None else best.multiplier
-    rng, count = np.random.default_rng(4), 0
+    rng = np.random.default_rng(4)
+    count = 0
     for size in np.geomspace(1e-6, 0.5, 40):
         tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
         found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
@@ -181,20 +244,27 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, 
             continue
         count += 1
         assert_consistent(problem, found)
-        judged = certify(problem, found.columns, found.tilt, best.multiplier and found.multiplier).certificate
+        judged = certify(
+            problem, found.columns, found.tilt, best.multiplier and found.multiplier
+        ).certificate
         assert judged.blend == 0.0
         assert judged.relative_gap <= 1e-12
     assert count >= 10
 
 
-@pytest.mark.parametrize(("n", "m", "outcomes"), [(3, 3, 100), (4, 4, 100), (2, 5, 300), (5, 2, 300)])
+@pytest.mark.parametrize(
+    ("n", "m", "outcomes"), [(3, 3, 100), (4, 4, 100), (2, 5, 300), (5, 2, 300)]
+)
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
-def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n: int, m: int, outcomes: int, fraction: float) -> None:
+def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(
+    n: int, m: int, outcomes: int, fraction: float
+) -> None:
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, fraction=fraction)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
     multiplier = math.inf if best.multiplier is None else best.multiplier
-    rng, count = np.random.default_rng(4), 0
+    rng = np.random.default_rng(4)
+    count = 0
     for size in np.geomspace(1e-6, 1e-2, 20):
         tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
         found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
@@ -206,23 +276,36 @@ def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n: int, m: 
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
-@pytest.mark.parametrize("name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"])
+@pytest.mark.parametrize(
+    "name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"]
+)
 def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction: float) -> None:
-    problem = random_problem(2, 2, 100, 0, fraction) if name == "random" else catalog.build(name, fraction=fraction)
+    problem = (
+        random_problem(2, 2, 100, 0, fraction)
+        if name == "random"
+        else catalog.build(name, fraction=fraction)
+    )
     best = ds.solve(problem, "tilt")
     assert best.status is ds.Status.CERTIFIED
     assert best.iterations == 0
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3), (3, 3), (2, 5)])
-def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n: int, m: int) -> None:
-    solved = [ds.solve(random_problem(n, m, N, seed, 0.0), "tilt") for N in (40, 150, 400) for seed in range(3)]
+def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(
+    n: int, m: int
+) -> None:
+    solved = [
+        ds.solve(random_problem(n, m, N, seed, 0.0), "tilt")
+        for N in (40, 150, 400)
+        for seed in range(3)
+    ]
     assert all(each.status is ds.Status.CERTIFIED for each in solved)
     assert sum(each.iterations == 0 for each in solved) >= 8
 
 
 def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more() -> None:
-    problem = catalog.build("anes96", budget=0.0)  # under no tilt the two least margins are between the same two guesses
+    # under no tilt the two least margins are between the same two guesses
+    problem = catalog.build("anes96", budget=0.0)
     active = _ActiveSet(problem, problem.loss.copy())
     wanted = active.cut(np.zeros((problem.m, problem.n)), math.inf)
     vertex = active.vertex()
@@ -240,12 +323,17 @@ def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: flo
     active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
     law = plain_law(problem, active.certain)
     announced = active.cut(off * best.tilt, best.multiplier)
-    assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(problem.budget, rel=0.1)
+    assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(
+        problem.budget, rel=0.1
+    )
 
 
 @pytest.mark.parametrize("seed", [2, 4])
-def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pivots, plain = [0], _ActiveSet.vertex
+def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pivots = [0]
+    plain = _ActiveSet.vertex
 
     def counted(active: _ActiveSet) -> Vertex:
         pivots[0] += 1
@@ -271,15 +359,20 @@ def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget:
 @pytest.mark.parametrize("fraction", FRACTIONS)
 def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> None:
     problem = random_problem(3, 3, 300, 15, fraction)
-    (plain, ending), early = ended(problem), ds.solve(problem, "tilt")
+    (plain, ending) = ended(problem)
+    early = ds.solve(problem, "tilt")
     assert early.status is ds.Status.CERTIFIED
     assert early.iterations is not None
     assert early.iterations < ending.iterations
-    assert early.error_probability == pytest.approx(problem.error_probability(plain.columns), rel=1e-9)
+    assert early.error_probability == pytest.approx(
+        problem.error_probability(plain.columns), rel=1e-9
+    )
 
 
 def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
-    """Here the likeliest outcomes have all but one posterior, and weigh ten thousand times what is to be proven."""
+    """Here the likeliest outcomes have all but one posterior, and weigh ten thousand times what is
+    to be proven.
+    """
     problem = reduce(ds.problems.paper_multi(sensors=30, fraction=0.5)).problem
     precision = Precision.of(problem, 1e-9)
     for iterations in range(1, 10):
@@ -293,7 +386,9 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
 
 
 def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:
-    """Where the Bayes rule hardly errs, rounding is much next to its error and nothing next to the optimum's."""
+    """Where the Bayes rule hardly errs, rounding is much next to its error and nothing next to the
+    optimum's.
+    """
     problem = catalog.build("near-deterministic", n=2, m=5, N=10, fraction=0.3, seed=81262)
     assert problem.bayes_error < 1e-8
     best = ds.solve(problem, "tilt")
@@ -304,7 +399,9 @@ def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:
 
 
 def test_small_problems_need_neither_a_compiler_nor_scipy() -> None:
-    """Importing scipy.optimize takes a hundred times as long as the solution; the second problem has an unused guess."""
+    """Importing scipy.optimize takes a hundred times as long as the solution; the second problem
+    has an unused guess.
+    """
     code = (
         "import sys, discreet as ds; from discreet.problems.catalog import build\n"
         "single = ds.problems.paper_single(bins=64, budget=.01)\n"
@@ -320,8 +417,16 @@ def test_a_start_far_beyond_every_share_raises_nothing() -> None:
     """Ties of next to no mass may start from shares of any size; steps as large have no cube."""
     usual = ds.problems.paper_single(bins=16)
     faint = np.array([[6e-122], [4e-122]])
-    problem = Problem(np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01)
+    problem = Problem(
+        np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01
+    )
     labels = problem.bayes_estimator.argmax(axis=0)
-    vertex = Vertex(problem, plain_law(problem, problem.bayes_estimator), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
+    vertex = Vertex(
+        problem,
+        plain_law(problem, problem.bayes_estimator),
+        np.array([16]),
+        labels[[16]],
+        np.full((2, 1), 0.5),
+    )
     found = vertex.newton(np.array([1e119]), 1.0, 0.012)
     assert found is None or np.isfinite(found[0]).all()

@@ -1,6 +1,8 @@
-"""`tilt` at the edge of double precision: rare private values, masses over 150 decades, budgets over twelve.
+"""`tilt` at the edge of double precision: rare private values, masses over 150 decades, budgets
+over twelve.
 
-The problems are those of benchmarks/random_problems.py; a failure is built again by `edge_problem(seed)`.
+The problems are those of benchmarks/random_problems.py; a failure is built again by
+`edge_problem(seed)`.
 """
 
 from __future__ import annotations
@@ -40,23 +42,33 @@ def solved(edge_problem: Callable[[int], Problem]) -> Callable[[int], ds.Solutio
 
 
 @pytest.mark.parametrize("seed", [477, 919, 1094, 232, 957, 1169, 2965])
-def test_private_values_too_rare_to_matter_do_not_matter(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_private_values_too_rare_to_matter_do_not_matter(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [145, 480])
-def test_merged_private_values_leave_a_system_without_unknowns(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_merged_private_values_leave_a_system_without_unknowns(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [260, 1224, 1461, 1470, 2018, 2298])
-def test_guesses_as_rare_as_the_budget_is_small_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below 1/√(2 ε)."""
+def test_guesses_as_rare_as_the_budget_is_small_are_found(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below
+    1/√(2 ε).
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [1989, 2080, 30162, 31162])
-def test_guesses_that_all_but_exclude_a_private_value_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_guesses_that_all_but_exclude_a_private_value_are_found(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     """At the optimum a posterior may be e⁻¹⁷ or e⁻⁶⁰ of the prior."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
@@ -69,7 +81,9 @@ def test_an_iterate_that_leaks_too_much_counts_by_what_its_repair_costs(
 
 
 @pytest.mark.parametrize("seed", [668, 1026, 30093, 31056])
-def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_no_answer_errs_more_than_the_best_constant_guess(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     problem = edge_problem(seed)
     solution = ds.solve(problem, "tilt")
     assert solution.error_probability is not None
@@ -77,13 +91,17 @@ def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem: Callable
 
 
 @pytest.mark.parametrize("seed", [668, 2725, 3276])
-def test_the_start_is_of_the_size_of_the_losses_that_matter(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_the_start_is_of_the_size_of_the_losses_that_matter(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     """The best constant guess may err 1e-37, though other guesses err 1 at each outcome."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [3078, 5275, 7081])
-def test_a_rare_private_value_that_comes_first_costs_no_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_a_rare_private_value_that_comes_first_costs_no_digits(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     """The coordinates of the tilt are taken about the commonest private value."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
@@ -97,15 +115,21 @@ def test_equal_losses_of_ties_cost_nothing_where_log_ratios_are_large(
 
 
 @pytest.mark.parametrize("seed", [537, 608, 1617, 2175, 3115])
-def test_the_solver_goes_on_while_the_products_fall(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """The multiplier may be ten powers of ten below that of the start; until it is reached the bracket says nothing."""
+def test_the_solver_goes_on_while_the_products_fall(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """The multiplier may be ten powers of ten below that of the start; until it is reached the
+    bracket says nothing.
+    """
     gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
     assert gap is not None
     assert gap <= 1e-8
 
 
 @pytest.mark.parametrize("seed", [20, 743, 1982, 2431])
-def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_rare_private_values_with_large_log_ratios_cost_no_digits(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     solution = ds.solve(edge_problem(seed), "tilt", gap=1e-9)
     assert solution.relative_gap is not None
     assert solution.relative_gap <= 1e-8
@@ -115,11 +139,16 @@ def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem: 
 def test_rare_private_values_under_budgets_below_rounding_are_answered(
     edge_problem: Callable[[int], Problem], seed: int
 ) -> None:
-    assert ds.solve(edge_problem(seed), "tilt").status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
+    assert ds.solve(edge_problem(seed), "tilt").status in (
+        ds.Status.CERTIFIED,
+        ds.Status.INACCURATE,
+    )
 
 
 @pytest.mark.parametrize("seed", [134, 750, 2353, 1137, 1847, 2289])
-def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_perfect_privacy_holds_for_rare_private_values_too(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
     problem = edge_problem(seed)
     assert problem.budget == 0.0
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
@@ -129,7 +158,10 @@ def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem: Callabl
 def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed: int) -> None:
     """I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'); duals of X' are duals of X."""
     rng = np.random.default_rng(seed)
-    joint = rng.dirichlet(np.ones(60)).reshape(5, 2, 6) * (10.0 ** -rng.uniform(0.0, 12.0, 5))[:, None, None]
+    joint = (
+        rng.dirichlet(np.ones(60)).reshape(5, 2, 6)
+        * (10.0 ** -rng.uniform(0.0, 12.0, 5))[:, None, None]
+    )
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
     most = 10.0 ** -rng.uniform(1.0, 10.0)
     merged, place = merge_rare_values(problem, most)
@@ -156,11 +188,15 @@ def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens(
 
 
 def moved_by_rounding(problem: Problem) -> float:
-    """ρ: by which share of the budget rounding each mass of a law once moves its leakage (docs/theory.md, section 10)."""
+    """ρ: by which share of the budget rounding each mass of a law once moves its leakage
+    (docs/theory.md, section 10).
+    """
     return 2.0**-53 * np.sqrt(2.0 / problem.budget) if problem.budget > 0.0 else np.inf
 
 
-def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(edge_problem: Callable[[int], Problem]) -> None:
+def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(
+    edge_problem: Callable[[int], Problem],
+) -> None:
     """Losses of 1 per mass are tied by tilts of −1, and the error probability is 3e-11."""
     problem = edge_problem(4134111805)
     solution = ds.solve(problem, "tilt", gap=1e-9)
@@ -171,12 +207,18 @@ def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(edge_prob
     assert solution.certificate is not None
     bound = exactly.bound(problem, solution.tilt, solution.multiplier)
     assert Fraction(solution.certificate.lower) <= bound
-    assert exactly.error_probability(problem, solution.estimator, normalised=True) <= Fraction(solution.certificate.upper)
+    assert exactly.error_probability(problem, solution.estimator, normalised=True) <= Fraction(
+        solution.certificate.upper
+    )
 
 
 @pytest.mark.parametrize("seed", [1111, 9118, 9553, 10446])
-def test_a_step_that_would_leak_far_more_is_shortened(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """A rare private value may cost ten thousand times as much per nat as others; one long step towards that led astray."""
+def test_a_step_that_would_leak_far_more_is_shortened(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """A rare private value may cost ten thousand times as much per nat as others; one long step
+    towards that led astray.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
@@ -184,24 +226,38 @@ def test_a_step_that_would_leak_far_more_is_shortened(edge_problem: Callable[[in
 def test_guesses_that_all_but_exclude_a_private_value_cost_no_digits(
     edge_problem: Callable[[int], Problem], seed: int
 ) -> None:
-    """Posteriors are e⁻¹⁵ of the prior or less, and ties near the end weigh 10¹⁰ as much in the linear system."""
+    """Posteriors are e⁻¹⁵ of the prior or less, and ties near the end weigh 10¹⁰ as much in the
+    linear system.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [3004, 10839])
-def test_a_guess_that_errs_far_more_is_hardly_drawn_at_the_start(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """Equal losses make it as good as the best constant guess at some outcomes; elsewhere it errs 10²³ times as much."""
+def test_a_guess_that_errs_far_more_is_hardly_drawn_at_the_start(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """Equal losses make it as good as the best constant guess at some outcomes; elsewhere it errs
+    10²³ times as much.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [6773, 12652])
-def test_products_do_not_fall_far_ahead_of_the_bracket(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """The tilt of a guess that the optimum never gives would not settle while its mass falls tenfold at every step."""
+def test_products_do_not_fall_far_ahead_of_the_bracket(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """The tilt of a guess that the optimum never gives would not settle while its mass falls
+    tenfold at every step.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_problem: Callable[[int], Problem]) -> None:
-    """Its mass was a difference of numbers 10¹⁰ times as large, so that the answer leaked 1.00017 of the budget."""
+def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(
+    edge_problem: Callable[[int], Problem],
+) -> None:
+    """Its mass was a difference of numbers 10¹⁰ times as large, so that the answer leaked 1.00017
+    of the budget.
+    """
     solution = ds.solve(edge_problem(957355579), "tilt", gap=1e-9)
     assert solution.certificate is not None
     assert solution.certificate.own_budget_kept
@@ -209,29 +265,49 @@ def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_prob
 
 
 @pytest.mark.parametrize("seed", [1366132332, 2007112152, 2390590655, 4007220137])
-def test_a_vertex_is_not_settled_after_one_long_or_one_tiny_step(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """Shares start at 2⁻⁵³ or grow by powers of ten, and steps only seem to shrink quadratically."""
+def test_a_vertex_is_not_settled_after_one_long_or_one_tiny_step(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """Shares start at 2⁻⁵³ or grow by powers of ten, and steps only seem to shrink
+    quadratically.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", [495913099, 1820368493, 1828579971])
-def test_shares_of_a_few_roundings_are_no_vertex(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """As multiples of 2⁻⁵³, shares of 1e-14 may miss the budget by a share of 1e-6, which the bracket counts."""
+def test_shares_of_a_few_roundings_are_no_vertex(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """As multiples of 2⁻⁵³, shares of 1e-14 may miss the budget by a share of 1e-6, which the
+    bracket counts.
+    """
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-def test_a_vertex_counts_by_the_whole_bracket_that_it_proves(edge_problem: Callable[[int], Problem]) -> None:
-    """The losses of its ties are equal, yet tilts are as far from feasible as 1e-8 of the error probability."""
+def test_a_vertex_counts_by_the_whole_bracket_that_it_proves(
+    edge_problem: Callable[[int], Problem],
+) -> None:
+    """The losses of its ties are equal, yet tilts are as far from feasible as 1e-8 of the error
+    probability.
+    """
     assert ds.solve(edge_problem(2553051812), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(edge_problem: Callable[[int], Problem]) -> None:
-    """What makes the losses of its ties equal costs hardly anything per mass, and may be any number."""
+def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(
+    edge_problem: Callable[[int], Problem],
+) -> None:
+    """What makes the losses of its ties equal costs hardly anything per mass, and may be any
+    number.
+    """
     assert ds.solve(edge_problem(8240), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-def test_problems_at_the_edge_are_solved_in_bounded_work(solved: Callable[[int], ds.Solution]) -> None:
-    """None fails or leaks too much; gaps stay below 1e-8 where rounding explains less, and iterations near their median."""
+def test_problems_at_the_edge_are_solved_in_bounded_work(
+    solved: Callable[[int], ds.Solution],
+) -> None:
+    """None fails or leaks too much; gaps stay below 1e-8 where rounding explains less, and
+    iterations near their median.
+    """
     solutions = [solved(seed) for seed in range(80)]
     assert {each.status for each in solutions} <= {ds.Status.CERTIFIED, ds.Status.INACCURATE}
     resolved = [each for each in solutions if 16.0 * moved_by_rounding(each.problem) <= 1e-8]
@@ -247,9 +323,14 @@ _WORSE_IN_BLOCKS = [1083420543, 515160882, 3234205194, 3603043292, 861533667, 55
 
 
 @pytest.mark.parametrize("seed", [*range(40), *_WORSE_IN_BLOCKS])
-def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(solved: Callable[[int], ds.Solution], seed: int) -> None:
-    """Proportional outcomes are merged, no probability is lost in the rule, and duals are derived from its law."""
-    arrays, problem = solved(seed), solved(seed).problem
+def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(
+    solved: Callable[[int], ds.Solution], seed: int
+) -> None:
+    """Proportional outcomes are merged, no probability is lost in the rule, and duals are derived
+    from its law.
+    """
+    arrays = solved(seed)
+    problem = solved(seed).problem
     blocks = ds.solve(BlockProblem.of(problem), "tilt", gap=1e-9)
     assert blocks.status is arrays.status
     assert blocks.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)

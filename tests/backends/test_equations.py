@@ -1,4 +1,6 @@
-"""Laws of small linear systems: least norm, no dependence on units, and None instead of numbers that are not finite."""
+"""Laws of small linear systems: least norm, no dependence on units, and None instead of numbers
+that are not finite.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,28 @@ from discreet.backends.equations import bordered, equilibrated, least_norm
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (3, 3), (2, 5), (1, 1)])
 def test_the_solution_is_the_one_of_least_norm(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(1)
-    matrix, right = rng.normal(size=shape), rng.normal(size=shape[0])
-    np.testing.assert_allclose(least_norm(matrix, right), np.linalg.pinv(matrix) @ right, rtol=1e-12)
+    matrix = rng.normal(size=shape)
+    right = rng.normal(size=shape[0])
+    np.testing.assert_allclose(
+        least_norm(matrix, right), np.linalg.pinv(matrix) @ right, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1)])
 def test_equations_without_unknowns_ask_for_nothing(shape: tuple[int, int]) -> None:
-    np.testing.assert_array_equal(least_norm(np.zeros(shape), np.ones(shape[0])), np.zeros(shape[1]))
+    np.testing.assert_array_equal(
+        least_norm(np.zeros(shape), np.ones(shape[0])), np.zeros(shape[1])
+    )
 
 
 def test_units_do_not_matter() -> None:
     rng = np.random.default_rng(2)
-    matrix, right = rng.normal(size=(4, 4)), rng.normal(size=4)
-    rows, columns = 2.0 ** rng.integers(-200, 200, 4), 2.0 ** rng.integers(-200, 200, 4)
-    plain, scaled = equilibrated(matrix, right), equilibrated(rows[:, None] * matrix * columns, rows * right)
+    matrix = rng.normal(size=(4, 4))
+    right = rng.normal(size=4)
+    rows = 2.0 ** rng.integers(-200, 200, 4)
+    columns = 2.0 ** rng.integers(-200, 200, 4)
+    plain = equilibrated(matrix, right)
+    scaled = equilibrated(rows[:, None] * matrix * columns, rows * right)
     assert plain is not None
     assert scaled is not None
     np.testing.assert_allclose(scaled * columns, plain, rtol=1e-9)
@@ -33,14 +43,20 @@ def test_units_do_not_matter() -> None:
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_border_is_a_row_and_a_column(count: int) -> None:
     rng = np.random.default_rng(3)
-    matrix, border, right = rng.normal(size=(count, count)), rng.normal(size=count), rng.normal(size=count)
+    matrix = rng.normal(size=(count, count))
+    border = rng.normal(size=count)
+    right = rng.normal(size=count)
     whole = np.block([[matrix, border[:, None]], [border[None], np.zeros((1, 1))]])
-    np.testing.assert_allclose(bordered(matrix, border, right, 0.3), np.linalg.solve(whole, [*right, 0.3]), rtol=1e-11)
+    np.testing.assert_allclose(
+        bordered(matrix, border, right, 0.3), np.linalg.solve(whole, [*right, 0.3]), rtol=1e-11
+    )
 
 
 def test_dependent_equations_have_a_solution() -> None:
     matrix = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]])
-    np.testing.assert_allclose(least_norm(matrix, np.array([5.0, 10.0])), [1.0, 2.0, 0.0], atol=1e-14)
+    np.testing.assert_allclose(
+        least_norm(matrix, np.array([5.0, 10.0])), [1.0, 2.0, 0.0], atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

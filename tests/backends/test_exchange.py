@@ -1,6 +1,8 @@
-"""Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a reader of CBF finds.
+"""Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a
+reader of CBF finds.
 
-The reader of CBF, `benchmarks/hard/cbf.py`, is written from the format's reference alone and shares nothing with the writer.
+The reader of CBF, `benchmarks/hard/cbf.py`, is written from the format's reference alone and shares
+nothing with the writer.
 """
 
 from __future__ import annotations
@@ -30,15 +32,29 @@ highspy = pytest.importorskip("highspy")
 
 def secrets() -> ds.Problem:
     full = np.random.default_rng(1).dirichlet(np.ones(48)).reshape(2, 2, 2, 6)
-    both = [ds.Constraint(full.sum(axis=(1, 2)), 0.01), ds.Constraint(full.sum(axis=(0, 2)), 0.3, "max-lift")]
-    return ds.Problem(loss=ds.Problem.from_joint(full.sum(axis=0), budget=0.0).loss, constraints=both)
+    both = [
+        ds.Constraint(full.sum(axis=(1, 2)), 0.01),
+        ds.Constraint(full.sum(axis=(0, 2)), 0.3, "max-lift"),
+    ]
+    return ds.Problem(
+        loss=ds.Problem.from_joint(full.sum(axis=0), budget=0.0).loss, constraints=both
+    )
 
 
 MEASURES = (
-    "mutual-information", "chi-square", "total-variation", "sibson:alpha=2", "maximal-leakage",
-    "min-entropy-leakage", "g-leakage:gain=[[1,0],[0,1],[0.6,0.6]]", "parity-difference", "max-lift",
-    "local-differential-privacy", "pointwise-information", "conditional-mutual-information",
-)  # fmt: skip
+    "mutual-information",
+    "chi-square",
+    "total-variation",
+    "sibson:alpha=2",
+    "maximal-leakage",
+    "min-entropy-leakage",
+    "g-leakage:gain=[[1,0],[0,1],[0.6,0.6]]",
+    "parity-difference",
+    "max-lift",
+    "local-differential-privacy",
+    "pointwise-information",
+    "conditional-mutual-information",
+)
 PROBLEMS = {
     **{
         name: catalog.build("census", ages=2, educations=3, occupations=3, measure=name)
@@ -68,11 +84,15 @@ def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
 
 
 def check(name: str, objective: float, variables: Any, linear: bool, within: float) -> None:
-    """The objective lies in the certified bracket; the lifted estimator errs as the objective says and keeps the budgets."""
-    problem, bracket = PROBLEMS[name], BRACKETS[name]
+    """The objective lies in the certified bracket; the lifted estimator errs as the objective says
+    and keeps the budgets.
+    """
+    problem = PROBLEMS[name]
+    bracket = BRACKETS[name]
     assert bracket is not None
     offset, unit = units(problem, linear)
-    error, scale = offset + unit * objective, bracket.upper
+    error = offset + unit * objective
+    scale = bracket.upper
     assert bracket.lower - within * scale <= error <= bracket.upper + within * scale
     found = ds.certify(problem, lift(problem, variables)).certificate
     assert found is not None
@@ -85,11 +105,15 @@ def test_highs_reads_mps_and_finds_the_certified_optimum(name: str, tmp_path: Pa
     path = ds.export(PROBLEMS[name], tmp_path / "program.mps")
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("small_matrix_value", 1e-12)  # its least; what is smaller it drops, with a warning
+    # its least; what is smaller it drops, with a warning
+    solver.setOptionValue("small_matrix_value", 1e-12)
     assert solver.readModel(str(path)) != highspy.HighsStatus.kError
     form = Program.linear(reduce(PROBLEMS[name]).problem).linear_program()
     read = solver.getLp()
-    found = sparse.csc_array((read.a_matrix_.value_, read.a_matrix_.index_, read.a_matrix_.start_), shape=form.matrix.shape)
+    found = sparse.csc_array(
+        (read.a_matrix_.value_, read.a_matrix_.index_, read.a_matrix_.start_),
+        shape=form.matrix.shape,
+    )
     whole = form.matrix.toarray()
     assert (found.toarray() == np.where(np.abs(whole) > 1e-12, whole, 0.0)).all()
     assert np.array_equal(form.cost, read.col_cost_)
@@ -121,22 +145,30 @@ def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path, cbf
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_json_holds_the_very_doubles_of_the_program(name: str, tmp_path: Path) -> None:
-    stored = json.loads(ds.export(PROBLEMS[name], tmp_path / "program.json").read_text(encoding="ascii"))
+    stored = json.loads(
+        ds.export(PROBLEMS[name], tmp_path / "program.json").read_text(encoding="ascii")
+    )
     form = ConeProgram.of(Program.of(reduce(PROBLEMS[name]).problem))
     matrix, right = form.standard()
-    read = sparse.csc_array(tuple(stored["A"][key] for key in ("nzval", "rowval", "colptr")), shape=matrix.shape)
+    read = sparse.csc_array(
+        tuple(stored["A"][key] for key in ("nzval", "rowval", "colptr")), shape=matrix.shape
+    )
     assert (read.toarray() == matrix.toarray()).all()
     assert np.array_equal(stored["b"], right)
     assert np.array_equal(stored["q"], form.cost)
     assert stored["about"][1].startswith(f"problem {PROBLEMS[name].digest}")
 
 
-# -- what is said and refused ----------------------------------------------------------------------------------------------
+# -- what is said and refused
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path: Path) -> None:
-    problem, certificate = PROBLEMS["mutual-information"], BRACKETS["mutual-information"]
-    text = ds.export(problem, tmp_path / "program.cbf", certificate=certificate).read_text(encoding="ascii")
+    problem = PROBLEMS["mutual-information"]
+    certificate = BRACKETS["mutual-information"]
+    text = ds.export(problem, tmp_path / "program.cbf", certificate=certificate).read_text(
+        encoding="ascii"
+    )
     said = next(line for line in text.splitlines() if "so the least objective" in line)
     low, high = json.loads(said.partition(" is in ")[2])
     offset, unit = units(problem, False)
@@ -145,7 +177,9 @@ def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path:
     assert high - low <= 1e-8
 
 
-def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alone(
+    tmp_path: Path,
+) -> None:
     problem = PROBLEMS["perfect"]
     for name, form in FORMATS.items():
         one = ds.export(problem, tmp_path / f"one{form.ending}")
@@ -166,7 +200,9 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
         ("program.cbf", "cfb", "there is no format 'cfb' .did you mean 'cbf'"),
     ],
 )
-def test_what_cannot_be_written_is_refused_in_a_sentence(path: str, format_: str | None, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_in_a_sentence(
+    path: str, format_: str | None, said: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
@@ -178,5 +214,7 @@ def test_only_a_problem_in_memory_is_exported(tmp_path: Path) -> None:
 
 
 def test_too_few_variables_are_refused() -> None:
-    with pytest.raises(InputError, match="there are 3 variables and the estimator of this problem has"):
+    with pytest.raises(
+        InputError, match=("there are 3 variables and the estimator of this problem has")
+    ):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -1,4 +1,6 @@
-"""Budget 0 of an adversary's gain: where several actions are the best without a guess, their gains stay in proportion."""
+"""Budget 0 of an adversary's gain: where several actions are the best without a guess, their gains
+stay in proportion.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,33 @@ from discreet.verification import verify
 TIED = {
     "all": ("min-entropy-leakage", [0.25, 0.25, 0.25, 0.25]),
     "two of four": ("min-entropy-leakage", [0.2, 0.3, 0.2, 0.3]),
-    "actions": (str(GLeakage([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 1], [2, 2, 2, 2]])), [0.25, 0.25, 0.25, 0.25]),
-    "the same twice": (str(GLeakage([[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0.5]])), [0.3, 0.1, 0.2, 0.4]),
+    "actions": (
+        str(GLeakage([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 1], [2, 2, 2, 2]])),
+        [0.25, 0.25, 0.25, 0.25],
+    ),
+    "the same twice": (
+        str(GLeakage([[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0.5]])),
+        [0.3, 0.1, 0.2, 0.4],
+    ),
     "none": ("min-entropy-leakage", [0.1, 0.4, 0.3, 0.2]),
 }
 
 
 def drawn(case: str, seed: int, outcomes: int = 30) -> Problem:
-    """Four private values with the prior of the case, up to the rounding of sums, and three guesses."""
+    """Four private values with the prior of the case, up to the rounding of sums, and three
+    guesses.
+    """
     measure, prior = TIED[case]
-    joint = np.random.default_rng(seed).dirichlet(np.ones(3 * outcomes), 4) * np.array(prior)[:, None]
+    joint = (
+        np.random.default_rng(seed).dirichlet(np.ones(3 * outcomes), 4) * np.array(prior)[:, None]
+    )
     return Problem.from_joint(joint.reshape(4, 3, outcomes), 0.0, measure=measure)
 
 
 def optimum_of(problem: Problem) -> float:
-    """The least error probability by HiGHS, without any part of the project: R u_i ≤ 0 for the rows R of the measure."""
+    """The least error probability by HiGHS, without any part of the project: R u_i ≤ 0 for the rows
+    R of the measure.
+    """
     rows: Any = problem.measure.rows(problem.p_x) @ problem.p_xz  # type: ignore[attr-defined]
     tied = np.abs(rows.sum(axis=1)) < 1e-12
     every = np.eye(problem.m)
@@ -53,7 +67,9 @@ def optimum_of(problem: Problem) -> float:
 @pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
 @pytest.mark.parametrize("case", TIED)
 def test_it_is_certified_and_exactly_kept(case: str, backend: str) -> None:
-    """Law: the optimum of the linear program is reached by an estimator that leaks nothing, as exact arithmetic confirms."""
+    """Law: the optimum of the linear program is reached by an estimator that leaks nothing, as
+    exact arithmetic confirms.
+    """
     for seed in range(4):
         problem = drawn(case, seed)
         solution = ds.solve(problem, backend)
@@ -90,7 +106,9 @@ def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> No
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
 def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend: str) -> None:
-    """Outcomes that say nothing about X, up to rounding: no move of probability makes the Bayes rule exactly private."""
+    """Outcomes that say nothing about X, up to rounding: no move of probability makes the Bayes
+    rule exactly private.
+    """
     rng = np.random.default_rng(0)
     joint = rng.dirichlet(np.ones(60)).reshape(3, 20) * np.full((2, 1, 1), 0.5) / 1.1
     joint = np.concatenate([joint, joint[:1] * 0.2])
@@ -132,23 +150,32 @@ def test_rows_that_demand_nothing_more_are_left_out() -> None:
 
 @pytest.mark.parametrize("lower", range(3))
 def test_rounding_of_equal_priors_changes_no_support(lower: int) -> None:
-    """Law: which of equally likely values is the likeliest by a rounding changes how far tilts are lowered by as little."""
-    prior, tilt = np.full(3, 1.0 / 3.0), np.random.default_rng(0).normal(size=(4, 3))
+    """Law: which of equally likely values is the likeliest by a rounding changes how far tilts are
+    lowered by as little.
+    """
+    prior = np.full(3, 1.0 / 3.0)
+    tilt = np.random.default_rng(0).normal(size=(4, 3))
     moved = prior.copy()
     moved[lower] -= 2.0**-54
     for measure in (MinEntropyLeakage(), GLeakage(np.eye(3) + 0.5)):
         known = measure.ceiling(tilt, prior, 0.7, measure.level(0.0))
-        assert measure.ceiling(tilt, moved, 0.7, measure.level(0.0)) == pytest.approx(known, abs=1e-12)
+        assert measure.ceiling(tilt, moved, 0.7, measure.level(0.0)) == pytest.approx(
+            known, abs=1e-12
+        )
 
 
 def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
-    """Outcomes of masses down to 1e-24, which the tolerance of a linear program does not tell apart."""
+    """Outcomes of masses down to 1e-24, which the tolerance of a linear program does not tell
+    apart.
+    """
     law = [
         [[0.630819050, 0.359609092, 0.009571858], [7.42655179e-112, 0.497516375, 0.502483625]],
         [[0.225946833, 0.704152021, 0.069901146], [0.664427510, 0.335115549, 0.000456941]],
     ]
     prior = np.array([[0.01803102, 0.28222716], [0.68109096, 0.01865086]])
-    counts = lattice_problem(law, prior / prior.sum(), 22, 0.0).with_budget(0.0, measure="min-entropy-leakage")
+    counts = lattice_problem(law, prior / prior.sum(), 22, 0.0).with_budget(
+        0.0, measure="min-entropy-leakage"
+    )
     for problem in (counts, counts.in_memory()):
         solution = ds.solve(problem, "tilt")
         assert solution.status is ds.Status.CERTIFIED, solution
@@ -157,7 +184,8 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
 
 
 def test_several_constraints_may_have_it() -> None:
-    joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0  # x and x' are uniform
+    # x and x' are uniform
+    joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
     loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss
     constraints = [
         ds.Constraint(joint.sum(axis=(1, 2)), 0.0, "min-entropy-leakage"),

@@ -1,4 +1,6 @@
-"""The perfect-privacy linear program as HiGHS gets it: its rows are the problem's, options arrive, duals are prices."""
+"""The perfect-privacy linear program as HiGHS gets it: its rows are the problem's, options arrive,
+duals are prices.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ REFERENCE = [
 def random_problem(seed: int) -> Problem:
     """A random sparse joint at budget 0, reduced as `solve` would, n and m up to 4, N up to 12."""
     rng = np.random.default_rng(seed)
-    n, m, count = rng.integers(1, 5), rng.integers(1, 5), rng.integers(1, 13)
+    n = rng.integers(1, 5)
+    m = rng.integers(1, 5)
+    count = rng.integers(1, 13)
     joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
     joint[0, 0, 0] += 0.01
     return reduce(Problem.from_joint(joint / joint.sum(), budget=0.0)).problem
@@ -56,36 +60,50 @@ def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
         assert rows.features.shape[0] == problem.phi_rank.rank
         weighted = rows.features * problem.p_z
         np.testing.assert_allclose(
-            weighted, rows.combination @ problem.p_xz, atol=1e-9 * max(1.0, np.abs(rows.combination).max(initial=0.0))
+            weighted,
+            rows.combination @ problem.p_xz,
+            atol=1e-9 * max(1.0, np.abs(rows.combination).max(initial=0.0)),
         )
         np.testing.assert_allclose(weighted.sum(axis=1), 0.0, atol=1e-12)
         np.testing.assert_allclose((rows.features**2) @ problem.p_z, 1.0, rtol=1e-9)
         basis = (rows.features * np.sqrt(problem.p_z)).T
         scaled = (problem.phi / np.sqrt(problem.p_z)).T
-        rest = scaled - basis @ np.linalg.lstsq(basis, scaled, rcond=None)[0] if basis.size else scaled
+        rest = (
+            scaled - basis @ np.linalg.lstsq(basis, scaled, rcond=None)[0] if basis.size else scaled
+        )
         np.testing.assert_allclose(rest, 0.0, atol=1e-9 * max(1.0, np.abs(scaled).max()))
 
 
 @given(st.integers(0, 10**6))
-def test_the_arrays_given_to_highs_evaluate_to_the_error_probability_the_column_sums_and_the_privacy_rows(seed: int) -> None:
+def test_the_arrays_given_to_highs_are_those_of_the_program(
+    seed: int,
+) -> None:
     problem = random_problem(seed)
     lowered = Highs().lower(problem, Options())
-    model, program = lowered.model, lowered.program
+    model = lowered.model
+    program = lowered.program
     estimator = random_estimator(problem, seed)
     point = (estimator * program.scale).ravel()
     error = program.unit * float(np.asarray(model.col_cost_) @ point) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
     matrix = csc_matrix(
-        (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_), shape=(model.num_row_, model.num_col_)
+        (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_),
+        shape=(model.num_row_, model.num_col_),
     )
     activity = matrix @ point
     np.testing.assert_allclose(activity[: problem.N], program.scale, rtol=1e-12)
     deviation = problem.output_law(estimator).deviation[:-1]  # A P − π s, from double-length sums
     expected = deviation @ program.rows.combination.T
     np.testing.assert_allclose(
-        activity[problem.N :], expected.ravel(), atol=1e-13 * max(1.0, np.abs(program.rows.combination).max(initial=0.0))
+        activity[problem.N :],
+        expected.ravel(),
+        atol=1e-13 * max(1.0, np.abs(program.rows.combination).max(initial=0.0)),
     )
-    assert list(model.row_lower_) == list(model.row_upper_) == [*program.scale, *np.zeros(expected.size)]
+    assert (
+        list(model.row_lower_)
+        == list(model.row_upper_)
+        == [*program.scale, *np.zeros(expected.size)]
+    )
 
 
 @given(st.integers(0, 10**6))
@@ -100,7 +118,9 @@ def test_random_problems_are_certified_by_the_lifted_estimator_and_duals(seed: i
 
 @pytest.mark.parametrize(("name", "parameters", "error", "within"), REFERENCE)
 @pytest.mark.parametrize("method", METHODS)
-def test_reference_values(name: str, parameters: dict[str, int], error: float, within: float, method: str) -> None:
+def test_reference_values(
+    name: str, parameters: dict[str, int], error: float, within: float, method: str
+) -> None:
     problem = catalog.build(name, budget=0.0, **parameters)
     solution = solve(problem, "highs", settings={"method": method})
     assert solution.error_probability == pytest.approx(error, abs=within)
@@ -139,7 +159,12 @@ def test_without_constraint_there_are_no_equations_left() -> None:
 
 @pytest.mark.parametrize(
     ("gap", "tolerance", "ipm"),
-    [(1e-4, 1e-5, 1e-5), (1e-9, 0.1 * 1e-9, 0.1 * 1e-9), (1e-10, 1e-10, 0.1 * 1e-10), (1e-15, 1e-10, 1e-12)],
+    [
+        (1e-4, 1e-5, 1e-5),
+        (1e-9, 0.1 * 1e-9, 0.1 * 1e-9),
+        (1e-10, 1e-10, 0.1 * 1e-10),
+        (1e-15, 1e-10, 1e-12),
+    ],
 )
 def test_the_gap_reaches_highs_down_to_its_own_minima(
     gap: float, tolerance: float, ipm: float, monkeypatch: pytest.MonkeyPatch
@@ -147,10 +172,19 @@ def test_the_gap_reaches_highs_down_to_its_own_minima(
     made = record_solvers(monkeypatch)
     settings_ = {"method": "ipx", "presolve": "off"}
     solve(
-        catalog.build("paper-single", budget=0.0), "highs", gap=gap, time_limit=77.0, max_iterations=55, settings=settings_
+        catalog.build("paper-single", budget=0.0),
+        "highs",
+        gap=gap,
+        time_limit=77.0,
+        max_iterations=55,
+        settings=settings_,
     )
     (solver,) = made
-    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance", "pdlp_optimality_tolerance"):
+    for option in (
+        "primal_feasibility_tolerance",
+        "dual_feasibility_tolerance",
+        "pdlp_optimality_tolerance",
+    ):
         assert solver.getOptionValue(option)[1] == tolerance
     assert solver.getOptionValue("ipm_optimality_tolerance")[1] == ipm
     assert solver.getOptionValue("time_limit")[1] == 77.0
@@ -183,7 +217,9 @@ def test_the_time_limit_interrupts() -> None:
     assert solve(problem, "highs", time_limit=1e-6).status is Status.TIMED_OUT
 
 
-@pytest.mark.parametrize(("name", "value"), [("method", "hipo"), ("presolve", "maybe"), ("speed", 3)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("method", "hipo"), ("presolve", "maybe"), ("speed", 3)]
+)
 def test_a_wrong_setting_is_a_sentence(name: str, value: object) -> None:
     with pytest.raises(InputError, match=name):
         solve(catalog.build("paper-single", budget=0.0), "highs", settings={name: value})

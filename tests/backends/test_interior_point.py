@@ -32,8 +32,11 @@ def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
     np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
-    best = (model.losses + at.tilt @ model.features - at.slack)[0]  # feasible: the same for every guess
-    np.testing.assert_allclose(best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14)
+    # feasible: the same for every guess
+    best = (model.losses + at.tilt @ model.features - at.slack)[0]
+    np.testing.assert_allclose(
+        best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
@@ -69,10 +72,22 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.Mo
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * float(at.multiplier[0]))
 
 
-@given(st.integers(2, 5), st.integers(2, 5), st.integers(20, 120), st.integers(0, 10**6), st.floats(-9.0, -0.05))
-def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, seed: int, decades: float) -> None:
-    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades)
-    point, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)
+@given(
+    st.integers(2, 5),
+    st.integers(2, 5),
+    st.integers(20, 120),
+    st.integers(0, 10**6),
+    st.floats(-9.0, -0.05),
+)
+def test_the_iteration_alone_reaches_the_optimum(
+    n: int, m: int, outcomes: int, seed: int, decades: float
+) -> None:
+    problem = catalog.build(
+        "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades
+    )
+    point, ending = solve_interior(
+        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100
+    )
     assert ending.optimal
     judged = ds.certify(problem, point.columns, point.tilt, point.multiplier)
     assert judged.certificate.relative_gap <= 2e-9
@@ -80,7 +95,9 @@ def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, 
 
 @pytest.mark.parametrize("name", ["road", "zero-mass", "building"])
 def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
-    """Their masses fall by a hundred times a step, about which log ratios have to be linearised again."""
+    """Their masses fall by a hundred times a step, about which log ratios have to be linearised
+    again.
+    """
     problem = catalog.build(name, fraction=0.5)
     for share in np.geomspace(1e-9, 0.99, 20):
         solution = ds.solve(problem.with_budget(share * problem.bayes_leakage), "tilt")
@@ -88,38 +105,52 @@ def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
 
 
 def test_a_bracket_that_narrows_is_progress() -> None:
-    """Here excess leakage grows at first, and takes more than fifteen iterations to become less than at the start."""
+    """Here excess leakage grows at first, and takes more than fifteen iterations to become less
+    than at the start.
+    """
     problem = catalog.build("mixture", n=2, m=2, N=6000, seed=1, fraction=0.5)
-    _, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)
+    _, ending = solve_interior(
+        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100
+    )
     assert ending.optimal
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1.0, 30.0, 500.0])
 def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: float) -> None:
-    """h = log Σ π e^t, exact in 60 digits: a feasible tilt has h near 0, and a tiny one an h far below its entries."""
+    """h = log Σ π e^t, exact in 60 digits: a feasible tilt has h near 0, and a tiny one an h far
+    below its entries.
+    """
     getcontext().prec = 60
     p_x = np.array([1.0 - 2.0**-30, 2.0**-30 - 2.0**-40, 2.0**-40])
     tilts = np.array([[-1.0, 0.5, 1.0], [-1e-6, 1.0, 1.0], [0.0, -1.0, 1.0]]) * size
 
     def exactly(tilt: Array) -> float:
-        total = sum(Decimal(float(p)) * Decimal(float(t)).exp() for p, t in zip(p_x, tilt, strict=True))
+        total = sum(
+            Decimal(float(p)) * Decimal(float(t)).exp() for p, t in zip(p_x, tilt, strict=True)
+        )
         return float(Decimal(total).ln())
 
     found = families.log_mean(tilts, p_x, 1.0)
     expected = np.array([exactly(tilt) for tilt in tilts])
-    np.testing.assert_allclose(found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size))
+    np.testing.assert_allclose(
+        found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size)
+    )
 
 
 def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration() -> None:
-    """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the products should fall."""
+    """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the
+    products should fall.
+    """
     problem = catalog.build("weighted-mixture", n=2, m=5, N=300, seed=1, fraction=0.5)
     assert ds.solve(problem, "tilt").relative_gap <= 1e-9
 
 
 def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
-    p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0  # y = x: only the law of (X, Ŷ) matters
+    # y = x: only the law of (X, Ŷ) matters
+    p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0
     problem = Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0)
-    problem, tried = problem.with_budget(0.1 * problem.bayes_leakage), list[object]()
+    problem = problem.with_budget(0.1 * problem.bayes_leakage)
+    tried = list[object]()
     model = model_of(problem, Precision.of(problem, 1e-9))
     _, ending = solve_interior(model, gap=1e-9, max_iterations=100, shortcut=tried.append)
     assert ending.optimal
@@ -127,10 +158,15 @@ def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("seed", [32, 269])
-def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privacy(seed: int) -> None:
-    """Y = X, and many outcomes that settle X: with a smaller first slack their columns started too near to certainty."""
+def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privacy(
+    seed: int,
+) -> None:
+    """Y = X, and many outcomes that settle X: with a smaller first slack their columns started too
+    near to certainty.
+    """
     rng = np.random.default_rng(seed)
-    outcomes, n = int(rng.integers(3, 60)), int(rng.integers(2, 4))
+    outcomes = int(rng.integers(3, 60))
+    n = int(rng.integers(2, 4))
     p_xz = np.maximum(rng.dirichlet(np.full(n * outcomes, 0.1)).reshape(n, outcomes), 1e-9)
     p_xz /= p_xz.sum()
     assert ds.solve(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 0.0), "tilt").relative_gap <= 1e-9
@@ -140,19 +176,33 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
     ("n", "m", "outcomes", "seed", "budget"),
     [(5, 2, 8, 999129, 0.0607), (5, 5, 7, 322966, 0.0605), (5, 4, 6, 662608, 0.00814)],
 )
-def test_a_steep_measure_does_not_make_the_iteration_swing(n: int, m: int, outcomes: int, seed: int, budget: float) -> None:
-    """Three problems of the campaign: at order 100 a law that leaks twice the budget has gradients of another size."""
-    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, seed=seed).with_budget(budget, measure="sibson:alpha=100")
+def test_a_steep_measure_does_not_make_the_iteration_swing(
+    n: int, m: int, outcomes: int, seed: int, budget: float
+) -> None:
+    """Three problems of the campaign: at order 100 a law that leaks twice the budget has gradients
+    of another size.
+    """
+    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, seed=seed).with_budget(
+        budget, measure="sibson:alpha=100"
+    )
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-def test_pairs_of_guesses_leave_out_less_than_the_measure_adds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where M is summed by pairs, what is missing is positive semidefinite, and small in the block of every guess."""
-    problem = catalog.build("mixture", n=5, m=5, N=2_500, fraction=0.5, measure="conditional-mutual-information")
-    by_pairs, missing = newton.Newton._by_pairs, []
+def test_pairs_of_guesses_leave_out_less_than_the_measure_adds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where M is summed by pairs, what is missing is positive semidefinite, and small in the block
+    of every guess.
+    """
+    problem = catalog.build(
+        "mixture", n=5, m=5, N=2_500, fraction=0.5, measure="conditional-mutual-information"
+    )
+    by_pairs = newton.Newton._by_pairs
+    missing = []
 
     def compared(self: newton.Newton, negligible: np.ndarray) -> np.ndarray:
-        found, k = by_pairs(self, negligible), self._at.tilt.shape[1]
+        found = by_pairs(self, negligible)
+        k = self._at.tilt.shape[1]
         whole = self._by_guesses()
         for place, guess in enumerate(self._others):
             own = slice(place * k, (place + 1) * k)
@@ -164,7 +214,9 @@ def test_pairs_of_guesses_leave_out_less_than_the_measure_adds(monkeypatch: pyte
         return found
 
     monkeypatch.setattr(newton.Newton, "_by_pairs", compared)
-    point, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=60)
+    point, ending = solve_interior(
+        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=60
+    )
     assert ending.optimal
     assert any(missing)
     assert point.columns.shape == (5, 2_500)

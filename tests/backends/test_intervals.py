@@ -1,4 +1,6 @@
-"""The continuous solver: certified brackets, exact boundaries, against fine discretisations, on every kind of density."""
+"""The continuous solver: certified brackets, exact boundaries, against fine discretisations, on
+every kind of density.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def mixture_problem(seed: int, n: int, m: int, parts: int, budget: float) -> Con
 
     def law() -> Mixture:
         return Mixture(
-            rng.dirichlet(np.ones(parts)), [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)]
+            rng.dirichlet(np.ones(parts)),
+            [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)],
         )
 
     laws = [[law() for _ in range(m)] for _ in range(n)]
@@ -48,7 +51,8 @@ def solved(budget: float) -> ds.Solution:
 
 
 def check(solution: ds.Solution, gap: float = GAP) -> None:
-    certificate, problem = solution.certificate, solution.problem
+    certificate = solution.certificate
+    problem = solution.problem
     assert solution.status is ds.Status.CERTIFIED, certificate
     assert 0.0 <= certificate.lower <= certificate.upper
     assert certificate.relative_gap <= gap
@@ -61,14 +65,18 @@ def check(solution: ds.Solution, gap: float = GAP) -> None:
         assert certificate.phi_residual <= 1e-13
 
 
-# -- the paper's sensor --------------------------------------------------------------------------------------------------
+# -- the paper's sensor
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_papers_single_sensor_is_bracketed() -> None:
-    """A million bins give 0.07463613495 with a certified gap below 1e-12; the continuous optimum lies at 0.0746361."""
+    """A million bins give 0.07463613495 with a certified gap below 1e-12; the continuous optimum
+    lies at 0.0746361.
+    """
     solution = solved(0.01)
     check(solution)
-    lower, upper = solution.certificate.lower, solution.certificate.upper
+    lower = solution.certificate.lower
+    upper = solution.certificate.upper
     assert lower <= 0.07463613495 + 5e-12
     assert upper >= 0.07463613495 - 5e-12
     assert abs(upper - 0.0746361) < 5e-8
@@ -77,7 +85,9 @@ def test_the_papers_single_sensor_is_bracketed() -> None:
     np.testing.assert_allclose(solution.rule.boundaries, [0.4745937, 1.1961163], atol=1e-7)
 
 
-@pytest.mark.parametrize("budget", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 5e-3, 0.0137, 0.0138, 1.0, math.inf])
+@pytest.mark.parametrize(
+    "budget", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 5e-3, 0.0137, 0.0138, 1.0, math.inf]
+)
 def test_every_budget_is_certified(budget: float) -> None:
     check(solved(budget))
 
@@ -118,16 +128,22 @@ def test_the_curve_is_convex_and_falls() -> None:
 def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum() -> None:
     solution = ds.solve(mixture_problem(1, 3, 3, 3, 0.02))
     check(solution)
-    problem, rule = solution.problem, solution.rule
-    left, right = rule.labels[:-1], rule.labels[1:]
-    assert np.abs(relative_difference(problem, solution.tilt, rule.boundaries, left, right)).max() < 1e-7
+    problem = solution.problem
+    rule = solution.rule
+    left = rule.labels[:-1]
+    right = rule.labels[1:]
+    assert (
+        np.abs(relative_difference(problem, solution.tilt, rule.boundaries, left, right)).max()
+        < 1e-7
+    )
     z = np.linspace(-8, 8, 4001)
     tilted = problem.tilted(solution.tilt) @ problem.densities(z)
     far = np.abs(z[:, None] - rule.boundaries).min(axis=1) > 1e-3
     assert (solution.rule(z)[far] == tilted.argmin(axis=0)[far]).all()
 
 
-# -- against fine discretisations ----------------------------------------------------------------------------------------
+# -- against fine discretisations
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3, 0.02])
@@ -146,14 +162,22 @@ def test_fine_bins_approach_the_continuous_optimum_from_above(budget: float) -> 
 
 
 @settings(max_examples=10)
-@given(st.integers(0, 10_000), st.integers(1, 3), st.integers(1, 3), st.sampled_from([0.0, 0.001, 0.1, 0.5, 2.0]))
-def test_random_mixtures_are_certified_at_any_share_of_the_bayes_leakage(seed: int, n: int, m: int, share: float) -> None:
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from([0.0, 0.001, 0.1, 0.5, 2.0]),
+)
+def test_random_mixtures_are_certified_at_any_share_of_the_bayes_leakage(
+    seed: int, n: int, m: int, share: float
+) -> None:
     problem = mixture_problem(seed, n, m, 2, math.inf)
     leakage = ds.solve(problem).leakage
     check(ds.solve(problem.with_budget(share * leakage)))
 
 
-# -- kinds of densities --------------------------------------------------------------------------------------------------
+# -- kinds of densities
+# --------------------------------------------------------------------------------------------------
 
 FAMILIES = {
     "cauchy": lambda j, i: stats.cauchy(i + 0.5 * j, 0.3),
@@ -171,7 +195,9 @@ FAMILIES = {
 
 @cache
 def under_a_slack_budget(name: str) -> ds.Solution:
-    """A problem of that kind of densities with the Bayes rule: no rule leaks a nat about one of two values."""
+    """A problem of that kind of densities with the Bayes rule: no rule leaks a nat about one of two
+    values.
+    """
     return ds.solve(ContinuousProblem(grid(FAMILIES[name]), P_XY, 1.0))
 
 
@@ -181,19 +207,27 @@ def test_every_kind_of_density_is_certified(name: str, regime: str) -> None:
     """In every regime; how small a budget may be is asked above."""
     solution = under_a_slack_budget(name)
     if regime != "slack":
-        solution = ds.solve(solution.problem.with_budget({"perfect": 0.0, "constrained": 0.1}[regime] * solution.leakage))
+        solution = ds.solve(
+            solution.problem.with_budget(
+                {"perfect": 0.0, "constrained": 0.1}[regime] * solution.leakage
+            )
+        )
     check(solution)
     assert solution.rule.edges.size <= 30
 
 
 def test_uniform_densities_are_solved_as_the_few_pieces_they_are() -> None:
-    """Between neighbouring ends all densities are constant, so the pieces are a discrete problem with the same optimum."""
+    """Between neighbouring ends all densities are constant, so the pieces are a discrete problem
+    with the same optimum.
+    """
     laws = grid(FAMILIES["uniform"])
     ends = np.array([-np.inf, 0.0, 0.3, 0.5, 0.8, 1.0, 1.3, 1.5, 1.8, np.inf])
     for budget in (0.0, 0.01, 0.05):
         problem = ContinuousProblem(laws, P_XY, budget)
         pieces = ds.solve(problem.on(ends), backend="tilt", gap=1e-10)
-        assert ds.solve(problem).error_probability == pytest.approx(pieces.error_probability, rel=2e-8)
+        assert ds.solve(problem).error_probability == pytest.approx(
+            pieces.error_probability, rel=2e-8
+        )
 
 
 def test_asymmetric_losses_and_more_guesses_than_values() -> None:
@@ -210,9 +244,12 @@ def test_asymmetric_losses_and_more_guesses_than_values() -> None:
 
 def test_private_values_that_never_happen_change_nothing() -> None:
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
-    with_unused = ContinuousProblem([*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01)
+    with_unused = ContinuousProblem(
+        [*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
+    )
     plain = ContinuousProblem(laws, P_XY, 0.01)
-    a, b = ds.solve(with_unused), ds.solve(plain)
+    a = ds.solve(with_unused)
+    b = ds.solve(plain)
     check(a)
     assert a.error_probability == pytest.approx(b.error_probability, rel=2e-8)
 
@@ -225,7 +262,8 @@ def test_x_equal_to_y_at_perfect_privacy_is_a_constant() -> None:
     assert solution.error_probability == pytest.approx(0.4, rel=1e-9)
 
 
-# -- the pieces ----------------------------------------------------------------------------------------------------------
+# -- the pieces
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
@@ -234,14 +272,25 @@ def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
     solution = solved(budget)
     moved = solution.rule.boundaries + np.array([0.003, -0.02])
     start = Boundaries(moved, solution.rule.labels, np.zeros(2, dtype=bool))
-    found = polish(problem, start, solution.tilt, 1.1 * solution.multiplier, Precision.of(problem, 1e-9))
+    found = polish(
+        problem, start, solution.tilt, 1.1 * solution.multiplier, Precision.of(problem, 1e-9)
+    )
     assert found is not None
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
 
 
 def test_newton_with_nothing_to_move_proposes_nothing() -> None:
     nothing = Boundaries(np.empty(0), np.array([0]), np.empty(0, dtype=bool))
-    assert polish(paper_continuous(0.01), nothing, np.zeros((2, 2)), 1.0, Precision.of(paper_continuous(0.01), 1e-9)) is None
+    assert (
+        polish(
+            paper_continuous(0.01),
+            nothing,
+            np.zeros((2, 2)),
+            1.0,
+            Precision.of(paper_continuous(0.01), 1e-9),
+        )
+        is None
+    )
 
 
 def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid() -> None:
@@ -254,8 +303,12 @@ def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid() -> None:
 def test_what_cannot_be_solved_is_refused() -> None:
     refused = ds.solve(ds.problems.paper_single(budget=0.1), "intervals")
     assert refused.status is ds.Status.UNSUPPORTED
-    assert refused.message.startswith("backend intervals does not serve outcomes in arrays; use one of: tilt")
-    with pytest.raises(InputError, match="int is no problem; give a Problem, a BlockProblem, a Cont"):
+    assert refused.message.startswith(
+        "backend intervals does not serve outcomes in arrays; use one of: tilt"
+    )
+    with pytest.raises(
+        InputError, match=("int is no problem; give a Problem, a BlockProblem, a Cont")
+    ):
         ds.solve(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no estimator matrix"):
         solved(0.1).estimator  # noqa: B018

@@ -1,4 +1,6 @@
-"""Whatever a backend does to its process, the caller gets a Solution, in time, and no process stays behind."""
+"""Whatever a backend does to its process, the caller gets a Solution, in time, and no process stays
+behind.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def attempted(model: Problem) -> Attempt:
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)  # what hangs here never stops by itself
+    # what hangs here never stops by itself
+    monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +56,17 @@ def model() -> Problem:
 
 def test_every_step_is_timed(model: Problem, ticking: None) -> None:
     taken = solve(model, "fake-bayes").timings
-    assert (taken.lower_seconds, taken.solve_seconds, taken.lift_seconds, taken.certify_seconds) == (1.0, 1.0, 1.0, 1.0)
+    assert (
+        taken.lower_seconds,
+        taken.solve_seconds,
+        taken.lift_seconds,
+        taken.certify_seconds,
+    ) == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_a_good_answer_is_the_same_as_in_this_process(model: Problem, attempted: Attempt) -> None:
-    apart, here = conclude(model, attempted, Options()), solve(model, "fake-bayes")
+    apart = conclude(model, attempted, Options())
+    here = solve(model, "fake-bayes")
     assert apart.status is here.status is Status.CERTIFIED
     assert apart.problem is model
     assert apart.estimator is not None
@@ -101,7 +110,10 @@ def assert_failed(solution: Solution, said: str) -> None:
 def test_what_is_not_a_number_is_never_certified(model: Problem) -> None:
     solution = solve_isolated(model.with_budget(0.0), "fake-not-a-number")
     assert solution.status in (Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED)
-    assert solution.certificate is None or 0.0 <= solution.certificate.lower <= solution.certificate.upper
+    assert (
+        solution.certificate is None
+        or 0.0 <= solution.certificate.lower <= solution.certificate.upper
+    )
 
 
 def test_output_of_the_backend_does_not_disturb_the_exchange(model: Problem) -> None:
@@ -183,7 +195,9 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_the_worker_ends_with_its_caller(tmp_path: Path, how: signal.Signals) -> None:
     note = tmp_path / "child"
-    caller = subprocess.Popen([sys.executable, "-c", _CALLER], env=environment(FAKE_CHILD=str(note)))
+    caller = subprocess.Popen(
+        [sys.executable, "-c", _CALLER], env=environment(FAKE_CHILD=str(note))
+    )
     try:
         assert within(30, lambda: note.exists() and len(note.read_text().split()) == 2)
         caller.send_signal(how)
@@ -221,7 +235,8 @@ def test_the_traceback_of_a_backend_that_raises_arrives(model: Problem, attempte
 
 @linux
 def test_memory_beyond_the_imports_is_measured(model: Problem, attempted: Attempt) -> None:
-    modest, hungry = attempted, attempt_isolated(model, "fake-hungry", Options())
+    modest = attempted
+    hungry = attempt_isolated(model, "fake-hungry", Options())
     assert modest.solve_bytes is not None
     assert modest.peak_bytes is not None
     assert hungry.solve_bytes is not None
@@ -234,7 +249,8 @@ def test_memory_beyond_the_imports_is_measured(model: Problem, attempted: Attemp
 def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_first(
     model: Problem, attempted: Attempt
 ) -> None:
-    once, often = attempted, attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
+    once = attempted
+    often = attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
     assert len(once.samples) == 1
     assert len(often.samples) == 7
     total = often.timings.lower_seconds + often.timings.solve_seconds + often.timings.lift_seconds

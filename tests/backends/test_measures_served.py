@@ -1,4 +1,6 @@
-"""Problems under every measure of leakage: who serves them, what is certified, and how they are stored and asked for."""
+"""Problems under every measure of leakage: who serves them, what is certified, and how they are
+stored and asked for.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ from discreet.problems.measures import GLeakage, Scope, measure_of
 from discreet.problems.measures.registry import MEASURES
 
 JOINT = np.random.default_rng(0).dirichlet(np.full(90, 0.5)).reshape(3, 3, 10)
-TEXTS = {"sibson": "sibson:alpha=2", "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]]))}
+TEXTS = {
+    "sibson": "sibson:alpha=2",
+    "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]])),
+}
 NAMES = [TEXTS.get(name, name) for name in MEASURES]
 OTHERS = NAMES[1:]
 GAPS = {
@@ -45,23 +50,31 @@ def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
     free = ds.Problem.from_joint(JOINT, math.inf, measure=text)
     most = free.bayes_leakage
     budget = fraction * (most if math.isfinite(most) else 2.0)
-    return free.with_budget(float(f"{budget:.3g}"))  # one in ten last digits stops some solvers early
+    # one in ten last digits stops some solvers early
+    return free.with_budget(float(f"{budget:.3g}"))
 
 
 def _backends(text: str) -> dict[str, float]:
     """Who serves the measure, and the relative gap that is expected there."""
-    name, able = measure_of(text).name, capabilities()
+    name = measure_of(text).name
+    able = capabilities()
     assert {each for each, its in able.items() if its.measures & MEASURES.keys()} == {
         "auto",
         "qif",
         *GAPS,
     }  # qif: no gap, as no duals
-    return {each: gap for each, gap in GAPS.items() if name in able[each].measures and each not in LEFT_OUT}
+    return {
+        each: gap
+        for each, gap in GAPS.items()
+        if name in able[each].measures and each not in LEFT_OUT
+    }
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_every_measure_is_certified_by_all_who_serve_it(text: str) -> None:
-    """At half of what the Bayes rule leaks and at a hundredth; brackets agree, and the error grows as the budget shrinks."""
+    """At half of what the Bayes rule leaks and at a hundredth; brackets agree, and the error grows
+    as the budget shrinks.
+    """
     errors = [_problem(text).bayes_error]
     for fraction in (0.5, 0.01):
         problem = _problem(text, fraction)
@@ -74,7 +87,9 @@ def test_every_measure_is_certified_by_all_who_serve_it(text: str) -> None:
             parts = solution.certificate.kkt
             total = parts.complementarity + parts.alignment + parts.slackness
             assert total == pytest.approx(solution.certificate.gap, abs=1e-9)
-        lower = max(solution.certificate.lower for solution in found.values() if solution.certificate)
+        lower = max(
+            solution.certificate.lower for solution in found.values() if solution.certificate
+        )
         assert lower <= min(solution.error_probability for solution in found.values())
         errors.append(found["conic"].error_probability)
     assert errors == sorted(errors)
@@ -115,10 +130,16 @@ def test_a_backend_that_does_not_serve_the_measure_refuses(text: str) -> None:
     """So no backend solves another problem without saying so."""
     problem = _problem(text)
     for name, able in capabilities().items():
-        if Regime.CONSTRAINED in able.regimes and problem.measure.name not in able.measures and Kind.ARRAYS in able.kinds:
+        if (
+            Regime.CONSTRAINED in able.regimes
+            and problem.measure.name not in able.measures
+            and Kind.ARRAYS in able.kinds
+        ):
             found = ds.solve(problem, name)
             assert found.status is Status.UNSUPPORTED
-            assert f"does not serve a positive finite budget of {problem.measure.name}; use one of: " in found.message
+            assert (
+                f"does not serve a positive finite budget of {problem.measure.name}; use one of: "
+            ) in found.message
     assert ds.solve(problem.with_budget(math.inf), "tilt").status is Status.CERTIFIED
     assert ds.solve(problem, gap=1e-7).status is Status.CERTIFIED
 
@@ -133,7 +154,9 @@ def test_another_process_is_told_the_measure() -> None:
 def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text: str) -> None:
     """In rounds, from arrays and from blocks."""
     free = catalog.build("mixture", n=3, m=2, N=20_000, seed=1, budget=math.inf)
-    free = free.with_budget(math.inf, measure=text if text in MEASURES else GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0]]))
+    free = free.with_budget(
+        math.inf, measure=text if text in MEASURES else GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0]])
+    )
     problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
     for given in (problem, ds.BlockProblem.of(problem)):
         solution = ds.solve(given, "tilt")
@@ -142,7 +165,9 @@ def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text: str) -> 
 
 
 def test_blending_repairs_measures_of_each_guess_too() -> None:
-    """Towards a guess drawn from the law of Ŷ, which keeps its digits; a constant guess would cost everything."""
+    """Towards a guess drawn from the law of Ŷ, which keeps its digits; a constant guess would cost
+    everything.
+    """
     for name in [text for text in NAMES if measure_of(text).scope is not Scope.TOTAL]:
         problem = _problem(name)
         repaired = ds.certify(problem, problem.bayes_estimator).certificate
@@ -163,14 +188,16 @@ def test_only_mutual_information_has_densities_and_equivocations() -> None:
 
 @pytest.mark.parametrize("text", NAMES)
 def test_files_keep_the_measure(text: str, tmp_path: Path) -> None:
-    problem, path = _problem(text), tmp_path / "problem.npz"
+    problem = _problem(text)
+    path = tmp_path / "problem.npz"
     ds.save_problem(path, problem)
     again = ds.load_problem(path)
     assert again.constraint == problem.constraint
     assert ds.problems.map_problem(path).constraint == problem.constraint
     assert ds.load_problem(path, budget=0.125).measure == problem.measure
     with np.load(path) as stored:
-        assert ("budget" in stored) == (text == "mutual-information")  # readers of before know `budget` only
+        # readers of before know `budget` only
+        assert ("budget" in stored) == (text == "mutual-information")
         assert ("constraint" in stored) != ("budget" in stored)
 
 
@@ -192,7 +219,9 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_records_name_the_measure_and_its_unit() -> None:
-    told = conclude(_problem("chi-square"), attempt(_problem("chi-square"), "conic", ds.Options()), ds.Options()).to_dict()
+    told = conclude(
+        _problem("chi-square"), attempt(_problem("chi-square"), "conic", ds.Options()), ds.Options()
+    ).to_dict()
     assert told["measure"] == "chi-square"
     assert told["leakage"] <= told["leakage_ceiling"] <= told["budget"]
     assert not [name for name in told if name.endswith("_nats") and name != "equivocation_nats"]
@@ -211,7 +240,10 @@ def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) ->
     record = json.loads(run("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json").stdout)
     assert record["measure"] == "maximal-leakage"
     assert record["budget_nats"] == 0.02
-    assert "maximal-leakage" in run("solve", *flags).stdout  # half of what the Bayes rule leaks by it
+    # half of what the Bayes rule leaks by it
+    assert "maximal-leakage" in run("solve", *flags).stdout
     with pytest.raises(ds.InputError, match="leaks without bound"):
-        Budget(fraction=0.5).apply(ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy")
+        Budget(fraction=0.5).apply(
+            ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy"
+        )
     assert "chi-square" in refused("solve", "paper-single", "--measure", "chi-squar", "--perfect")

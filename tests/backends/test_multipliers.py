@@ -1,4 +1,6 @@
-"""Duals for answers without any: an optimal estimator alone is certified, under every measure and several constraints."""
+"""Duals for answers without any: an optimal estimator alone is certified, under every measure and
+several constraints.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.groups import grouped_problem
 from discreet.problems.streams.lattice import lattice_problem
 
-JOINT = np.random.default_rng(5).dirichlet(np.full(2 * 3 * 3 * 20, 0.5)).reshape(2, 3, 3, 20)  # p(x, x', y, z)
+# p(x, x', y, z)
+JOINT = np.random.default_rng(5).dirichlet(np.full(2 * 3 * 3 * 20, 0.5)).reshape(2, 3, 3, 20)
 PLAIN = JOINT.sum(axis=0)
 PARAMETERS = {"sibson": ":alpha=3", "g-leakage": ":gain=[[1,0,0],[0,2,1],[0.5,0.5,0.5]]"}
 NAMES = [name + PARAMETERS.get(name, "") for name in MEASURES]
@@ -47,14 +50,24 @@ def test_an_optimal_estimator_alone_is_certified(name: str, share: float) -> Non
     [
         [(0, 0.01, "mutual-information"), (1, 0.02, "parity-difference")],
         [(0, 0.0, "total-variation"), (1, 0.02, "chi-square")],
-        [(0, 0.01, "pointwise-information"), (1, 0.0, "min-entropy-leakage"), (2, 0.01, "conditional-mutual-information")],
+        [
+            (0, 0.01, "pointwise-information"),
+            (1, 0.0, "min-entropy-leakage"),
+            (2, 0.01, "conditional-mutual-information"),
+        ],
     ],
     ids=str,
 )
 def test_so_is_one_of_several_secrets(constraints: list[tuple[int, float, str]]) -> None:
-    rows: list[Any] = [JOINT.sum(axis=(1, 2)), JOINT.sum(axis=(0, 2)), JOINT.sum(axis=1).transpose(1, 0, 2)]
+    rows: list[Any] = [
+        JOINT.sum(axis=(1, 2)),
+        JOINT.sum(axis=(0, 2)),
+        JOINT.sum(axis=1).transpose(1, 0, 2),
+    ]
     stated = [ds.Constraint(rows[which], budget, measure) for which, budget, measure in constraints]
-    assert own_gap(Problem(loss=Problem.from_joint(PLAIN, math.inf).loss, constraints=stated)) <= 1e-9
+    assert (
+        own_gap(Problem(loss=Problem.from_joint(PLAIN, math.inf).loss, constraints=stated)) <= 1e-9
+    )
 
 
 def test_a_guess_that_is_never_made_is_excluded() -> None:
@@ -84,7 +97,10 @@ def with_impossible_outcome(masses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any
     return np.insert(masses, 1, 0.0, axis=-1)
 
 
-ESTIMATORS = {"constant": np.eye(3)[:, [0] * 20], "drawn": np.random.default_rng(1).dirichlet(np.ones(3), 20).T}
+ESTIMATORS = {
+    "constant": np.eye(3)[:, [0] * 20],
+    "drawn": np.random.default_rng(1).dirichlet(np.ones(3), 20).T,
+}
 BUDGETS = (0.0, 0.02, 50.0, 1000.0)
 
 
@@ -98,25 +114,39 @@ def bracket_of(problem: Problem | ds.BlockProblem, estimator: Any) -> list[float
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("g-leakage")])
 def test_what_never_happens_changes_no_bracket(name: str, budget: float, estimator: str) -> None:
-    """Law: neither a private value nor an outcome of probability 0 changes what is proven about an estimator."""
-    rows, loss, columns = PLAIN.sum(axis=1), Problem.from_joint(PLAIN, math.inf).loss, ESTIMATORS[estimator]
+    """Law: neither a private value nor an outcome of probability 0 changes what is proven about an
+    estimator.
+    """
+    rows = PLAIN.sum(axis=1)
+    loss = Problem.from_joint(PLAIN, math.inf).loss
+    columns = ESTIMATORS[estimator]
     known = bracket_of(Problem(rows, loss, budget, measure=name), columns)
     more = Problem(with_impossible_value(rows), loss, budget, measure=name)
     assert bracket_of(more, columns) == pytest.approx(known, rel=1e-9)
-    rare = Problem(with_impossible_outcome(rows), with_impossible_outcome(loss), budget, measure=name)
-    assert bracket_of(rare, np.insert(columns, 1, 1.0 / 3.0, axis=1)) == pytest.approx(known, rel=1e-9)
+    rare = Problem(
+        with_impossible_outcome(rows), with_impossible_outcome(loss), budget, measure=name
+    )
+    assert bracket_of(rare, np.insert(columns, 1, 1.0 / 3.0, axis=1)) == pytest.approx(
+        known, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("name", [NAMES[3], "pointwise-information", "conditional-mutual-information"])
+@pytest.mark.parametrize(
+    "name", [NAMES[3], "pointwise-information", "conditional-mutual-information"]
+)
 def test_nor_does_it_with_several_constraints(name: str, budget: float, estimator: str) -> None:
     conditional = name in CONDITIONAL
     rows = JOINT.sum(axis=1).transpose(1, 0, 2) if conditional else JOINT.sum(axis=(1, 2))
-    others, loss = JOINT.sum(axis=(0, 2)), Problem.from_joint(PLAIN, math.inf).loss
+    others = JOINT.sum(axis=(0, 2))
+    loss = Problem.from_joint(PLAIN, math.inf).loss
 
     def judged_about(secret: np.ndarray[Any, Any]) -> list[float]:
-        constraints = [ds.Constraint(others, 0.02, "chi-square"), ds.Constraint(secret, budget, name)]
+        constraints = [
+            ds.Constraint(others, 0.02, "chi-square"),
+            ds.Constraint(secret, budget, name),
+        ]
         return bracket_of(Problem(loss=loss, constraints=constraints), ESTIMATORS[estimator])
 
     assert judged_about(with_impossible_value(rows)) == pytest.approx(judged_about(rows), rel=1e-9)
@@ -125,18 +155,24 @@ def test_nor_does_it_with_several_constraints(name: str, budget: float, estimato
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_private_value_of_subnormal_probability_is_judged(budget: float) -> None:
     """1/π overflows, so that the linear program cannot be stated."""
-    rows, loss = PLAIN.sum(axis=1), Problem.from_joint(PLAIN, math.inf).loss
+    rows = PLAIN.sum(axis=1)
+    loss = Problem.from_joint(PLAIN, math.inf).loss
     rare = np.insert(rows, 1, 1e-320, axis=0)
     for name in NAMES[:-1]:
         if not name.startswith("g-leakage"):
-            lower, upper = bracket_of(Problem(rare, loss, budget, measure=name), ESTIMATORS["drawn"])
+            lower, upper = bracket_of(
+                Problem(rare, loss, budget, measure=name), ESTIMATORS["drawn"]
+            )
             assert lower <= upper
 
 
 def test_no_linear_program_is_solved_without_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attempt that took its whole time limit is judged with its own duals and closed forms only."""
+    """An attempt that took its whole time limit is judged with its own duals and
+    closed forms only.
+    """
     problem = Problem.from_joint(PLAIN, 0.02, measure="max-lift")
-    answer, programs = Answer(problem.bayes_estimator), list[float]()
+    answer = Answer(problem.bayes_estimator)
+    programs = list[float]()
     solved = scipy.optimize.linprog
 
     def counted(*arguments: Any, **options: Any) -> Any:
@@ -155,13 +191,17 @@ def test_an_estimator_about_an_impossible_value_is_audited() -> None:
     problem = Problem([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]], [[0.1, 0.5], [0.3, 0.1]], 0.0)
     certificate = ds.audit(problem, np.full((2, 2), 0.5)).certificate
     assert certificate is not None
-    assert certificate.lower == pytest.approx(0.4)  # the best constant guess errs so, and no private one errs less
+    # the best constant guess errs so, and no private one errs less
+    assert certificate.lower == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("tail", [0.0, 0.05])
 def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail: float) -> None:
-    """Law: a private value of probability 0 changes nothing for lattices and groups of sensors, either."""
-    law, prior = np.random.default_rng(0).dirichlet(np.ones(2), (2, 2)), np.array([[0.3, 0.2], [0.1, 0.4]])
+    """Law: a private value of probability 0 changes nothing for lattices and groups of sensors,
+    either.
+    """
+    law = np.random.default_rng(0).dirichlet(np.ones(2), (2, 2))
+    prior = np.array([[0.3, 0.2], [0.1, 0.4]])
 
     def proven(law: np.ndarray[Any, Any], prior: np.ndarray[Any, Any]) -> list[float]:
         lattice = lattice_problem(law, prior, 5, 0.0, tail=tail)

@@ -1,4 +1,6 @@
-"""The passes over the outcomes: NumPy and numba alike, whatever the chunks and the threads; cells, shells and samples."""
+"""The passes over the outcomes: NumPy and numba alike, whatever the chunks and the threads; cells,
+shells and samples.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,30 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.streams.sample import sample
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
-BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])
-SHAPES = [(1, 3), (3, 1), (3, 2)]  # few, as each is compiled: nothing to hide, nothing to choose, n > m
+BOTH = pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"]
+)
+# few, as each is compiled: nothing to hide, nothing to choose, n > m
+SHAPES = [(1, 3), (3, 1), (3, 2)]
 
 
 def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBlocks:
-    """Outcomes of all kinds: ordinary, of no mass, tiny, equal in all losses, without loss, repeated."""
+    """Outcomes of all kinds: ordinary, of no mass, tiny, equal in all losses, without loss,
+    repeated.
+    """
     rng = np.random.default_rng(seed)
-    p_xz, loss = rng.random((n, count)) / (n * count), rng.random((m, count)) / count
+    p_xz = rng.random((n, count)) / (n * count)
+    loss = rng.random((m, count)) / count
     kind = rng.integers(0, 8, size=count)
     loss[:, kind == 1] = loss[0, kind == 1]
     loss[:, kind == 2] = 0.0
-    p_xz[:, kind == 3], loss[:, kind == 3] = 1e-310, 1e-311
-    p_xz[:, kind == 4], loss[:, kind == 4] = 0.25 / count, 0.125 / count
+    p_xz[:, kind == 3] = 1e-310
+    loss[:, kind == 3] = 1e-311
+    p_xz[:, kind == 4] = 0.25 / count
+    loss[:, kind == 4] = 0.125 / count
     p_xz[:, kind == 5] = 5e-324  # margins beyond the largest double
-    p_xz[:, kind == 6], loss[:, kind == 6] = 0.0, 0.0
+    p_xz[:, kind == 6] = 0.0
+    loss[:, kind == 6] = 0.0
     return ArrayBlocks(p_xz, loss, size)
 
 
@@ -51,8 +62,12 @@ def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
     assert one.threshold == other.threshold
     assert list(one.weights) == list(other.weights)
     for start, mine in one.weights.items():
-        np.testing.assert_allclose(mine, other.weights[start], rtol=max(rounding, 1e-12), atol=1e-300)
-    np.testing.assert_allclose(one.columns[:, count:], other.columns[:, count:], rtol=rounding, atol=0.0)
+        np.testing.assert_allclose(
+            mine, other.weights[start], rtol=max(rounding, 1e-12), atol=1e-300
+        )
+    np.testing.assert_allclose(
+        one.columns[:, count:], other.columns[:, count:], rtol=rounding, atol=0.0
+    )
     assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
 
 
@@ -63,28 +78,59 @@ mosts = st.sampled_from([None, 0, 1, 20])
 
 
 @NUMBA
-@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds, screens, mosts)
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(1, 400),
+    st.integers(0, 10**6),
+    scales,
+    thresholds,
+    screens,
+    mosts,
+)
 def test_compiled_and_numpy_decide_alike(
-    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
+    shape: tuple[int, int],
+    count: int,
+    seed: int,
+    scale: float,
+    threshold: float,
+    screen: float,
+    most: int | None,
 ) -> None:
     n, m = shape
-    blocks, tilt = outcomes(n, m, count, seed, 300), tilt_for(n, m, seed, scale)
+    blocks = outcomes(n, m, count, seed, 300)
+    tilt = tilt_for(n, m, seed, scale)
     with np.errstate(all="raise", under="ignore"):
-        one = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=False)
-    other = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=True)
+        one = scan(
+            blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=False
+        )
+    other = scan(
+        blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=True
+    )
     assert_same(one, other, rounding=1e-12)
 
 
 @NUMBA
 def test_kernels_are_compiled_once_for_tilts_in_any_order() -> None:
-    blocks, tilt = outcomes(3, 2, 200, 0), tilt_for(3, 2, 0, 0.3)
-    one, other = (scan(blocks, each, 0.1, screen=1.0, compiled=True) for each in (tilt, np.asfortranarray(tilt)))
+    blocks = outcomes(3, 2, 200, 0)
+    tilt = tilt_for(3, 2, 0, 0.3)
+    one, other = (
+        scan(blocks, each, 0.1, screen=1.0, compiled=True)
+        for each in (tilt, np.asfortranarray(tilt))
+    )
     assert_same(one, other, rounding=0.0)
     assert [len(kernel.signatures) for kernel in (label_strips._kernel(), _visit(3, 2))] == [1, 1]
 
 
 @BOTH
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(1, 300),
+    st.integers(0, 10**6),
+    scales,
+    thresholds,
+    screens,
+    mosts,
+)
 def test_everything_is_listed_or_in_a_cell(
     compiled: bool,
     shape: tuple[int, int],
@@ -96,7 +142,8 @@ def test_everything_is_listed_or_in_a_cell(
     most: int | None,
 ) -> None:
     n, m = shape
-    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    blocks = outcomes(n, m, count, seed)
+    tilt = tilt_for(n, m, seed, scale)
     found = scan(blocks, tilt, threshold, screen=screen, most=most, threads=1, compiled=compiled)
     assert found.retained.size <= (count if most is None else most)
     assert found.threshold <= threshold
@@ -105,18 +152,37 @@ def test_everything_is_listed_or_in_a_cell(
     assert (np.diff(found.retained) > 0).all()
     assert (found.counts > 0).all()
     stacked = np.concatenate([blocks.p_xz, blocks.loss])
-    np.testing.assert_array_equal(found.columns[:, : found.retained.size], stacked[:, found.retained])
-    np.testing.assert_allclose(found.columns.sum(axis=1), stacked[:, possible].sum(axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(
+        found.columns[:, : found.retained.size], stacked[:, found.retained]
+    )
+    np.testing.assert_allclose(
+        found.columns.sum(axis=1), stacked[:, possible].sum(axis=1), rtol=1e-12
+    )
     least = (blocks.loss + tilt @ blocks.p_xz).min(axis=0)[possible]
     assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
 
 
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(1, 300),
+    st.integers(0, 10**6),
+    scales,
+    thresholds,
+    screens,
+    mosts,
+)
 def test_cells_hold_the_outcomes_of_their_key(
-    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
+    shape: tuple[int, int],
+    count: int,
+    seed: int,
+    scale: float,
+    threshold: float,
+    screen: float,
+    most: int | None,
 ) -> None:
     n, m = shape
-    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    blocks = outcomes(n, m, count, seed)
+    tilt = tilt_for(n, m, seed, scale)
     found = scan(blocks, tilt, threshold, screen=screen, most=most, threads=1, compiled=False)
     margin, key, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
     with np.errstate(invalid="ignore"):
@@ -126,10 +192,14 @@ def test_cells_hold_the_outcomes_of_their_key(
     stacked = np.concatenate([blocks.p_xz, blocks.loss])
     np.testing.assert_array_equal(cells.keys, found.keys)
     np.testing.assert_array_equal(cells.counts, found.counts)
-    np.testing.assert_allclose(cells.merge(stacked[:, summed]), found.columns[:, count:], rtol=1e-12, atol=0.0)
+    np.testing.assert_allclose(
+        cells.merge(stacked[:, summed]), found.columns[:, count:], rtol=1e-12, atol=0.0
+    )
 
 
-@given(st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000]))
+@given(
+    st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000])
+)
 def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> None:
     rng = np.random.default_rng(seed)
     keys = spread * rng.integers(0, groups + 1, size=count)
@@ -144,12 +214,17 @@ def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> N
 
 
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
-def test_keys_say_best_second_and_shell(shape: tuple[int, int], count: int, seed: int, scale: float) -> None:
+def test_keys_say_best_second_and_shell(
+    shape: tuple[int, int], count: int, seed: int, scale: float
+) -> None:
     n, m = shape
-    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    blocks = outcomes(n, m, count, seed)
+    tilt = tilt_for(n, m, seed, scale)
     margin, key, least = classified(blocks.p_xz, blocks.loss, tilt)
     possible = blocks.p_xz.sum(axis=0) > 0.0
-    best, second, shell = key // (m * SHELLS), key // SHELLS % m, key % SHELLS
+    best = key // (m * SHELLS)
+    second = key // SHELLS % m
+    shell = key % SHELLS
     losses = blocks.loss + tilt @ blocks.p_xz
     places = np.arange(count)
     rounding = 1e-13 * (blocks.loss.max(axis=0) + np.abs(tilt).max() * blocks.p_xz.sum(axis=0))
@@ -186,26 +261,34 @@ def test_ties_are_told_apart_by_their_mean_private_value(compiled: bool) -> None
     cells = np.minimum((mean * TIES).astype(int), TIES - 1)
     np.testing.assert_array_equal(found.keys % SHELLS, np.unique(cells))
     np.testing.assert_array_equal(found.counts, np.unique(cells, return_counts=True)[1])
-    np.testing.assert_allclose(found.columns[2], np.bincount(cells, weights=p_xz[2])[np.unique(cells)])
+    np.testing.assert_allclose(
+        found.columns[2], np.bincount(cells, weights=p_xz[2])[np.unique(cells)]
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
-    whole, tilt = outcomes(3, 2, 500, 7, 1000), tilt_for(3, 2, 7, 0.2)
+    whole = outcomes(3, 2, 500, 7, 1000)
+    tilt = tilt_for(3, 2, 7, 0.2)
     blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
     alone = scan(blocks, tilt, 0.1, threads=1, compiled=compiled)
     for threads in (2, 3, 0):
-        assert_same(scan(blocks, tilt, 0.1, threads=threads, compiled=compiled), alone, rounding=0.0)
+        assert_same(
+            scan(blocks, tilt, 0.1, threads=threads, compiled=compiled), alone, rounding=0.0
+        )
     assert_same(scan(whole, tilt, 0.1, threads=1, compiled=compiled), alone, rounding=1e-13)
 
 
 @BOTH
 def test_chunks_without_mass(compiled: bool) -> None:
     whole = outcomes(3, 2, 100, 3)
-    p_xz, loss = whole.p_xz.copy(), whole.loss.copy()
-    p_xz[:, 20:60], loss[:, 20:60] = 0.0, 0.0
-    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(3, 2, 3, 0.1)
+    p_xz = whole.p_xz.copy()
+    loss = whole.loss.copy()
+    p_xz[:, 20:60] = 0.0
+    loss[:, 20:60] = 0.0
+    blocks = ArrayBlocks(p_xz, loss, 20)
+    tilt = tilt_for(3, 2, 3, 0.1)
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
     assert not ((found.retained >= 20) & (found.retained < 60)).any()
     assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())
@@ -226,11 +309,14 @@ def test_only_outcomes_without_mass(compiled: bool) -> None:
 def test_an_infinite_threshold_lists_all() -> None:
     blocks = outcomes(3, 1, 60, 1)  # one guess: every margin is infinite
     possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
-    np.testing.assert_array_equal(scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).retained, possible)
+    np.testing.assert_array_equal(
+        scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).retained, possible
+    )
 
 
 def test_screened_outcomes_share_a_cell_for_each_label() -> None:
-    blocks, tilt = outcomes(3, 3, 400, 5), tilt_for(3, 3, 5, 0.3)
+    blocks = outcomes(3, 3, 400, 5)
+    tilt = tilt_for(3, 3, 5, 0.3)
     apart = scan(blocks, tilt, 0.01, compiled=False)
     together = scan(blocks, tilt, 0.01, screen=0.2, compiled=False)
     np.testing.assert_array_equal(together.retained, apart.retained)
@@ -243,12 +329,15 @@ def test_screened_outcomes_share_a_cell_for_each_label() -> None:
         members = (best == label) & (margin >= 0.2)
         assert together.counts[cell] == members.sum()
         np.testing.assert_allclose(
-            together.columns[:3, together.retained.size + cell], blocks.p_xz[:, members].sum(axis=1), rtol=1e-12
+            together.columns[:3, together.retained.size + cell],
+            blocks.p_xz[:, members].sum(axis=1),
+            rtol=1e-12,
         )
 
 
 def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells() -> None:
-    p_xz, loss = np.full((2, 100), 0.005), np.tile([[0.004], [0.006]], 100)
+    p_xz = np.full((2, 100), 0.005)
+    loss = np.tile([[0.004], [0.006]], 100)
     loss[1, :7] = 0.0045
     found = scan(ArrayBlocks(p_xz, loss, 10), np.zeros((2, 2)), 1.0, most=20)
     np.testing.assert_array_equal(found.retained, np.arange(7))
@@ -260,14 +349,18 @@ def test_totals_are_sums_of_the_stored_numbers() -> None:
     rng = np.random.default_rng(2)
     blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
     exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
-    assert scan(blocks, np.zeros((2, 2)), -1.0, compiled=False).total == pytest.approx(float(exact), rel=1e-15)
+    assert scan(blocks, np.zeros((2, 2)), -1.0, compiled=False).total == pytest.approx(
+        float(exact), rel=1e-15
+    )
 
 
 @NUMBA
 def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     for loaded, pays in ((False, [True, False, False]), (True, [True, True, False])):
         monkeypatch.setattr(label_strips._kernel, "asked", lambda loaded=loaded: loaded)
-        assert [label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)] == pays
+        assert [
+            label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)
+        ] == pays
 
 
 @given(st.integers(0, 10**6), st.integers(1, 2500))
@@ -284,17 +377,25 @@ def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
     reach = shell_top(shells) - shell_top(shells - 1)
     expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)
     assert min(exact, 4.0) <= expected * (1.0 + 1e-9)
-    assert min(expected, 4.0) <= 2.0 * max(exact, 2.0**-42) * (1.0 + 1e-9)  # the top of its shell, and the shell's width
+    # the top of its shell, and the shell's width
+    assert min(expected, 4.0) <= 2.0 * max(exact, 2.0**-42) * (1.0 + 1e-9)
 
 
 @BOTH
-@given(st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts)
+@given(
+    st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts
+)
 def test_draws_are_those_of_the_threshold_reached(
     compiled: bool, count: int, seed: int, threshold: float, screen: float, most: int | None
 ) -> None:
-    """Whatever the chunks: all outcomes retained, and of others a share in inverse proportion to the margin."""
-    blocks, tilt = outcomes(3, 2, count, seed, 300), tilt_for(3, 2, seed, 0.3)
-    found = scan(blocks, tilt, threshold, screen=screen, most=most, draws=True, threads=1, compiled=compiled)
+    """Whatever the chunks: all outcomes retained, and of others a share in inverse proportion to
+    the margin.
+    """
+    blocks = outcomes(3, 2, count, seed, 300)
+    tilt = tilt_for(3, 2, seed, 0.3)
+    found = scan(
+        blocks, tilt, threshold, screen=screen, most=most, draws=True, threads=1, compiled=compiled
+    )
     margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
     phase = np.modf((np.arange(count) + 1.0) * 0.5 * (math.sqrt(5.0) - 1.0))[0]
     with np.errstate(invalid="ignore"):
@@ -302,4 +403,7 @@ def test_draws_are_those_of_the_threshold_reached(
     expected = np.concatenate([blocks.p_xz, blocks.loss, margin[None]])[:, chosen]
     np.testing.assert_allclose(found.drawn[:-1], expected, rtol=1e-12)
     assert set(found.retained.tolist()) <= set(np.flatnonzero(chosen).tolist())
-    assert scan(blocks, tilt, threshold, most=most, threads=1, compiled=compiled).drawn.shape == (7, 0)
+    assert scan(blocks, tilt, threshold, most=most, threads=1, compiled=compiled).drawn.shape == (
+        7,
+        0,
+    )

@@ -1,4 +1,6 @@
-"""The peers: judged on small problems in every regime they serve, on edge cases, under limits; settings as documented."""
+"""The peers: judged on small problems in every regime they serve, on edge cases, under limits;
+settings as documented.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,22 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_configurations
 
-PEERS = tuple(name for name in sorted(peers() - LEFT_OUT) if load_backend(name).capabilities.regimes)
+PEERS = tuple(
+    name for name in sorted(peers() - LEFT_OUT) if load_backend(name).capabilities.regimes
+)
 """Those that serve mutual information or perfect privacy; `qif` has a file of its own."""
-EVERY_BUDGET = tuple(name for name in PEERS if Regime.CONSTRAINED in load_backend(name).capabilities.regimes)
+EVERY_BUDGET = tuple(
+    name for name in PEERS if Regime.CONSTRAINED in load_backend(name).capabilities.regimes
+)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "peers.md"
-GAP = {"trust-constr": 1e-9, "ipopt": 1e-9, "qics": 1e-8, "clarabel": 1e-7, "pdlp": 1e-9, "glop": 1e-9}
+GAP = {
+    "trust-constr": 1e-9,
+    "ipopt": 1e-9,
+    "qics": 1e-8,
+    "clarabel": 1e-7,
+    "pdlp": 1e-9,
+    "glop": 1e-9,
+}
 """Largest relative certified gap with the default options on the small problems below."""
 
 
@@ -62,14 +75,17 @@ SMALL = [problem_of(case) for case in CASES]
 
 @pytest.mark.parametrize("name", PEERS)
 def test_the_answer_and_its_own_duals_close_the_gap(name: str) -> None:
-    """The judge's gap is small, and the duals as lifted, only shifted to feasibility, prove the optimum: signs, units."""
+    """The judge's gap is small, and the duals as lifted, only shifted to feasibility, prove the
+    optimum: signs, units.
+    """
     for case in CASES:
         if name in serving(problem_of(case)):
             check_duals(name, case)
 
 
 def check_duals(name: str, case: Case) -> None:
-    problem, best = problem_of(case), solution_of("tilt", case).error_probability
+    problem = problem_of(case)
+    best = solution_of("tilt", case).error_probability
     tried, found = attempt_at(name, case)
     answer = tried.answer
     assert found.relative_gap <= GAP[name], found
@@ -88,16 +104,20 @@ def test_the_multiplier_is_the_slope_of_the_error_probability(name: str) -> None
     if name not in EVERY_BUDGET:
         assert solve(SMALL[0], name).multiplier == math.inf
         return
-    step, problem = 1e-4, catalog.build("paper-single", bins=12, fraction=0.5)
+    step = 1e-4
+    problem = catalog.build("paper-single", bins=12, fraction=0.5)
     below, above = (
-        solve(Problem(problem.p_xz, problem.loss, problem.budget * (1.0 + sign * step)), "tilt") for sign in (-1.0, 1.0)
+        solve(Problem(problem.p_xz, problem.loss, problem.budget * (1.0 + sign * step)), "tilt")
+        for sign in (-1.0, 1.0)
     )
     slope = (below.error_probability - above.error_probability) / (2.0 * step * problem.budget)
     assert solve(problem, name).multiplier == pytest.approx(slope, rel=1e-5)
 
 
 def edge(name: str) -> Problem:
-    """Problems without anything to hide, without anything to choose, with impossible and with repeated outcomes."""
+    """Problems without anything to hide, without anything to choose, with impossible and with
+    repeated outcomes.
+    """
     rng = np.random.default_rng(5)
     joint = rng.dirichlet(np.ones(2 * 2 * 5)).reshape(2, 2, 5)
     if name == "one private value":
@@ -117,7 +137,14 @@ def edge(name: str) -> Problem:
     return Problem.from_joint(joint, budget=1.0)
 
 
-EDGES = ["one private value", "one guess", "one outcome", "impossible", "repeated", "impossible private value"]
+EDGES = [
+    "one private value",
+    "one guess",
+    "one outcome",
+    "impossible",
+    "repeated",
+    "impossible private value",
+]
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -139,7 +166,12 @@ def test_absurd_budgets_end_in_a_status(name: str) -> None:
     for budget in (5e-324, 1e-300, 1e-30, 1e-12, 50.0, 1e300):
         problem = catalog.build("paper-single", bins=8, budget=budget)
         found = solve(problem, name, time_limit=10.0, max_iterations=100)
-        assert found.status in {Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED}
+        assert found.status in {
+            Status.CERTIFIED,
+            Status.INACCURATE,
+            Status.VIOLATED_PRIVACY,
+            Status.FAILED,
+        }
         assert found.message
         if budget >= 50.0:
             assert found.relative_gap <= 1e-6
@@ -148,7 +180,11 @@ def test_absurd_budgets_end_in_a_status(name: str) -> None:
 @pytest.mark.parametrize("name", PEERS)
 def test_a_time_limit_reaches_the_solver(name: str) -> None:
     size = {"glop": 20_000, "pdlp": 4_000}.get(name, 1_000)
-    problem = catalog.build("paper-single", bins=size, **({"fraction": 0.5} if name in EVERY_BUDGET else {"budget": 0.0}))
+    problem = catalog.build(
+        "paper-single",
+        bins=size,
+        **({"fraction": 0.5} if name in EVERY_BUDGET else {"budget": 0.0}),
+    )
     found = solve(problem, name, time_limit=1e-4)
     assert found.status is Status.TIMED_OUT, found
     assert "0.0001 s" in found.message
@@ -157,9 +193,11 @@ def test_a_time_limit_reaches_the_solver(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PEERS if name != "glop"])
 def test_an_iteration_limit_reaches_the_solver(name: str) -> None:
     problem = SMALL[1] if name in EVERY_BUDGET else SMALL[0]
-    backend, reduced = load_backend(name), reduce(problem).problem
+    backend = load_backend(name)
+    reduced = reduce(problem).problem
     free, limited = (
-        backend.solve(backend.lower(reduced, options), options) for options in (Options(), Options(max_iterations=3))
+        backend.solve(backend.lower(reduced, options), options)
+        for options in (Options(), Options(max_iterations=3))
     )
     assert limited.iterations is not None
     assert free.iterations is not None
@@ -184,22 +222,31 @@ def test_a_wider_gap_is_met_sooner(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_solver_takes_every_entry_of_its_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_solver_takes_every_entry_of_its_table(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A setting that does not exist is noticed, so those of the table do exist."""
     assert solve(SMALL[0], name).status is not Status.FAILED
-    monkeypatch.setattr(type(load_backend(name)), "tuning", (*tuning(name), Tuned("no_such_setting", 1, 0, "")))
+    monkeypatch.setattr(
+        type(load_backend(name)), "tuning", (*tuning(name), Tuned("no_such_setting", 1, 0, ""))
+    )
     assert solve(SMALL[0], name).status is Status.FAILED
 
 
 def test_a_table_follows_the_gap_and_the_size() -> None:
-    table: Tuning = (Tuned("a", ShareOfGap(0.1, 1e-12), 1.0, ""), Tuned("b", ShareOfGap(0.1, 1e-12, True), 1.0, ""))
+    table: Tuning = (
+        Tuned("a", ShareOfGap(0.1, 1e-12), 1.0, ""),
+        Tuned("b", ShareOfGap(0.1, 1e-12, True), 1.0, ""),
+    )
     found = native(table, Options(gap=1e-6), 100, {"c": 3, "d": None})
     assert found == pytest.approx({"a": 1e-7, "b": 1e-9, "c": 3})
     assert native(table, Options(gap=1e-12), 100, {}) == {"a": 1e-12, "b": 1e-12}
 
 
 def test_the_linked_program_is_the_problem() -> None:
-    """Law: a point made of any estimator satisfies the equations, and its cost is the excess error probability."""
+    """Law: a point made of any estimator satisfies the equations, and its cost is the excess error
+    probability.
+    """
     rng = np.random.default_rng(2)
     for problem in (SMALL[9], SMALL[11]):
         program = Program.of(problem, 0.5)
@@ -217,7 +264,8 @@ def test_the_linked_program_is_the_problem() -> None:
         assert answer.tilt is None, "duals that are no numbers are left out"
 
 
-# -- peers among the backends --------------------------------------------------------------------------------------------
+# -- peers among the backends
+# --------------------------------------------------------------------------------------------
 
 
 def test_peers_are_registered_and_known_as_such() -> None:
@@ -244,7 +292,11 @@ def test_a_peer_whose_library_is_missing_is_absent(monkeypatch: pytest.MonkeyPat
     import importlib.util
 
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "casadi" else real(name, *rest))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "casadi" else real(name, *rest),
+    )
     found = solve(SMALL[1], "ipopt")
     assert found.status is Status.ABSENT
     assert 'pip install "discreet[peers]"' in found.message
@@ -255,14 +307,17 @@ def test_all_peers_share_a_process() -> None:
     code = (
         "import discreet as ds\n"
         "p = ds.problems.paper_single(bins=8, budget=0.0)\n"
-        "names = ['pdlp', 'highs', 'ipopt', 'conic', 'glop', 'qics', 'clarabel', 'trust-constr', 'highs', 'pyomo']\n"
+        "names = ['pdlp', 'highs', 'ipopt', 'conic', 'glop', 'qics', 'clarabel', 'trust-constr', "
+        "'highs', 'pyomo']\n"
         f"names = [name for name in names if name not in {set(LEFT_OUT)}]\n"
         "q = p.with_budget(0.01, measure='maximal-leakage')\n"
         "measured = [*(name for name in names if name != 'trust-constr'), 'qif']\n"
         "print(*(ds.solve(q, name).status.value for name in measured))\n"
         "print(*(ds.solve(p, name).status.value for name in names))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"certified", "inaccurate", "violated-privacy"}
 
@@ -276,20 +331,36 @@ def test_a_peer_works_in_a_process_of_its_own(name: str) -> None:
     assert found.status is Status.CERTIFIED, found
 
 
-@pytest.mark.skipif("qics" in LEFT_OUT, reason="pyproject.toml leaves its library out of this Python")
+@pytest.mark.skipif(
+    "qics" in LEFT_OUT, reason=("pyproject.toml leaves its library out of this Python")
+)
 def test_one_guess_needs_no_solver() -> None:
-    found = load_backend("qics").solve(load_backend("qics").lower(reduce(edge("one guess")).problem, Options()), Options())
+    found = load_backend("qics").solve(
+        load_backend("qics").lower(reduce(edge("one guess")).problem, Options()), Options()
+    )
     assert isinstance(found, Raw)
     assert found.iterations == 0
 
 
-# -- the tables of the reference -----------------------------------------------------------------------------------------
+# -- the tables of the reference
+# -----------------------------------------------------------------------------------------
 
 
 def rows_of_the_page(name: str) -> list[list[str]]:
-    found = re.search(rf"^## {re.escape(name)}$(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        (
+            rf"^## {re.escape(name)}$(.*?)(?=^## "
+            rf"|\Z)"
+        ),
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
     assert found is not None, f"docs/reference/peers.md has no section {name}"
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.group(1).splitlines() if line[:1] == "|"]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in found.group(1).splitlines()
+        if line[:1] == "|"
+    ]
     return rows[2:]
 
 

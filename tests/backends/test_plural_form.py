@@ -1,4 +1,5 @@
-"""A constraint in the plural form is the plain form, and a constraint that is stated twice changes nothing.
+"""A constraint in the plural form is the plain form, and a constraint that is stated twice changes
+nothing.
 
 For every backend, every measure that it serves and every kind of budget, the same model is given
 with `budget=` and with `constraints=[...]`. The certified brackets must agree to the accuracy of
@@ -31,7 +32,9 @@ PARAMETERS = {
 MEASURES_HERE = [PARAMETERS.get(name, name) for name in (*MEASURES, *CONDITIONAL)]
 BUDGETS = {"perfect": 0.0, "positive": 0.2, "none": math.inf}
 UNREPAIRED = {("ipopt", "perfect")}
-"""An answer that is nearly private is not moved to a private one: the equations are counted twice."""
+"""An answer that is nearly private is not moved to a private one: the equations are
+counted twice.
+"""
 
 JOINT = np.random.default_rng(5).dirichlet(np.full(2 * 2 * 5, 0.7)).reshape(2, 2, 5)  # p(x, y, z)
 LOSS = JOINT.sum(axis=(0, 1)) - JOINT.sum(axis=0)

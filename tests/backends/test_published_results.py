@@ -21,8 +21,12 @@ SEEDS = range(12)
 
 
 def _least_error(problem: ds.Problem, gap: float = 1e-9) -> float:
-    """Certified within the gap: the error of the answer, repaired where a guess of mass 1e-17 says too much."""
-    solution = ds.solve(problem, "conic" if problem.measure.name == "chi-square" else "highs", gap=gap)
+    """Certified within the gap: the error of the answer, repaired where a guess of mass 1e-17 says
+    too much.
+    """
+    solution = ds.solve(
+        problem, "conic" if problem.measure.name == "chi-square" else "highs", gap=gap
+    )
     assert solution.certificate is not None, solution
     assert solution.certificate.relative_gap <= gap, solution
     return solution.error_probability
@@ -64,7 +68,9 @@ def test_a_guess_of_a_uniform_x_that_is_seen_is_as_good_as_known(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_maximal_leakage_discloses_the_likeliest_symbols(seed: int) -> None:
-    """As many as e^ε, the last in part: S. Saeidian, G. Cervia, T. Oechtering, M. Skoglund, arXiv 2105.01033."""
+    """As many as e^ε, the last in part: S. Saeidian, G. Cervia, T. Oechtering, M. Skoglund, arXiv
+    2105.01033.
+    """
     rng = np.random.default_rng(seed)
     prior = np.sort(rng.dirichlet(np.full(int(rng.integers(2, 7)), 0.8)))[::-1]
     budget = float(np.log1p((prior.size - 1) * rng.choice([0.1, 0.5, 0.9, 1.0 / (prior.size - 1)])))
@@ -75,12 +81,15 @@ def test_maximal_leakage_discloses_the_likeliest_symbols(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_guessing_binary_x_and_y_has_the_published_closed_form(seed: int) -> None:
-    """One of the two values of Y is sometimes misstated: S. Asoodeh, M. Diaz, F. Alajaji, T. Linder, arXiv 1707.02409."""
+    """One of the two values of Y is sometimes misstated: S. Asoodeh, M. Diaz, F. Alajaji, T.
+    Linder, arXiv 1707.02409.
+    """
     rng = np.random.default_rng(seed)
     p_xy = rng.dirichlet(np.ones(4)).reshape(2, 2)
     p_xy = p_xy[np.argsort(-p_xy.sum(axis=1))]  # x_0 is the likelier value of X
     p_xy = p_xy[:, np.argsort(p_xy[1] - p_xy[0])]  # and y_1 the value of Y that speaks most for x_1
-    guessed, likeliest = p_xy.max(axis=0).sum(), p_xy.sum(axis=1).max()
+    guessed = p_xy.max(axis=0).sum()
+    likeliest = p_xy.sum(axis=1).max()
     allowed = likeliest + rng.uniform() * (guessed - likeliest)
     hint = np.abs(p_xy[0] - p_xy[1])  # of each value of Y
     misstated = (guessed - allowed) * (p_xy.sum(axis=0) / hint).min()
@@ -95,10 +104,15 @@ def test_guessing_binary_x_and_y_has_the_published_closed_form(seed: int) -> Non
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(epsilon: float, seed: int) -> None:
-    """P. Kairouz, S. Oh, P. Viswanath, arXiv 1407.1338: for a binary X it is best for every purpose."""
+def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(
+    epsilon: float, seed: int
+) -> None:
+    """P. Kairouz, S. Oh, P. Viswanath, arXiv 1407.1338: for a binary X it is best for every
+    purpose.
+    """
     rng = np.random.default_rng(seed)
-    prior, loss = rng.dirichlet(np.ones(2)), rng.random((int(rng.integers(2, 5)), 2))
+    prior = rng.dirichlet(np.ones(2))
+    loss = rng.random((int(rng.integers(2, 5)), 2))
     truth = 1.0 / (1.0 + math.exp(-epsilon))
     response = np.array([[truth, 1.0 - truth], [1.0 - truth, truth]])
     problem = _disclosure(prior, loss, epsilon, "local-differential-privacy")
@@ -107,25 +121,34 @@ def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(e
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed: int) -> None:
-    """The same paper: the optimum is that of a linear program whose columns have entries 1 and e^ε only."""
+    """The same paper: the optimum is that of a linear program whose columns have entries 1 and e^ε
+    only.
+    """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 5))
-    prior, loss, epsilon = rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n)), float(rng.uniform(0.1, 3.0))
+    prior = rng.dirichlet(np.ones(n))
+    loss = rng.random((int(rng.integers(2, 5)), n))
+    epsilon = float(rng.uniform(0.1, 3.0))
     steps = np.array(list(itertools.product([1.0, math.exp(epsilon)], repeat=n)))
     risks = (steps * prior @ loss.T).min(axis=1)
     best = linprog(risks, A_eq=steps.T, b_eq=np.ones(n))
-    assert _least_error(_disclosure(prior, loss, epsilon, "local-differential-privacy")) == pytest.approx(best.fun, rel=1e-8)
+    assert _least_error(
+        _disclosure(prior, loss, epsilon, "local-differential-privacy")
+    ) == pytest.approx(best.fun, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed: int) -> None:
-    """L. Grosse, S. Saeidian, T. Oechtering, arXiv 2310.07381: where e^ε (1 − min π) ≤ 1 one is best for every purpose.
+    """L. Grosse, S. Saeidian, T. Oechtering, arXiv 2310.07381: where e^ε (1 − min π) ≤ 1 one is
+    best for every purpose.
 
-    It names x_k with probability e^ε π_k if X is another value. Of a bit the two ends of what is allowed are best at any ε.
+    It names x_k with probability e^ε π_k if X is another value. Of a bit the two ends of what is
+    allowed are best at any ε.
     """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 6))
-    prior, loss = rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n))
+    prior = rng.dirichlet(np.ones(n))
+    loss = rng.random((int(rng.integers(2, 5)), n))
     epsilon = float(-np.log1p(-prior.min()) * rng.choice([0.01, 0.5, 1.0]))
     lift = math.exp(epsilon)
     mechanism = np.tile(lift * prior[:, None], n)
@@ -133,19 +156,27 @@ def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed: int) -> None:
     np.testing.assert_allclose(mechanism.sum(axis=0), 1.0)
     problem = _disclosure(prior, loss, epsilon, "max-lift")
     assert _least_error(problem) == pytest.approx(_bayes_risk(prior, loss, mechanism), rel=1e-9)
-    bit, purpose, epsilon = rng.dirichlet(np.ones(2)), rng.random((3, 2)), float(rng.uniform(0.01, 2.0))
+    bit = rng.dirichlet(np.ones(2))
+    purpose = rng.random((3, 2))
+    epsilon = float(rng.uniform(0.01, 2.0))
     most = np.minimum(math.exp(epsilon) * bit, 1.0)
     ends = np.array([[most[0], 1.0 - most[0]], [1.0 - most[1], most[1]]])  # posteriors
     outputs = np.linalg.solve(ends.T, bit)
     risk = _bayes_risk(bit, purpose, outputs[:, None] * ends / bit)
-    assert _least_error(_disclosure(bit, purpose, epsilon, "max-lift")) == pytest.approx(risk, rel=1e-9)
+    assert _least_error(_disclosure(bit, purpose, epsilon, "max-lift")) == pytest.approx(
+        risk, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_total_variation_is_a_standard_linear_program(seed: int) -> None:
-    """B. Rassouli, D. Gündüz, arXiv 1801.02505: here it is written down from the definition, with a slack for each |…|."""
+    """B. Rassouli, D. Gündüz, arXiv 1801.02505: here it is written down from the definition, with a
+    slack for each |…|.
+    """
     rng = np.random.default_rng(seed)
-    n, m, size = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(2, 9))
+    n = int(rng.integers(2, 4))
+    m = int(rng.integers(2, 4))
+    size = int(rng.integers(2, 9))
     joint = rng.dirichlet(np.ones(n * m * size)).reshape(n, m, size)
     free = ds.Problem.from_joint(joint, math.inf, measure="total-variation")
     problem = free.with_budget(free.bayes_leakage * float(rng.choice([0.01, 0.3, 0.9])))
@@ -163,16 +194,22 @@ def test_total_variation_is_a_standard_linear_program(seed: int) -> None:
     solution = ds.solve(problem, "highs", gap=1e-10)
     assert solution.status is Status.CERTIFIED
     assert solution.error_probability == pytest.approx(best.fun, rel=1e-8)
-    lifted = ds.audit(problem.with_budget(math.inf, measure="maximal-leakage"), solution.estimator).certificate
+    lifted = ds.audit(
+        problem.with_budget(math.inf, measure="maximal-leakage"), solution.estimator
+    ).certificate
     assert lifted is not None
     assert lifted.own_leakage <= math.log1p(problem.budget / problem.p_x.min()) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_bits_total_variation_is_the_difference_of_parity(seed: int) -> None:
-    """With two private values and two guesses ½ Σ |u_ij − π_j s_i| = 2 π_0 π_1 |Pr(ŷ given x_0) − Pr(ŷ given x_1)|."""
+    """With two private values and two guesses ½ Σ |u_ij − π_j s_i| = 2 π_0 π_1 |Pr(ŷ given x_0) −
+    Pr(ŷ given x_1)|.
+    """
     rng = np.random.default_rng(seed)
-    free = ds.Problem.from_joint(rng.dirichlet(np.ones(28)).reshape(2, 2, 7), math.inf, measure="total-variation")
+    free = ds.Problem.from_joint(
+        rng.dirichlet(np.ones(28)).reshape(2, 2, 7), math.inf, measure="total-variation"
+    )
     budget = 0.4 * free.bayes_leakage
     other = free.with_budget(budget / (2.0 * free.p_x.prod()), measure="parity-difference")
     assert _least_error(free.with_budget(budget)) == pytest.approx(_least_error(other), rel=1e-9)

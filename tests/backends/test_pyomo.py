@@ -1,4 +1,6 @@
-"""The Pyomo model of perfect privacy: its named parts, options that reach the solver, and duals that are prices."""
+"""The Pyomo model of perfect privacy: its named parts, options that reach the solver, and duals
+that are prices.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def test_the_model_evaluates_to_the_error_probability_the_column_sums_and_phi(se
 
     problem = random_problem(seed)
     lowered = Pyomo().lower(problem, Options())
-    model, program = lowered.model, lowered.program
+    model = lowered.model
+    program = lowered.program
     estimator = random_estimator(problem, seed)
     for i in model.guesses:
         for z in model.outcomes:
@@ -38,30 +41,44 @@ def test_the_model_evaluates_to_the_error_probability_the_column_sums_and_phi(se
         assert pyo.value(model.column_sum[z].body) == pytest.approx(program.scale[z], rel=1e-12)
     phi = problem.output_law(estimator).deviation / problem.p_x  # (Φ P)_ij
     for r, j in enumerate(int(name) for name in program.rows.private_values):
-        size = program.rows.combination[r, j] / (1.0 - problem.p_x[j])  # the feature is this times π_j φ_j / w
+        # the feature is this times π_j φ_j / w
+        size = program.rows.combination[r, j] / (1.0 - problem.p_x[j])
         for i in range(problem.m - 1):
             value = pyo.value(model.perfect_privacy[i, j].body)
-            assert value == pytest.approx(size * problem.p_x[j] * phi[i, j], rel=1e-6, abs=1e-12 * max(1.0, size))
+            assert value == pytest.approx(
+                size * problem.p_x[j] * phi[i, j], rel=1e-6, abs=1e-12 * max(1.0, size)
+            )
 
 
 def test_the_parts_of_the_model_have_readable_names() -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
     model = Pyomo().lower(problem, Options()).model
     assert {part.name for part in model.component_objects()} >= {
-        "guesses", "outcomes", "private_values", "root_mass", "excess_error", "column_sum", "perfect_privacy"
-    }  # fmt: skip
+        "guesses",
+        "outcomes",
+        "private_values",
+        "root_mass",
+        "excess_error",
+        "column_sum",
+        "perfect_privacy",
+    }
     assert len(model.column_sum) == 8
     assert len(model.private_values) == problem.phi_rank.rank == 2
     assert len(model.perfect_privacy) == 2 * 2  # guesses but the last × independent private values
 
 
-@pytest.mark.parametrize(("name", "parameters", "error", "within"), [
-    ("paper-single", {"bins": 4}, 0.130702456, 1e-9),
-    ("paper-single", {"bins": 64}, 0.121218220, 1e-9),
-    ("paper-multi", {"sensors": 5}, 0.023651613, 2e-9),
-    ("paper-multi", {"sensors": 10}, 0.004182361, 5e-9),
-])  # fmt: skip
-def test_reference_values(name: str, parameters: dict[str, int], error: float, within: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "parameters", "error", "within"),
+    [
+        ("paper-single", {"bins": 4}, 0.130702456, 1e-9),
+        ("paper-single", {"bins": 64}, 0.121218220, 1e-9),
+        ("paper-multi", {"sensors": 5}, 0.023651613, 2e-9),
+        ("paper-multi", {"sensors": 10}, 0.004182361, 5e-9),
+    ],
+)
+def test_reference_values(
+    name: str, parameters: dict[str, int], error: float, within: float
+) -> None:
     solution = solve(catalog.build(name, budget=0.0, **parameters), "pyomo")
     assert solution.error_probability == pytest.approx(error, abs=within)
     assert solution.status is Status.CERTIFIED
@@ -71,7 +88,9 @@ def test_reference_values(name: str, parameters: dict[str, int], error: float, w
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_of_highs_is_reached(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record_solvers(monkeypatch)
-    solution = solve(catalog.build("dirichlet", N=30, budget=0.0), "pyomo", settings={"method": method})
+    solution = solve(
+        catalog.build("dirichlet", N=30, budget=0.0), "pyomo", settings={"method": method}
+    )
     assert solution.relative_gap <= 1e-8
     assert made[-1].getOptionValue("solver")[1] == method
 
@@ -82,7 +101,9 @@ def test_the_gap_and_the_limits_reach_highs_through_pyomo(
 ) -> None:
     made = record_solvers(monkeypatch)
     problem = catalog.build("paper-single", budget=0.0)
-    solve(problem, "pyomo", gap=gap, time_limit=77.0, max_iterations=55, settings={"presolve": "off"})
+    solve(
+        problem, "pyomo", gap=gap, time_limit=77.0, max_iterations=55, settings={"presolve": "off"}
+    )
     for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
         assert made[-1].getOptionValue(option)[1] == tolerance
     assert made[-1].getOptionValue("time_limit")[1] == 77.0
@@ -97,8 +118,14 @@ def test_the_tilt_has_the_sign_of_the_contract() -> None:
     assert answer.tilt is not None
     assert answer.multiplier == math.inf
     np.testing.assert_allclose(answer.tilt @ problem.p_x, 0.0, atol=1e-15)
-    assert certify(problem, answer.estimator, answer.tilt, answer.multiplier).certificate.relative_gap < 1e-12
-    assert certify(problem, answer.estimator, -answer.tilt, answer.multiplier).certificate.relative_gap > 1e-3
+    assert (
+        certify(problem, answer.estimator, answer.tilt, answer.multiplier).certificate.relative_gap
+        < 1e-12
+    )
+    assert (
+        certify(problem, answer.estimator, -answer.tilt, answer.multiplier).certificate.relative_gap
+        > 1e-3
+    )
 
 
 def test_without_constraint_the_bayes_rule_comes_out() -> None:
@@ -118,5 +145,8 @@ def test_the_time_limit_interrupts() -> None:
 
 
 def test_a_wrong_setting_names_the_backend() -> None:
-    with pytest.raises(InputError, match="backend pyomo: setting method is 'hipo'; choose one of: simplex, ipx, pdlp"):
+    with pytest.raises(
+        InputError,
+        match=("backend pyomo: setting method is 'hipo'; choose one of: simplex, ipx, pdlp"),
+    ):
         solve(catalog.build("paper-single", budget=0.0), "pyomo", settings={"method": "hipo"})

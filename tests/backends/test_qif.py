@@ -1,6 +1,8 @@
-"""Agreement with libqif in rational numbers: leakages of channels, and optima, on 100 instances where the estimator sees X.
+"""Agreement with libqif in rational numbers: leakages of channels, and optima, on 100 instances
+where the estimator sees X.
 
-All data are multiples of 2⁻¹⁰, so that libqif computes with the very numbers that a `Problem` stores.
+All data are multiples of 2⁻¹⁰, so that libqif computes with the very numbers that a `Problem`
+stores.
 """
 
 from __future__ import annotations
@@ -40,17 +42,25 @@ class Instance:
     @classmethod
     def drawn(cls, seed: int) -> Instance:
         rng = np.random.default_rng(seed)
-        n, m, actions = rng.integers(2, 6), rng.integers(2, 5), rng.integers(2, 5)
+        n = rng.integers(2, 6)
+        m = rng.integers(2, 5)
+        actions = rng.integers(2, 5)
         gain = rng.integers(0, 9, (actions, n)) + np.eye(actions, n, dtype=int)
         gain[0] += 1  # every value is worth something
         channel = np.array([dyadic(rng, m, 0) for _ in range(n)])
         return cls(
-            dyadic(rng, n, 1), rng.integers(0, 9, (n, m)) / 8.0, gain / 8.0, channel, Fraction(int(rng.integers(1, 9)), 16)
+            dyadic(rng, n, 1),
+            rng.integers(0, 9, (n, m)) / 8.0,
+            gain / 8.0,
+            channel,
+            Fraction(int(rng.integers(1, 9)), 16),
         )
 
     def problem(self, measure: str | Measure) -> ds.Problem:
         """The estimator sees X itself."""
-        return ds.Problem(np.diag(self.prior), self.prior * self.loss.T, math.log1p(self.room), measure=measure)
+        return ds.Problem(
+            np.diag(self.prior), self.prior * self.loss.T, math.log1p(self.room), measure=measure
+        )
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -62,13 +72,21 @@ class Instance:
         if isinstance(measure, GLeakage):
             return rational(self.gain)
         size = self.prior.size
-        worth = [1 / Fraction(p) if measure.name == "maximal-leakage" else Fraction(1) for p in self.prior.tolist()]
-        return np.array([[worth[x] if x == w else Fraction() for x in range(size)] for w in range(size)], dtype=object)
+        worth = [
+            1 / Fraction(p) if measure.name == "maximal-leakage" else Fraction(1)
+            for p in self.prior.tolist()
+        ]
+        return np.array(
+            [[worth[x] if x == w else Fraction() for x in range(size)] for w in range(size)],
+            dtype=object,
+        )
 
 
 def dyadic(rng: np.random.Generator, size: int, least: int) -> Array:
     """Probabilities that are multiples of 2⁻¹⁰, of at least `least` of them."""
-    return rng.multinomial(1024 - least * size, rng.dirichlet(np.ones(size))) / 1024.0 + least / 1024.0
+    return (
+        rng.multinomial(1024 - least * size, rng.dirichlet(np.ones(size))) / 1024.0 + least / 1024.0
+    )
 
 
 def rational(array: Array) -> Any:
@@ -81,10 +99,12 @@ def test_leakages_are_those_of_libqif(part: int) -> None:
     """The logarithm is the only rounding."""
     for seed in range(part, COUNT, 10):
         case = Instance.drawn(seed)
-        prior, channel = rational(case.prior), rational(case.channel)
+        prior = rational(case.prior)
+        channel = rational(case.channel)
         factors = [
             qif.measure.bayes_vuln.mult_leakage(prior, channel),
-            qif.measure.bayes_vuln.mult_capacity(channel),  # the largest of all gains, for any prior
+            # the largest of all gains, for any prior
+            qif.measure.bayes_vuln.mult_capacity(channel),
             qif.measure.g_vuln.mult_leakage(rational(case.gain), prior, channel),
         ]
         for measure, factor in zip(case.measures, factors, strict=True):
@@ -98,23 +118,38 @@ def test_shannon_and_differential_privacy_are_those_of_libqif() -> None:
     """Which it has in doubles only."""
     for seed in range(20):
         case = Instance.drawn(seed)
-        prior, channel = case.prior, 0.5 * case.channel + 0.5 / case.channel.shape[1]
+        prior = case.prior
+        channel = 0.5 * case.channel + 0.5 / case.channel.shape[1]
         bits = qif.measure.shannon.add_leakage(prior, channel)
-        assert case.problem("mutual-information").leakage(channel.T) == pytest.approx(bits * math.log(2.0), rel=1e-9)
+        assert case.problem("mutual-information").leakage(channel.T) == pytest.approx(
+            bits * math.log(2.0), rel=1e-9
+        )
         private = qif.measure.d_privacy.smallest_epsilon(channel, qif.metric.discrete(qif.uint))
-        assert case.problem("local-differential-privacy").leakage(channel.T) == pytest.approx(private, rel=ALIKE)
+        assert case.problem("local-differential-privacy").leakage(channel.T) == pytest.approx(
+            private, rel=ALIKE
+        )
 
 
 @pytest.mark.parametrize("part", range(10))
 def test_optima_are_those_of_libqif(part: int) -> None:
-    """Its exact optimum lies in the certified bracket, whose ends are as near; so do the answers of the backend `qif`."""
+    """Its exact optimum lies in the certified bracket, whose ends are as near; so do the answers of
+    the backend `qif`.
+    """
     for seed in range(part, COUNT, 10):
         case = Instance.drawn(seed)
-        measure, prior, loss = case.measures[seed % 3], rational(case.prior), rational(case.loss)
-        gains, (n, m) = case.gains(measure), case.loss.shape
+        measure = case.measures[seed % 3]
+        prior = rational(case.prior)
+        loss = rational(case.loss)
+        gains = case.gains(measure)
+        (n, m) = case.loss.shape
         most = qif.measure.g_vuln.prior(gains, prior) * (1 + case.room)
         best = qif.mechanism.g_vuln.min_loss_given_max_vuln(
-            prior, m, len(gains), most, lambda w, x, gains=gains: gains[w, x], lambda x, y, loss=loss: loss[x, y]
+            prior,
+            m,
+            len(gains),
+            most,
+            lambda w, x, gains=gains: gains[w, x],
+            lambda x, y, loss=loss: loss[x, y],
         )
         assert qif.measure.g_vuln.posterior(gains, prior, best) <= most
         optimum = float(sum(prior[x] * best[x, y] * loss[x, y] for x in range(n) for y in range(m)))
@@ -137,7 +172,8 @@ def test_what_is_learnt_through_a_measurement_of_x_is_solved_too(text: str) -> N
         if problem.constraint.perfect:
             assert ds.solve(problem, "qif").status is Status.UNSUPPORTED
             continue
-        best, own = ds.solve(problem, "highs"), ds.solve(problem, "qif")
+        best = ds.solve(problem, "highs")
+        own = ds.solve(problem, "qif")
         assert own.error_probability == pytest.approx(best.error_probability, rel=1e-11)
         assert own.certificate is not None
         assert problem.leakage(np.asarray(own.estimator)) <= problem.budget
@@ -147,7 +183,9 @@ def test_one_guess_and_one_private_value() -> None:
     for shape in ((1, 2, 4), (2, 1, 4), (1, 1, 1)):
         joint = np.random.default_rng(1).dirichlet(np.ones(math.prod(shape))).reshape(shape)
         problem = ds.Problem.from_joint(joint, 0.1, measure="maximal-leakage")
-        assert ds.solve(problem, "qif").error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
+        assert ds.solve(problem, "qif").error_probability == pytest.approx(
+            problem.bayes_error, rel=1e-12
+        )
 
 
 def test_solving_with_libqif_leaves_the_printing_of_arrays_alone() -> None:

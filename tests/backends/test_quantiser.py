@@ -1,4 +1,6 @@
-"""Quantiser design: the envelope gradient, the optimum with few bins, and how many bins reach the continuous rule."""
+"""Quantiser design: the envelope gradient, the optimum with few bins, and how many bins reach the
+continuous rule.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,18 @@ def test_the_envelope_gradient_is_the_derivative_of_the_optimum(seed: int, budge
         step[k + 1] = h = 1e-5
         if not (np.diff(edges)[np.isfinite(np.diff(edges))] > 3 * h).all():
             return
-        up, down = optimum(problem, edges + step), optimum(problem, edges - step)
+        up = optimum(problem, edges + step)
+        down = optimum(problem, edges - step)
         one_sided = [
             (up.error_probability - here.error_probability) / h,
             (here.error_probability - down.error_probability) / h,
         ]
-        if abs(one_sided[0] - one_sided[1]) > 1e-2:  # a kink of the optimum: the gradient is one of many
+        # a kink of the optimum: the gradient is one of many
+        if abs(one_sided[0] - one_sided[1]) > 1e-2:
             continue
-        assert gradient[k] == pytest.approx((up.error_probability - down.error_probability) / (2 * h), abs=2e-4)
+        assert gradient[k] == pytest.approx(
+            (up.error_probability - down.error_probability) / (2 * h), abs=2e-4
+        )
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.001, 0.01])
@@ -65,7 +71,10 @@ def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget: flo
 def test_with_two_bins_no_single_edge_is_better() -> None:
     problem = paper_continuous(0.01)
     design = ds.design_quantiser(problem, 2, continuous=continuous())
-    tried = [optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability for edge in np.linspace(-0.3, 1.3, 81)]
+    tried = [
+        optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability
+        for edge in np.linspace(-0.3, 1.3, 81)
+    ]
     assert design.error_probability <= min(tried) + 1e-12
     assert 0.2 < design.excess < 0.22
 
@@ -85,7 +94,8 @@ def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
     laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
     problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
     needed = ds.solve(problem).rule.edges.size - 1
-    few, enough = ds.design_quantiser(problem, 3), ds.design_quantiser(problem, needed)
+    few = ds.design_quantiser(problem, 3)
+    enough = ds.design_quantiser(problem, needed)
     assert few.error_probability > enough.error_probability
     assert enough.excess < 1e-7
     assert len(few.starts) == 5
@@ -93,7 +103,10 @@ def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
 
 def test_the_random_starts_are_seeded() -> None:
     problem = paper_continuous(0.01)
-    a, b = (ds.design_quantiser(problem, 2, rng=np.random.default_rng(3), continuous=continuous()) for _ in range(2))
+    a, b = (
+        ds.design_quantiser(problem, 2, rng=np.random.default_rng(3), continuous=continuous())
+        for _ in range(2)
+    )
     assert (a.edges == b.edges).all()
     assert a.starts == b.starts
     assert "2 bins" in repr(a)

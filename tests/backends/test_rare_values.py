@@ -1,4 +1,6 @@
-"""Private values of next to no probability cost no digits, under every measure, and a known secret costs nothing."""
+"""Private values of next to no probability cost no digits, under every measure, and a known secret
+costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import without_known_secrets
 from discreet.verification import verify
 
-PARAMETERS = {"sibson": "sibson:alpha=2", "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.6]]))}
+PARAMETERS = {
+    "sibson": "sibson:alpha=2",
+    "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.6]])),
+}
 TEXTS = [PARAMETERS.get(name, name) for name in MEASURES]
 
 
@@ -57,7 +62,10 @@ def test_two_values_of_which_one_is_rare_have_tiny_budgets(text: str) -> None:
 
 
 def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest() -> None:
-    even, rare = (Problem.from_joint(rare_joint(0, (2, 2, 5), p), 1e-14, measure="total-variation") for p in (1.0, 1e-12))
+    even, rare = (
+        Problem.from_joint(rare_joint(0, (2, 2, 5), p), 1e-14, measure="total-variation")
+        for p in (1.0, 1e-12)
+    )
     assert Precision.of(even, 1e-9).unresolved
     assert not Precision.of(rare, 1e-9).unresolved
     assert Precision.resolvable(even).perfect
@@ -65,42 +73,60 @@ def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest() ->
 
 
 @pytest.mark.parametrize("known", ["mutual-information", "min-entropy-leakage", "max-lift"])
-@pytest.mark.parametrize("other", ["mutual-information", "maximal-leakage", "local-differential-privacy"])
+@pytest.mark.parametrize(
+    "other", ["mutual-information", "maximal-leakage", "local-differential-privacy"]
+)
 def test_a_secret_of_one_value_is_no_constraint(known: str, other: str) -> None:
     joint = np.random.default_rng(3).dirichlet(np.ones(2 * 2 * 9)).reshape(2, 2, 9)
-    loss, p_xz = joint.sum(axis=(0, 1)) - joint.sum(axis=0), joint.sum(axis=1)
-    sure, secret = Constraint(joint.sum(axis=(0, 1))[None], 0.0, known), Constraint(p_xz, 0.01, other)
-    both, alone = Problem(loss=loss, constraints=[sure, secret]), Problem(loss=loss, constraints=[secret])
+    loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
+    p_xz = joint.sum(axis=1)
+    sure = Constraint(joint.sum(axis=(0, 1))[None], 0.0, known)
+    secret = Constraint(p_xz, 0.01, other)
+    both = Problem(loss=loss, constraints=[sure, secret])
+    alone = Problem(loss=loss, constraints=[secret])
     assert [term.budget.oblivious for term in without_known_secrets(both).terms] == [True, False]
     assert without_known_secrets(alone) is alone
-    found, expected = solve(both, "tilt"), solve(alone, "tilt")
+    found = solve(both, "tilt")
+    expected = solve(alone, "tilt")
     assert found.status is expected.status is Status.CERTIFIED
     assert found.error_probability == pytest.approx(expected.error_probability, rel=1e-9)
 
 
 @pytest.mark.parametrize("text", ["min-entropy-leakage", PARAMETERS["g-leakage"]])
 def test_a_sample_of_blocks_without_gain_keeps_the_budget(text: str) -> None:
-    """The Bayes rule gains an adversary nothing, so the budget of a sample is no share of what it gains."""
+    """The Bayes rule gains an adversary nothing, so the budget of a sample is no share of what it
+    gains.
+    """
     joint = np.random.default_rng(1).dirichlet(np.full(3 * 2 * 2 * 700, 0.3)).reshape(3, 2, 2, 700)
     joint[0] += 1.0  # the first value stays the best guess whatever is seen
     joint /= joint.sum()
     loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
     rows = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2))
-    problem = Problem(loss=loss, constraints=[Constraint(rows[0], 0.0, text), Constraint(rows[1], 1e-5)])
+    problem = Problem(
+        loss=loss, constraints=[Constraint(rows[0], 0.0, text), Constraint(rows[1], 1e-5)]
+    )
     assert problem.bayes_leakages[0] == 0.0
     assert solve(BlockProblem.of(problem), "tilt").status is Status.CERTIFIED
 
 
 def test_blocks_of_a_rare_value_are_certified() -> None:
     """The totals of blocks differ from those stated by rounding, and tilts are as large as 1/π."""
-    for seed, names in enumerate([("parity-difference", "parity-difference"), ("maximal-leakage", "total-variation")]):
+    for seed, names in enumerate(
+        [("parity-difference", "parity-difference"), ("maximal-leakage", "total-variation")]
+    ):
         rng = np.random.default_rng(seed)
         joint = rng.gamma(0.5, size=(2, 4, 2, 1500))
         joint[0] *= 1e-11
         joint /= joint.sum()
         loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
         rows = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2))
-        frees = [Problem(each, loss, math.inf, measure=name) for each, name in zip(rows, names, strict=True)]
-        constraints = [Constraint(each, budget_of(free, 0.01), free.measure) for each, free in zip(rows, frees, strict=True)]
+        frees = [
+            Problem(each, loss, math.inf, measure=name)
+            for each, name in zip(rows, names, strict=True)
+        ]
+        constraints = [
+            Constraint(each, budget_of(free, 0.01), free.measure)
+            for each, free in zip(rows, frees, strict=True)
+        ]
         found = solve(BlockProblem.of(Problem(loss=loss, constraints=constraints)), "tilt")
         assert found.status is Status.CERTIFIED, (seed, found.relative_gap)

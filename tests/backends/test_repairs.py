@@ -1,4 +1,6 @@
-"""What the loop offers to the judge: an answer moved onto perfect privacy, and duals derived from its law."""
+"""What the loop offers to the judge: an answer moved onto perfect privacy, and duals derived from
+its law.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,15 @@ from discreet.problems.problem import Problem
 
 
 def _small(budget: float) -> Problem:
-    return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
+    return Problem.from_joint(
+        np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget
+    )
 
 
 def _dirichlet(budget: float, n: int = 2, m: int = 2, outcomes: int = 6, seed: int = 0) -> Problem:
     return Problem.from_joint(
-        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes), budget
+        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes),
+        budget,
     )
 
 
@@ -53,7 +58,9 @@ def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
 @pytest.mark.parametrize("budget", [1e-300, 1e-30, 1e30, 1e300])
 def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
     """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
-    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget)
+    problem = Problem(
+        np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget
+    )
     tilt, multiplier = _derived(problem, problem.output_law(np.eye(2)))
     assert np.isfinite(tilt).all()
     assert multiplier == 0.0
@@ -66,7 +73,10 @@ def test_derived_multiplier_is_the_best() -> None:
     direction = tilt / multiplier
 
     def bound(mu: float) -> float:
-        return float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum()) - mu * problem.budget
+        return (
+            float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum())
+            - mu * problem.budget
+        )
 
     grid = multiplier * np.linspace(0.5, 2.0, 301)
     assert bound(multiplier) >= max(map(bound, grid)) - 1e-12
@@ -76,13 +86,18 @@ def test_derived_multiplier_is_the_best() -> None:
 def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, int]) -> None:
     n, m, outcomes = shape
     problem = _dirichlet(0.0, n, m, outcomes)
-    own = normalise(0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None] + 0.05 * problem.bayes_estimator)
+    own = normalise(
+        0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None]
+        + 0.05 * problem.bayes_estimator
+    )
     projected = remove_leakage(problem.p_xz, own, problem.marginal)
     assert projected is not None
     estimator, law = projected
     assert distance_from_private(law) <= Precision.leak_free
     assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
-    assert problem.error_probability(estimator) == pytest.approx(problem.error_probability(own), rel=0.05)
+    assert problem.error_probability(estimator) == pytest.approx(
+        problem.error_probability(own), rel=0.05
+    )
 
 
 def test_projection_keeps_zeros_where_it_can() -> None:
@@ -111,12 +126,16 @@ def test_steps_that_overflow_are_given_up(faint: float) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
-    problem = Problem.from_joint(np.random.default_rng(seed).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.01)
+    problem = Problem.from_joint(
+        np.random.default_rng(seed).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.01
+    )
     private = ds.solve(problem.with_budget(0.0), backend="tilt").estimator
     assert private is not None
-    for model in (problem.with_budget(2e-5), problem.with_budget(0.0)):  # less than the answer leaks
+    # less than the answer leaks
+    for model in (problem.with_budget(2e-5), problem.with_budget(0.0)):
         answer = 0.9 * private + 0.1 * problem.bayes_estimator
-        alone, offered = certify(model, answer).certificate, ds.certify(model, answer).certificate
+        alone = certify(model, answer).certificate
+        offered = ds.certify(model, answer).certificate
         assert offered.lower >= alone.lower
         assert offered.upper <= alone.upper
         assert offered.gap < alone.gap
@@ -124,9 +143,15 @@ def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
 
 def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is derived from a rule on outcomes, so the outcomes are not taken again."""
-    problem = Problem.from_joint(np.random.default_rng(0).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.001)
+    problem = Problem.from_joint(
+        np.random.default_rng(0).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.001
+    )
     calls = []
-    monkeypatch.setattr(run.judge, "certify", lambda *given, **more: (calls.append(given), certify(*given, **more))[1])
+    monkeypatch.setattr(
+        run.judge,
+        "certify",
+        lambda *given, **more: (calls.append(given), certify(*given, **more))[1],
+    )
     judged = ds.certify(problem, ds.OutcomeRule(np.zeros((2, 2))), None, 0.0).certificate
     assert judged.blend > 0.0
     assert judged.relative_gap > 1e-9
@@ -143,4 +168,9 @@ def test_a_step_of_the_projection_that_overflows_is_given_up_without_a_warning()
         [0.0, 1.0, least, 1.0, 0.0],
     ]
     for seed in (0, 2):
-        assert ds.certify(ds.problems.dirichlet(n=2, m=4, N=5, seed=seed, budget=0.0), drawn).certificate is not None
+        assert (
+            ds.certify(
+                ds.problems.dirichlet(n=2, m=4, N=5, seed=seed, budget=0.0), drawn
+            ).certificate
+            is not None
+        )

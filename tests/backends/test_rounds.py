@@ -1,4 +1,6 @@
-"""Aggregate, solve, certify, shrink: the same optimum as the interior point on everything, and never more leakage."""
+"""Aggregate, solve, certify, shrink: the same optimum as the interior point on everything, and
+never more leakage.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated, and draw."""
-    importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
+    # has taken its own before this one is replaced
+    importlib.import_module("discreet.backends.tilt.backend")
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
     monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
 
@@ -73,7 +76,8 @@ def test_same_optimum_as_the_whole_problem(
     problem = random_problem(family, n, m, outcomes, seed, fraction)
     whole = solve(problem, "tilt", gap=GAP)
     found = in_rounds(in_blocks(problem), threads=threads)
-    mine, theirs = judged(problem, found), whole.certificate
+    mine = judged(problem, found)
+    theirs = whole.certificate
     assert theirs is not None
     assert_kept(mine)
     assert mine.relative_gap <= GAP
@@ -100,7 +104,9 @@ def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
 def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
     problem = random_problem("mixture", 3, 2, 1500, 4, fraction)
-    found = [in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)]
+    found = [
+        in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)
+    ]
     one, other = (judged(problem, each) for each in found)
     assert max(one.relative_gap, other.relative_gap) <= GAP
     assert max(one.lower, other.lower) <= min(one.upper, other.upper)
@@ -119,7 +125,8 @@ def test_passes_are_counted() -> None:
     found = in_rounds(blocks, threads=1, report=lambda *said: reports.append(said))
     assert found.passes == source.passes
     assert [said[0] for said in reports] == [f"round {k}" for k in range(1, len(reports) + 1)]
-    lowers, uppers = [said[1] for said in reports], [said[2] for said in reports]
+    lowers = [said[1] for said in reports]
+    uppers = [said[2] for said in reports]
     assert lowers == sorted(lowers)
     assert uppers == sorted(uppers, reverse=True)
     assert found.found.upper == uppers[-1]
@@ -179,14 +186,20 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     assert limited.leakage <= problem.budget
 
 
-def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "first_retained", first_retained)  # as it was imported, before it was replaced
-    problem = BlockProblem.of(catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0))
+def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # as it was imported, before it was replaced
+    monkeypatch.setattr(rounds, "first_retained", first_retained)
+    problem = BlockProblem.of(
+        catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0)
+    )
     assert solve(problem, "tilt").status is Status.CERTIFIED
 
 
 def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, found = rounds.crossover, list[Point]()
+    plain = rounds.crossover
+    found = list[Point]()
 
     def leaking(*given: Any, **how: Any) -> Point | None:
         point: Point | None = plain(*given, **how)
@@ -203,7 +216,9 @@ def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch: pytest.Monke
 
 
 def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
-    """Of these shuffled outcomes the sample leaks less under its Bayes rule than the budget allows."""
+    """Of these shuffled outcomes the sample leaks less under its Bayes rule than the
+    budget allows.
+    """
     ordered = catalog.build("paper-single", bins=20_000, budget=0.01)
     order = np.random.default_rng(3).permutation(ordered.N)
     shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
@@ -213,7 +228,9 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
 
 
 def test_nothing_is_screened_where_a_round_retains_much_of_it() -> None:
-    """Of 400 outcomes a round retains 30: telling the others apart costs less than a round that is repeated for it."""
+    """Of 400 outcomes a round retains 30: telling the others apart costs less than a round that is
+    repeated for it.
+    """
     ended = in_rounds(in_blocks(random_problem("mixture", 2, 5, 400, 3, 0.0)), threads=1)
     assert ended.ending.optimal
     assert not ended.found.source.scan.screened.any()
@@ -222,7 +239,9 @@ def test_nothing_is_screened_where_a_round_retains_much_of_it() -> None:
 
 
 @pytest.mark.parametrize(("outcomes", "draws"), [(400, 50), (200, 30)])
-def test_a_sample_is_small_beside_all_outcomes(monkeypatch: pytest.MonkeyPatch, outcomes: int, draws: int) -> None:
+def test_a_sample_is_small_beside_all_outcomes(
+    monkeypatch: pytest.MonkeyPatch, outcomes: int, draws: int
+) -> None:
     """At most an eighth of them, unless the first round retains more."""
     counts = []
 
@@ -235,9 +254,14 @@ def test_a_sample_is_small_beside_all_outcomes(monkeypatch: pytest.MonkeyPatch, 
     assert counts == [draws]
 
 
-def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The draws of the first sample are five times the outcomes that the first round is to retain."""
-    problem, draws = catalog.build("paper-single", bins=100_000, budget=0.01), []
+def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The draws of the first sample are five times the outcomes that the first round
+    is to retain.
+    """
+    problem = catalog.build("paper-single", bins=100_000, budget=0.01)
+    draws = []
 
     def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
         draws.append(count)
@@ -250,10 +274,21 @@ def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", ["mutual-information", "chi-square", "maximal-leakage", "local-differential-privacy", "parity-difference"]
+    "name",
+    [
+        "mutual-information",
+        "chi-square",
+        "maximal-leakage",
+        "local-differential-privacy",
+        "parity-difference",
+    ],
 )
-def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_measure(name: str) -> None:
-    """Copies of a few outcomes, of margins equal to rounding: the rule is a tilt, a band and a column for each class."""
+def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_measure(
+    name: str,
+) -> None:
+    """Copies of a few outcomes, of margins equal to rounding: the rule is a tilt, a band and a
+    column for each class.
+    """
     rng = np.random.default_rng(0)
     joint = np.repeat(rng.dirichlet(np.ones(2 * 2 * 10)).reshape(2, 2, 10), 400, axis=2)
     joint *= 1.0 + 1e-15 * rng.random(joint.shape)
@@ -267,13 +302,19 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
 
 
 @pytest.mark.parametrize(
-    "name", ["conditional-mutual-information", "maximal-leakage", "parity-difference", "total-variation"]
+    "name",
+    ["conditional-mutual-information", "maximal-leakage", "parity-difference", "total-variation"],
 )
-def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Tilts of aggregates were worse than the sample's, until all outcomes were retained; those of draws are better."""
+def test_draws_find_the_tilt_that_aggregates_cannot(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Tilts of aggregates were worse than the sample's, until all outcomes were retained; those of
+    draws are better.
+    """
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100 * n)
     model = catalog.build("mixture", n=3, m=3, N=20_000, budget=math.inf, measure=name)
-    blocks, bounds = in_blocks(model.with_budget(0.5 * model.bayes_leakage), 5_000), []
+    blocks = in_blocks(model.with_budget(0.5 * model.bayes_leakage), 5_000)
+    bounds = []
 
     class Noted(rounds._Rounds):
         def _nearer(self, proof: rounds.Proof) -> rounds.Proof:
@@ -311,13 +352,20 @@ def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
     np.testing.assert_allclose(found.sum(axis=1), every.sum(axis=1), rtol=1e-12)
     weights = found / every[:, chosen]
     np.testing.assert_allclose(weights, np.broadcast_to(weights[0], weights.shape), rtol=1e-12)
-    assert 0.5 <= weights[0].min() / weights[0].mean() <= weights[0].max() / weights[0].mean() <= 1.5
-    few = rounds._calibrated(every[:, :3], every.sum(axis=1), 3)  # too few to be calibrated: they are scaled
-    np.testing.assert_allclose(few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12)
+    assert (
+        0.5 <= weights[0].min() / weights[0].mean() <= weights[0].max() / weights[0].mean() <= 1.5
+    )
+    # too few to be calibrated: they are scaled
+    few = rounds._calibrated(every[:, :3], every.sum(axis=1), 3)
+    np.testing.assert_allclose(
+        few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12
+    )
 
 
 def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes() -> None:
-    every = np.random.default_rng(3).uniform(0.5, 1.5, (3, 4_000)) * np.array([[1.0], [1e-6], [1.0]])
+    every = np.random.default_rng(3).uniform(0.5, 1.5, (3, 4_000)) * np.array(
+        [[1.0], [1e-6], [1.0]]
+    )
     found = rounds._calibrated(every[:, :1_000], every.sum(axis=1), 2)
     assert found[:2].sum() == pytest.approx(every[:2].sum(), rel=1e-14)
     np.testing.assert_allclose(found[0].sum(), every[0].sum(), rtol=1e-7)
@@ -328,7 +376,9 @@ def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses: int) -> None:
     """Equalized odds with the group seen: the group that is easier to tell apart ties."""
     rng = np.random.default_rng(1)
     group = rng.integers(2, size=40_000)
-    scores = rng.normal(size=(40_000, guesses)) * np.where(group, 2.5, 0.7)[:, None] + 0.4 * np.arange(guesses)
+    scores = rng.normal(size=(40_000, guesses)) * np.where(group, 2.5, 0.7)[
+        :, None
+    ] + 0.4 * np.arange(guesses)
     p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) / 40_000
     joint = p_y.T[:, None, :] * np.eye(2)[group].T
     given = Constraint(joint, 0.0, "conditional-mutual-information")

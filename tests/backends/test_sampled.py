@@ -1,4 +1,6 @@
-"""Measurements through samples: coverage of the confidence limits, honesty about what they are, and refusals."""
+"""Measurements through samples: coverage of the confidence limits, honesty about what they are, and
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import discreet as ds
-from discreet.backends.continuous.confidence import Draws, LeakageBox, bernstein_radius, controlled_mean
+from discreet.backends.continuous.confidence import (
+    Draws,
+    LeakageBox,
+    bernstein_radius,
+    controlled_mean,
+)
 from discreet.backends.continuous.sampled import sampled_model
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
@@ -26,7 +33,10 @@ def sensor(sigma: float = 0.1) -> list[list[Any]]:
 
 
 def plane() -> list[list[Any]]:
-    return [[stats.multivariate_normal([0.6 * y, 0.5 * x - 0.2 * y], 0.04 * np.eye(2)) for y in (0, 1)] for x in (0, 1)]
+    return [
+        [stats.multivariate_normal([0.6 * y, 0.5 * x - 0.2 * y], 0.04 * np.eye(2)) for y in (0, 1)]
+        for x in (0, 1)
+    ]
 
 
 @cache
@@ -37,7 +47,9 @@ def optimum(budget: float) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_interval_holds_the_known_optimum_of_one_dimension(seed: int) -> None:
     exact = optimum(0.01)
-    found = ds.estimate_continuous_by_samples(sensor(), P_XY, 0.01, samples=60_000, rng=np.random.default_rng(seed))
+    found = ds.estimate_continuous_by_samples(
+        sensor(), P_XY, 0.01, samples=60_000, rng=np.random.default_rng(seed)
+    )
     assert found.lower <= exact <= found.upper
     assert found.upper - found.lower < 0.08
     assert found.leakage_ceiling <= 0.01
@@ -45,13 +57,17 @@ def test_the_interval_holds_the_known_optimum_of_one_dimension(seed: int) -> Non
 
 
 def test_the_rule_keeps_the_budget_on_fresh_draws() -> None:
-    budget, rng = 0.01, np.random.default_rng(8)
+    budget = 0.01
+    rng = np.random.default_rng(8)
     found = ds.estimate_continuous_by_samples(plane(), P_XY, budget, samples=100_000, rng=rng)
     model = found.model
     counts = rng.multinomial(400_000, P_XY.ravel()).reshape(2, 2)
-    joint, wrong = np.zeros((2, 2)), 0
+    joint = np.zeros((2, 2))
+    wrong = 0
     for j, k in np.ndindex(2, 2):
-        guesses = found.guess(model.distributions[j][k].rvs(size=counts[j, k], random_state=rng), rng)
+        guesses = found.guess(
+            model.distributions[j][k].rvs(size=counts[j, k], random_state=rng), rng
+        )
         joint[:, j] += np.bincount(guesses, minlength=2) / 400_000
         wrong += int((guesses != k).sum())
     p_x = joint.sum(axis=0)
@@ -82,7 +98,8 @@ def test_without_a_constraint_it_is_the_bayes_rule() -> None:
 
 
 def test_bernstein_limits_cover_at_least_as_often_as_they_say() -> None:
-    rng, missed = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    missed = 0
     for _ in range(2000):
         values = (rng.random(200) < 0.05).astype(float)
         missed += values.mean() + bernstein_radius(values, 1.0, math.log(2.0 / 0.05)) < 0.05
@@ -134,6 +151,12 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed: int) -> None:
     ],
 )
 def test_what_cannot_be_used_is_one_clear_sentence(options: dict[str, Any], words: str) -> None:
-    arguments: dict[str, Any] = {"distributions": sensor(), "p_xy": P_XY, "budget": 0.01, "samples": 2000, **options}
+    arguments: dict[str, Any] = {
+        "distributions": sensor(),
+        "p_xy": P_XY,
+        "budget": 0.01,
+        "samples": 2000,
+        **options,
+    }
     with pytest.raises(InputError, match=words):
         ds.estimate_continuous_by_samples(**arguments)

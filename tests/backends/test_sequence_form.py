@@ -1,4 +1,6 @@
-"""Guesses over time: the causal optimum, its certificate, and what is true of it whatever the model."""
+"""Guesses over time: the causal optimum, its certificate, and what is true of it whatever the
+model.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,16 @@ from discreet.problems.errors import FileError, InputError
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def drawn(seed: int, steps: int, budget: float = math.inf, n: int = 3, most: int = 3) -> ds.CausalProblem:
-    """A random model with up to `most` guesses and measurements at each step, whose Bayes rule leaks something."""
+def drawn(
+    seed: int, steps: int, budget: float = math.inf, n: int = 3, most: int = 3
+) -> ds.CausalProblem:
+    """A random model with up to `most` guesses and measurements at each step, whose Bayes rule
+    leaks something.
+    """
     rng = np.random.default_rng(seed)
     while True:
-        guesses, measurements = rng.integers(2, most + 1, steps), rng.integers(2, most + 1, steps)
+        guesses = rng.integers(2, most + 1, steps)
+        measurements = rng.integers(2, most + 1, steps)
         joint = rng.dirichlet(np.full(n * 2 * measurements.prod(), 10.0 ** rng.uniform(-1.0, 0.0)))
         joint = joint.reshape(n, 2, *measurements)
         losses = np.tensordot(rng.random((*guesses, 2)), joint.sum(axis=0), axes=1)
@@ -46,23 +53,41 @@ def certified(problem: ds.CausalProblem) -> ds.Solution:
 def nearly_deterministic(sharpness: float, steps: int, seed: int) -> ds.CausalProblem:
     """Budget 0; laws of a few states and two measurements, of which most are nearly 0 or 1."""
     rng = np.random.default_rng(seed)
-    laws = [rng.dirichlet(np.full(shape[-1], sharpness), size=shape[:-1]) for shape in ((4,), (4, 4), (4, 2))]
-    return ds.CausalProblem.from_chain(*laws, 0.0, steps=steps, private=[0, 0, 1, 1], public=[0, 1, 0, 1])
+    laws = [
+        rng.dirichlet(np.full(shape[-1], sharpness), size=shape[:-1])
+        for shape in ((4,), (4, 4), (4, 2))
+    ]
+    return ds.CausalProblem.from_chain(
+        *laws, 0.0, steps=steps, private=[0, 0, 1, 1], public=[0, 1, 0, 1]
+    )
 
 
 @pytest.mark.parametrize(
     ("sharpness", "steps", "seed"),
     [
-        *[(0.3, 4, 6), (0.1, 2, 6), (0.1, 4, 10), (0.03, 3, 6), (0.03, 2, 9), (0.02, 2, 0), (0.02, 2, 9), (0.02, 3, 8)],
+        *[
+            (0.3, 4, 6),
+            (0.1, 2, 6),
+            (0.1, 4, 10),
+            (0.03, 3, 6),
+            (0.03, 2, 9),
+            (0.02, 2, 0),
+            (0.02, 2, 9),
+            (0.02, 3, 8),
+        ],
         *[(0.05, 2, 7), (0.05, 2, 9), (0.05, 4, 3), (0.05, 4, 5), (0.05, 4, 8), (0.15, 4, 4)],
     ],
 )
-def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness: float, steps: int, seed: int) -> None:
+def test_perfect_privacy_of_chains_that_are_nearly_deterministic(
+    sharpness: float, steps: int, seed: int
+) -> None:
     certified(nearly_deterministic(sharpness, steps, seed))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3])
-def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share: float) -> None:
+def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(
+    share: float,
+) -> None:
     problem = nearly_deterministic(0.05, 2, 11)
     found = certified(problem.with_budget(share * problem.bayes_leakage))
     assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
@@ -74,27 +99,40 @@ def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound() -> None:
 
 
 def two_states(change: float, budget: float) -> ds.CausalProblem:
-    """Two steps; both values of the state are measured without error and change with a small probability."""
+    """Two steps; both values of the state are measured without error and change with a small
+    probability.
+    """
     move = [[1.0 - change, change], [change, 1.0 - change]]
     return ds.CausalProblem.from_chain(
-        [1.0 - change, change], move, [[1.0, 0.0], [0.5, 0.5]], budget, steps=2, private=[0, 1], public=[0, 1]
+        [1.0 - change, change],
+        move,
+        [[1.0, 0.0], [0.5, 0.5]],
+        budget,
+        steps=2,
+        private=[0, 1],
+        public=[0, 1],
     )
 
 
 @pytest.mark.parametrize("change", [1e-110, 1e-150])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
 def test_an_error_that_is_negligible_is_certified(change: float, share: float) -> None:
-    """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below 1e-100."""
+    """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below
+    1e-100.
+    """
     problem = two_states(change, 0.0)
     certified(problem.with_budget(share * problem.bayes_leakage))
 
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(seed: int) -> None:
+def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(
+    seed: int,
+) -> None:
     """Costs of guesses that cannot be the least add no doubt, however large they are."""
     problem = drawn(seed, 2)
-    tree, rng = problem.tree, np.random.default_rng(seed)
+    tree = problem.tree
+    rng = np.random.default_rng(seed)
     costs = rng.random(tree.sizes(2)) * 10.0 ** rng.uniform(-80.0, 0.0, tree.sizes(2))
     bound = sum(map(Fraction, tree.least_bound((costs, np.zeros_like(costs)), 1e-30 * costs)))
     value = exactly(costs)
@@ -106,9 +144,12 @@ def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the
 
 
 def by_cvxpy(problem: ds.CausalProblem) -> float:
-    """The optimum by exponential cones: one variable for each kernel product, causality as equations between them."""
+    """The optimum by exponential cones: one variable for each kernel product, causality as
+    equations between them.
+    """
     cvxpy = pytest.importorskip("cvxpy")
-    tree, model = problem.tree, problem.noncausal
+    tree = problem.tree
+    model = problem.noncausal
     each = [cvxpy.Variable(tree.sizes(step), nonneg=True) for step in range(1, tree.steps + 1)]
     kept = []
     for step, weights in enumerate(each, 1):
@@ -116,7 +157,14 @@ def by_cvxpy(problem: ds.CausalProblem) -> float:
         for row in range(shape[0]):
             total = sum(weights[row * shape[1] + guess, :] for guess in range(shape[1]))
             for place in range(shape[2]):
-                kept.append(total[place] == (each[step - 2][row, place // tree.measurements[step - 1]] if step > 1 else 1.0))
+                kept.append(
+                    total[place]
+                    == (
+                        each[step - 2][row, place // tree.measurements[step - 1]]
+                        if step > 1
+                        else 1.0
+                    )
+                )
     law = cvxpy.Variable(problem.noncausal.output_law(problem.bayes_rule.dense()).deviation.shape)
     kept.append(law == each[-1] @ model.p_xz.T)
     expected = cvxpy.reshape(cvxpy.sum(law, axis=1), (problem.m, 1), order="C") @ model.p_x[None, :]
@@ -137,7 +185,8 @@ def test_the_optimum_is_that_of_a_general_solver_of_cones(steps: int, seed: int)
 def test_one_step_is_an_ordinary_problem(seed: int, share: float) -> None:
     problem = drawn(seed, 1)
     problem = problem.with_budget(share * problem.bayes_leakage)
-    causal, ordinary = certified(problem).certificate, ds.solve(problem.noncausal).certificate
+    causal = certified(problem).certificate
+    ordinary = ds.solve(problem.noncausal).certificate
     assert causal is not None
     assert ordinary is not None
     assert causal.lower <= ordinary.upper * (1.0 + 1e-15)
@@ -180,36 +229,54 @@ def test_no_random_rule_errs_less_than_the_bound(seed: int, share: float) -> Non
 @given(SEEDS)
 def test_names_of_values_guesses_and_measurements_do_not_matter(seed: int) -> None:
     problem = drawn(seed, 2)
-    tree, rng = problem.tree, np.random.default_rng(seed)
+    tree = problem.tree
+    rng = np.random.default_rng(seed)
     joint = problem.noncausal.p_xz.reshape(-1, *tree.measurements)
     loss = problem.noncausal.loss.reshape(*tree.guesses, *tree.measurements)
-    seen, made = (tuple(rng.permutation(size) for size in sizes) for sizes in (tree.measurements, tree.guesses))
-    other = ds.CausalProblem(joint[np.ix_(rng.permutation(len(joint)), *seen)], loss[np.ix_(*made, *seen)], math.inf)
+    seen, made = (
+        tuple(rng.permutation(size) for size in sizes)
+        for sizes in (tree.measurements, tree.guesses)
+    )
+    other = ds.CausalProblem(
+        joint[np.ix_(rng.permutation(len(joint)), *seen)], loss[np.ix_(*made, *seen)], math.inf
+    )
     budget = 0.4 * problem.bayes_leakage
-    first, second = (certified(each.with_budget(budget)).error_probability for each in (problem, other))
+    first, second = (
+        certified(each.with_budget(budget)).error_probability for each in (problem, other)
+    )
     assert second == pytest.approx(first, rel=2e-9)
 
 
 def exactly(values: Any) -> Any:
     """The same array of fractions."""
-    return np.array([Fraction(float(value)) for value in np.ravel(values)], dtype=object).reshape(np.shape(values))
+    return np.array([Fraction(float(value)) for value in np.ravel(values)], dtype=object).reshape(
+        np.shape(values)
+    )
 
 
 def decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-@pytest.mark.parametrize(("steps", "seed", "share"), [(1, 1, 0.5), (2, 2, 1e-3), (2, 3, 0.3), (2, 4, 0.9), (3, 5, 0.6)])
+@pytest.mark.parametrize(
+    ("steps", "seed", "share"), [(1, 1, 0.5), (2, 2, 1e-3), (2, 3, 0.3), (2, 4, 0.9), (3, 5, 0.6)]
+)
 def test_a_certificate_is_true_by_exact_arithmetic(steps: int, seed: int, share: float) -> None:
-    """The error and the leakage of the exact quotients of the kernels, and the bound that the duals prove, in fractions."""
+    """The error and the leakage of the exact quotients of the kernels, and the bound that the duals
+    prove, in fractions.
+    """
     problem = drawn(seed, steps, most=2)
     problem = problem.with_budget(share * problem.bayes_leakage)
     found = certified(problem)
-    tree, judged = problem.tree, found.certificate
+    tree = problem.tree
+    judged = found.certificate
     assert judged is not None
     assert isinstance(found.rule, ds.CausalRule)
-    joint, loss, tilt = (exactly(each) for each in (problem.noncausal.p_xz, problem.noncausal.loss, found.tilt))
-    reached, prior = exactly([[1]]), joint.sum(axis=1)
+    joint, loss, tilt = (
+        exactly(each) for each in (problem.noncausal.p_xz, problem.noncausal.loss, found.tilt)
+    )
+    reached = exactly([[1]])
+    prior = joint.sum(axis=1)
     for step, kernel in enumerate(map(exactly, found.rule.kernels), 1):
         before = np.repeat(reached, tree.measurements[step - 1], axis=1)[:, None, :]
         reached = (before * kernel / kernel.sum(axis=1, keepdims=True)).reshape(tree.sizes(step))
@@ -221,10 +288,23 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps: int, seed: int, share:
     price = Fraction(float(np.asarray(found.multiplier)))
     law = reached.dot(joint.T)
     with localcontext(prec=60):
-        sums = [sum(decimal(p) * decimal(t / price).exp() for p, t in zip(prior, row, strict=True)) for row in tilt]
-        lowered = max(Decimal(0), *(decimal(price) * (each / decimal(prior.sum())).ln() for each in sums))
-        assert Decimal(judged.lower) <= decimal(value[0, 0] - price * Fraction(problem.budget)) - lowered
-        ratios = [(u, u / (row.sum() * p)) for row in law for u, p in zip(row, prior, strict=True) if u > 0]
+        sums = [
+            sum(decimal(p) * decimal(t / price).exp() for p, t in zip(prior, row, strict=True))
+            for row in tilt
+        ]
+        lowered = max(
+            Decimal(0), *(decimal(price) * (each / decimal(prior.sum())).ln() for each in sums)
+        )
+        assert (
+            Decimal(judged.lower)
+            <= decimal(value[0, 0] - price * Fraction(problem.budget)) - lowered
+        )
+        ratios = [
+            (u, u / (row.sum() * p))
+            for row in law
+            for u, p in zip(row, prior, strict=True)
+            if u > 0
+        ]
         leaked = sum(decimal(u) * decimal(ratio).ln() for u, ratio in ratios)
         assert leaked <= Decimal(judged.leakage_ceiling) <= Decimal(problem.budget)
 
@@ -239,7 +319,9 @@ def test_four_steps_of_a_person_at_home_are_certified(share: float) -> None:
 
 
 def test_two_measurements_that_say_nothing_each_may_say_everything_together() -> None:
-    """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: each guess alone leaks nothing, both leak log 2."""
+    """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: each guess alone leaks
+    nothing, both leak log 2.
+    """
     joint = np.zeros((2, 2, 2))
     for x, coin in product(range(2), repeat=2):
         joint[x, coin, coin ^ x] = 0.25
@@ -251,7 +333,8 @@ def test_two_measurements_that_say_nothing_each_may_say_everything_together() ->
     assert problem.bayes_leakage == pytest.approx(math.log(2.0))
     second = ds.Problem(joint.sum(axis=1), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     assert ds.solve(second).error_probability == 0.0
-    assert ds.solve(problem.alone(1, 0.0)).error_probability == pytest.approx(0.25)  # guess 2, always 0, adds a quarter
+    # guess 2, always 0, adds a quarter
+    assert ds.solve(problem.alone(1, 0.0)).error_probability == pytest.approx(0.25)
     private = certified(problem)
     assert private.error_probability == pytest.approx(0.25)
     assert private.certificate is not None
@@ -269,7 +352,9 @@ def test_a_rule_states_the_law_of_each_guess() -> None:
     rule = certified(problem).rule
     assert isinstance(rule, ds.CausalRule)
     for guesses, measured in product(product(range(2), repeat=3), repeat=2):
-        chance = math.prod(rule.probabilities(guesses[:t], measured[: t + 1])[guesses[t]] for t in range(3))
+        chance = math.prod(
+            rule.probabilities(guesses[:t], measured[: t + 1])[guesses[t]] for t in range(3)
+        )
         place = np.ravel_multi_index(guesses, (2,) * 3), np.ravel_multi_index(measured, (2,) * 3)
         assert rule.dense()[place] == pytest.approx(chance, rel=1e-14)
     assert ds.audit(problem, rule).status is ds.Status.CERTIFIED
@@ -277,18 +362,37 @@ def test_a_rule_states_the_law_of_each_guess() -> None:
 
 def test_the_model_of_a_chain_is_the_sum_over_its_paths() -> None:
     rng = np.random.default_rng(7)
-    first, move, seen = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3), rng.dirichlet(np.ones(2), 3)
-    hidden, public, table = [0, 1, 1], [0, 0, 1], rng.random((2, 3))
+    first = rng.dirichlet(np.ones(3))
+    move = rng.dirichlet(np.ones(3), 3)
+    seen = rng.dirichlet(np.ones(2), 3)
+    hidden = [0, 1, 1]
+    public = [0, 0, 1]
+    table = rng.random((2, 3))
     problem = ds.CausalProblem.from_chain(
-        first, move, seen, 0.1, steps=3, private=hidden, public=public, loss_matrix=table, name="chain"
+        first,
+        move,
+        seen,
+        0.1,
+        steps=3,
+        private=hidden,
+        public=public,
+        loss_matrix=table,
+        name="chain",
     )
-    joint, loss = np.zeros((2, 2, 2, 2, 2, 2)), np.zeros((3, 3, 3, 2, 2, 2))
+    joint = np.zeros((2, 2, 2, 2, 2, 2))
+    loss = np.zeros((3, 3, 3, 2, 2, 2))
     for a, b, c in product(range(3), repeat=3):
         for z in product(range(2), repeat=3):
-            chance = first[a] * move[a, b] * move[b, c] * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
+            chance = (
+                first[a] * move[a, b] * move[b, c] * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
+            )
             joint[hidden[a], hidden[b], hidden[c], *z] += chance
             for made in product(range(3), repeat=3):
-                loss[*made, *z] += chance * sum(table[public[s], i] for s, i in zip((a, b, c), made, strict=True)) / 3
+                loss[*made, *z] += (
+                    chance
+                    * sum(table[public[s], i] for s, i in zip((a, b, c), made, strict=True))
+                    / 3
+                )
     assert problem.noncausal.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
     assert problem.noncausal.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
 
@@ -298,7 +402,10 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
     rule = problem.bayes_rule
     cases = [
         (lambda: ds.CausalProblem(np.ones(3) / 3, np.ones((1, 1)), 0.1), "give an axis for X"),
-        (lambda: ds.CausalProblem(np.ones((2, 2)) / 4, np.ones((2, 3)), 0.1), "give a loss of shape"),
+        (
+            lambda: ds.CausalProblem(np.ones((2, 2)) / 4, np.ones((2, 3)), 0.1),
+            "give a loss of shape",
+        ),
         (lambda: ds.problems.person_at_home(2), "give one of budget"),
         (lambda: ds.problems.person_at_home(2, budget=0.1, returning=0.0), "returning"),
         (lambda: ds.problems.person_at_home(16, budget=0.1), "give fewer steps"),
@@ -306,14 +413,21 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
         (lambda: rule.probabilities((0,), (0,)), "one measurement more than guesses"),
         (lambda: rule.probabilities((), (2,)), r"measured\[0\] is 2"),
         (lambda: ds.certify(problem, np.eye(4)), "give a CausalRule"),
-        (lambda: ds.certify(ds.problems.person_at_home(3, budget=0.1), rule), "give a rule of the same sizes"),
+        (
+            lambda: ds.certify(ds.problems.person_at_home(3, budget=0.1), rule),
+            "give a rule of the same sizes",
+        ),
         (lambda: problem.with_budget(0.1, measure="chi-square"), "mutual information only"),
         (
-            lambda: ds.CausalProblem.from_chain([1], [[1]], [[0.5, 0.4]], 0, steps=1, private=[0], public=[0]),
+            lambda: ds.CausalProblem.from_chain(
+                [1], [[1]], [[0.5, 0.4]], 0, steps=1, private=[0], public=[0]
+            ),
             "row 0 of observation does not sum to 1",
         ),
         (
-            lambda: ds.CausalProblem.from_chain([1], [[1]], [[0.5, 0.5]], 0, steps=1, private=[1], public=[0]),
+            lambda: ds.CausalProblem.from_chain(
+                [1], [[1]], [[0.5, 0.5]], 0, steps=1, private=[1], public=[0]
+            ),
             "give an index for each of 1 states",
         ),
     ]
@@ -329,8 +443,11 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
 
 
 def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
-    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
-    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
+    value has it.
+    """
+    p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
+    loss = np.array([[0.1, 0.0], [0.2, 0.0]])
     problem = CausalProblem(p_xz, loss, 0.0)
     rule = CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
     judged = ds.certify(problem, rule).certificate
@@ -341,12 +458,16 @@ def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
 
 
 def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound() -> None:
-    """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other losses."""
+    """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other
+    losses.
+    """
     p_xz = np.array([[0.5], [0.5]]).reshape(2, 1, 1)
     loss = np.zeros((2, 2, 1, 1))
     loss[1, 1] = 1e100
     problem = CausalProblem(p_xz, loss, math.inf)
     kernel = np.array([[[1.0], [1e-200]]])
-    judged = ds.certify(problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])).certificate
+    judged = ds.certify(
+        problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])
+    ).certificate
     assert judged is not None
     assert judged.upper >= 1e-300

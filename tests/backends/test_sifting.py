@@ -1,4 +1,6 @@
-"""The vertex under linear measures: optimal to rounding from any tilt, within the budget before any repair."""
+"""The vertex under linear measures: optimal to rounding from any tilt, within the budget before any
+repair.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,22 @@ from discreet.problems.certificate import Certificate
 from discreet.problems.measures import GLeakage, Scope, measure_of
 from discreet.problems.measures.registry import LINEAR
 
-GAIN = [[1.0, 0.0, 0.3, 0.2, 0.1], [0.2, 1.0, 0.0, 0.9, 0.4], [0.5, 0.5, 0.5, 0.1, 0.0], [0.0, 0.1, 2.0, 0.3, 1.0]]
+GAIN = [
+    [1.0, 0.0, 0.3, 0.2, 0.1],
+    [0.2, 1.0, 0.0, 0.9, 0.4],
+    [0.5, 0.5, 0.5, 0.1, 0.0],
+    [0.0, 0.1, 2.0, 0.3, 1.0],
+]
 FRACTIONS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9]
 
 
 def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
     """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    joint = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(n * m * outcomes, 0.5))
+        .reshape(n, m, outcomes)
+    )
     text = str(GLeakage(np.array(GAIN)[:, :n])) if name == "g-leakage" else name
     free = Problem.from_joint(joint, math.inf, measure=text)
     return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
@@ -68,7 +79,9 @@ def test_from_no_tilt_and_from_a_near_one_to_the_optimum(
     for again in (crossed(problem, tilt), crossed(problem, tilt, columns)):
         certificate = judged(problem, again)
         assert certificate.relative_gap <= 1e-12
-        assert certificate.upper == pytest.approx(problem.error_probability(found.columns), rel=1e-12)
+        assert certificate.upper == pytest.approx(
+            problem.error_probability(found.columns), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
@@ -117,12 +130,22 @@ def _text(name: str) -> str:
 def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(seed: int) -> None:
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(3 * 2 * 3 * 60, 0.5)).reshape(3, 2, 3, 60)
-    first, second, loss = joint.sum((1, 2)), joint.sum((0, 2)), (1.0 - np.eye(3)) @ joint.sum((0, 1))
+    first = joint.sum((1, 2))
+    second = joint.sum((0, 2))
+    loss = (1.0 - np.eye(3)) @ joint.sum((0, 1))
     names = sorted(LINEAR - {"g-leakage"})
-    asked = [(first, names[seed % 6]), (second, "mutual-information" if seed % 2 else names[(seed + 3) % 6])]
+    asked = [
+        (first, names[seed % 6]),
+        (second, "mutual-information" if seed % 2 else names[(seed + 3) % 6]),
+    ]
     free = [Problem(rows, loss, math.inf, measure=name) for rows, name in asked]
-    budgets = [0.1 * min(1.0, free[0].bayes_leakage), 0.0 if seed % 2 else 0.1 * min(1.0, free[1].bayes_leakage)]
-    constraints = [Constraint(rows, budget, name) for (rows, name), budget in zip(asked, budgets, strict=True)]
+    budgets = [
+        0.1 * min(1.0, free[0].bayes_leakage),
+        0.0 if seed % 2 else 0.1 * min(1.0, free[1].bayes_leakage),
+    ]
+    constraints = [
+        Constraint(rows, budget, name) for (rows, name), budget in zip(asked, budgets, strict=True)
+    ]
     problem = Problem(loss=loss, constraints=constraints)
     assert is_linear(problem)
     found = sifted(problem, np.zeros((3, 5)), Precision.of(free[0].with_budget(budgets[0]), 1e-12))
@@ -163,8 +186,12 @@ def test_many_outcomes_from_no_tilt(name: str, values: int, model: Callable[...,
 
 
 @pytest.mark.parametrize("values", [2, 3])
-def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(values: int) -> None:
-    free = ds.problems.mixture(n=values, m=values, N=40_000, budget=math.inf, measure="total-variation")
+def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
+    values: int,
+) -> None:
+    free = ds.problems.mixture(
+        n=values, m=values, N=40_000, budget=math.inf, measure="total-variation"
+    )
     solution = ds.solve(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED
     assert solution.iterations == 0
@@ -173,7 +200,8 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many outcomes each program has that is solved."""
-    sizes, plain = list[int](), sifting._refined
+    sizes = list[int]()
+    plain = sifting._refined
 
     def counted(program: Any, times: int) -> Any:
         sizes.append(program.shares)
@@ -184,11 +212,16 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("far", [False, True])
-def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far: bool, programs: list[int]) -> None:
-    """As in the last rounds of very many: outcomes near a decision one by one, all others in a few sums, which few keep."""
+def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(
+    far: bool, programs: list[int]
+) -> None:
+    """As in the last rounds of very many: outcomes near a decision one by one, all others in a few
+    sums, which few keep.
+    """
     whole = ds.problems.mixture(N=400_000, budget=math.inf, measure="parity-difference")
     gap = np.abs(whole.loss[0] - whole.loss[1]) / whole.p_z
-    near, label = gap <= np.partition(gap, 8_000)[8_000], whole.loss.argmin(axis=0)
+    near = gap <= np.partition(gap, 8_000)[8_000]
+    label = whole.loss.argmin(axis=0)
     rows = np.concatenate([whole.p_xz, whole.loss])
     sums = np.stack([rows[:, ~near & (label == guess)].sum(axis=1) for guess in (0, 1)], axis=1)
     rows = np.concatenate([rows[:, near], sums], axis=1)
@@ -209,7 +242,8 @@ def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[i
     assert len(programs) > 2
     programs.clear()
     stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    assert len(programs) <= 4  # of a few outcomes and of all; each once more, with sums, where it has no solution
+    # of a few outcomes and of all; each once more, with sums, where it has no solution
+    assert len(programs) <= 4
     assert_stopped(stopped, optimum)
 
 
@@ -221,13 +255,17 @@ def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
     assert len(programs) > 20
     programs.clear()
     stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    assert len(programs) <= 10  # up to four of a sample, one next to its tilt, one of the round, two each for two rules
+    # up to four of a sample, one next to its tilt, one of the round, two each for two rules
+    assert len(programs) <= 10
     assert_stopped(stopped, optimum)
 
 
 def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One program of this problem has none. HiGHS takes seconds for each step that shows it no other way, and gives up."""
-    plain, without = sifting._solution, list[str]()
+    """One program of this problem has none. HiGHS takes seconds for each step that shows it no
+    other way, and gives up.
+    """
+    plain = sifting._solution
+    without = list[str]()
 
     def watched(solver: Any) -> Any:
         found = plain(solver)
@@ -244,9 +282,12 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch: pytest.Monkey
 
 
 def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
-    """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the optimum."""
+    """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the
+    optimum.
+    """
     assert stopped.claimed == "time limit"
-    found, best = stopped.certificate, optimum.certificate
+    found = stopped.certificate
+    best = optimum.certificate
     assert found is not None
     assert best is not None
     assert best.relative_gap <= 1e-12

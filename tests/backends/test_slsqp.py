@@ -1,4 +1,6 @@
-"""The smooth program that SLSQP gets: value, gradients, start; its limits; the duals of estimators with unused guesses."""
+"""The smooth program that SLSQP gets: value, gradients, start; its limits; the duals of estimators
+with unused guesses.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ REFERENCE = [
 def random_problem(seed: int, fraction: float = 0.5) -> Problem:
     """A random sparse joint, reduced, whose budget is a share of the Bayes rule's leakage."""
     rng = np.random.default_rng(seed)
-    n, m, count = rng.integers(2, 5), rng.integers(2, 5), rng.integers(2, 9)
+    n = rng.integers(2, 5)
+    m = rng.integers(2, 5)
+    count = rng.integers(2, 9)
     joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
     joint[0, 0, 0] += 0.01
     problem = Problem.from_joint(joint / joint.sum(), budget=0.0)
@@ -67,7 +71,9 @@ def test_objective_and_constraint_are_error_probability_and_leakage(seed: int) -
     np.testing.assert_allclose(program.estimator(x), estimator, atol=1e-15)
     error = program.program.unit * program.error(x) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    assert (1.0 - program.slack(x)) * problem.budget == pytest.approx(problem.leakage(estimator), rel=1e-9, abs=1e-14)
+    assert (1.0 - program.slack(x)) * problem.budget == pytest.approx(
+        problem.leakage(estimator), rel=1e-9, abs=1e-14
+    )
 
 
 SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-information")
@@ -84,8 +90,16 @@ def test_the_gradients_are_those_of_central_differences(measure: str, seed: int)
     program = SmoothProgram.of(problem)
     _, x = random_point(program, seed)
     step = 1e-6 * np.tile(program.program.scale, program.free)
-    for value, gradient in ((program.error, program.error_gradient), (program.slack, program.slack_gradient(x))):
-        measured = np.array([(value(x + e) - value(x - e)) / (2.0 * h) for e, h in zip(np.diag(step), step, strict=True)]).T
+    for value, gradient in (
+        (program.error, program.error_gradient),
+        (program.slack, program.slack_gradient(x)),
+    ):
+        measured = np.array(
+            [
+                (value(x + e) - value(x - e)) / (2.0 * h)
+                for e, h in zip(np.diag(step), step, strict=True)
+            ]
+        ).T
         size = np.abs(gradient * step).max() + 1e-9
         np.testing.assert_allclose(measured * step, gradient * step, atol=1e-5 * size)
 
@@ -122,7 +136,9 @@ def test_the_start_is_feasible_and_uses_the_budget(seed: int, fraction: float) -
     if fraction == 0.0:
         assert phi_residual(law) <= 1e-15
     else:
-        assert law.leakage() == pytest.approx(min(problem.budget, problem.bayes_leakage), rel=1e-9, abs=1e-15)
+        assert law.leakage() == pytest.approx(
+            min(problem.budget, problem.bayes_leakage), rel=1e-9, abs=1e-15
+        )
 
 
 @pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
@@ -172,7 +188,9 @@ def test_iterations_are_limited_and_counted() -> None:
 
 def test_iterations_that_lead_nowhere_end() -> None:
     """At a tiny budget a line search may go on for thousands of iterations."""
-    problem = catalog.build("dirichlet", n=3, m=3, N=6, seed=2, concentration=0.1, budget=2.4e-15, measure="chi-square")
+    problem = catalog.build(
+        "dirichlet", n=3, m=3, N=6, seed=2, concentration=0.1, budget=2.4e-15, measure="chi-square"
+    )
     solution = solve(problem, "slsqp")
     assert solution.iterations is not None
     assert 300 < solution.iterations <= 300 + 3 * (problem.m - 1) * problem.N
@@ -198,19 +216,25 @@ def test_a_guess_that_is_never_given_does_not_spoil_the_bound() -> None:
 @given(st.integers(0, 10**6))
 @settings(max_examples=10)
 def test_a_dominated_guess_costs_the_bound_nothing(seed: int) -> None:
-    """Law: adding a guess that is worse everywhere leaves the bound of `duals_of_law` where it was."""
+    """Law: adding a guess that is worse everywhere leaves the bound of `duals_of_law`
+    where it was.
+    """
     problem = random_problem(seed)
     assume(problem.budget > 1e-6 and problem.N > 2)
     plain = solve(problem, "tilt")
     assume(plain.relative_gap < 1e-9 and plain.multiplier is not None and plain.multiplier > 1e-6)
     assert plain.estimator is not None
-    worse = np.concatenate([problem.loss, problem.loss.max(axis=0, keepdims=True) * 1.01 + 1e-3 * problem.p_z])
+    worse = np.concatenate(
+        [problem.loss, problem.loss.max(axis=0, keepdims=True) * 1.01 + 1e-3 * problem.p_z]
+    )
     wider = Problem(problem.p_xz, worse, problem.constraint)
     estimator = np.concatenate([plain.estimator, np.zeros((1, problem.N))])
     tilt, multiplier = duals_of_law(wider, wider.output_law(estimator))
     narrow, narrow_multiplier = duals_of_law(problem, problem.output_law(plain.estimator))
     assert multiplier == narrow_multiplier
-    assert own_bound(wider, tilt, multiplier) == pytest.approx(own_bound(problem, narrow, narrow_multiplier), rel=1e-9)
+    assert own_bound(wider, tilt, multiplier) == pytest.approx(
+        own_bound(problem, narrow, narrow_multiplier), rel=1e-9
+    )
 
 
 def test_without_constraint_the_bayes_rule_comes_out() -> None:
@@ -220,9 +244,13 @@ def test_without_constraint_the_bayes_rule_comes_out() -> None:
     assert solution.error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
 
 
-@pytest.mark.parametrize("parameters", [{"n": 3, "m": 2, "N": 19, "seed": 524}, {"n": 3, "m": 3, "N": 40, "seed": 929}])
+@pytest.mark.parametrize(
+    "parameters", [{"n": 3, "m": 2, "N": 19, "seed": 524}, {"n": 3, "m": 3, "N": 40, "seed": 929}]
+)
 def test_without_constraint_a_tiny_error_probability_is_found(parameters: dict[str, int]) -> None:
-    """Costs in units of it, 1e9 of them, made the first subproblem infeasible, and the uniform guess came back."""
+    """Costs in units of it, 1e9 of them, made the first subproblem infeasible, and the uniform
+    guess came back.
+    """
     solution = solve(catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp")
     assert solution.status is Status.CERTIFIED
 

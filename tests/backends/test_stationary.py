@@ -1,4 +1,6 @@
-"""The vertex under smooth measures: Newton's method from points that are nearly optimal, and what binds there."""
+"""The vertex under smooth measures: Newton's method from points that are nearly optimal, and what
+binds there.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,21 @@ from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
 from discreet.problems import Problem, certify
 from discreet.problems.numerics.estimators import one_hot
 
-SMOOTH = ["chi-square", "sibson:alpha=1.2", "sibson:alpha=2", "sibson:alpha=8", "pointwise-information"]
+SMOOTH = [
+    "chi-square",
+    "sibson:alpha=1.2",
+    "sibson:alpha=2",
+    "sibson:alpha=8",
+    "pointwise-information",
+]
 
 
 def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    joint = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(n * m * outcomes, 0.5))
+        .reshape(n, m, outcomes)
+    )
     free = Problem.from_joint(joint, math.inf, measure=name)
     return free.with_budget(fraction * free.bayes_leakage)
 
@@ -30,7 +42,9 @@ def crossed(problem: Problem, near: Point) -> Point | None:
     rng = np.random.default_rng(0)
     tilt = near.tilt * (1.0 + 1e-6 * rng.normal(size=near.tilt.shape))
     columns = (1.0 - 1e-6) * near.columns + 1e-6 / problem.m
-    return crossover(problem, tilt, 1.000001 * near.multiplier, Precision.of(problem, 1e-10), columns, 1e-10)
+    return crossover(
+        problem, tilt, 1.000001 * near.multiplier, Precision.of(problem, 1e-10), columns, 1e-10
+    )
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -42,7 +56,9 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name: str, n: int, m
         best = ds.solve(problem, "conic", gap=1e-9)
         assert best.tilt is not None
         near = Point(np.asarray(best.estimator), best.tilt, float(best.multiplier or 0.0))
-        first = crossover(problem, near.tilt, near.multiplier, Precision.of(problem, 1e-10), near.columns)
+        first = crossover(
+            problem, near.tilt, near.multiplier, Precision.of(problem, 1e-10), near.columns
+        )
         assert first is not None
         for found in (first, crossed(problem, first)):
             assert found is not None
@@ -59,11 +75,18 @@ def test_mutual_information_is_one_case(n: int, m: int) -> None:
     problem = random_problem("mutual-information", n, m, 60, 1, 0.2)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
-    labels, ties = best.estimator.argmax(axis=0), np.flatnonzero(best.estimator.max(axis=0) < 1.0)
-    own, start, precision = labels[ties], best.estimator[:, ties], Precision.of(problem, 1e-10)
+    labels = best.estimator.argmax(axis=0)
+    ties = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
+    own = labels[ties]
+    start = best.estimator[:, ties]
+    precision = Precision.of(problem, 1e-10)
     certain = one_hot(labels, m)
-    one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(start, best.tilt, best.multiplier, precision)
-    two = Stationary(problem, certain, ties, own, start).solve(start, best.tilt, best.multiplier, precision)
+    one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(
+        start, best.tilt, best.multiplier, precision
+    )
+    two = Stationary(problem, certain, ties, own, start).solve(
+        start, best.tilt, best.multiplier, precision
+    )
     assert one is not None
     assert two is not None
     np.testing.assert_allclose(two.columns, one.columns, atol=1e-9)
@@ -72,12 +95,16 @@ def test_mutual_information_is_one_case(n: int, m: int) -> None:
 
 
 def test_budgets_that_do_not_bind_have_no_price() -> None:
-    """One guess in three is far from its budget of each posterior; a start that says otherwise is corrected."""
+    """One guess in three is far from its budget of each posterior; a start that says otherwise is
+    corrected.
+    """
     pytest.importorskip("cvxpy")
     for seed in range(20):
         problem = random_problem("pointwise-information", 3, 3, 60, seed, 0.3)
         best = ds.solve(problem, "conic", gap=1e-9)
-        divergence = problem.measure.excess(problem.output_law(best.estimator).ratio_minus_one(), problem.p_x)
+        divergence = problem.measure.excess(
+            problem.output_law(best.estimator).ratio_minus_one(), problem.p_x
+        )
         if divergence.min() < 0.9 * problem.budget:
             break
     assert best.tilt is not None
@@ -87,24 +114,39 @@ def test_budgets_that_do_not_bind_have_no_price() -> None:
     found = crossover(problem, tilt, 0.0, Precision.of(problem, 1e-10), np.asarray(best.estimator))
     assert found is not None
     assert np.abs(found.tilt[rare]).max() <= 1e-10
-    assert certify(problem, found.columns, found.tilt, found.multiplier).certificate.relative_gap <= 1e-12
+    assert (
+        certify(problem, found.columns, found.tilt, found.multiplier).certificate.relative_gap
+        <= 1e-12
+    )
 
 
 def test_nothing_is_found_from_nothing() -> None:
     problem = random_problem("chi-square", 3, 3, 40, 0, 0.1)
     assert crossover(problem, np.zeros((3, 3)), 1.0, Precision.of(problem, 1e-10)) is None
-    garbage = crossover(problem, 1e6 * np.eye(3), 1e-9, Precision.of(problem, 1e-10), np.full((3, 40), 1 / 3), 1e-9)
-    assert garbage is None or certify(problem, garbage.columns, garbage.tilt, garbage.multiplier).certificate.gap < 1e-8
+    garbage = crossover(
+        problem, 1e6 * np.eye(3), 1e-9, Precision.of(problem, 1e-10), np.full((3, 40), 1 / 3), 1e-9
+    )
+    assert (
+        garbage is None
+        or certify(problem, garbage.columns, garbage.tilt, garbage.multiplier).certificate.gap
+        < 1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", ["two", "private", "conditional"])
 def test_several_secrets_and_conditional_information(kind: str) -> None:
-    """The equations of all budgets at once; one secret that must not leak; groups with priors of their own."""
+    """The equations of all budgets at once; one secret that must not leak; groups with priors of
+    their own.
+    """
     pytest.importorskip("cvxpy")
     joint = np.random.default_rng(3).dirichlet(np.full(3 * 2 * 3 * 40, 0.5)).reshape(3, 2, 3, 40)
-    first, second, loss = joint.sum((1, 2)), joint.sum((0, 2)), (1.0 - np.eye(3)) @ joint.sum((0, 1))
+    first = joint.sum((1, 2))
+    second = joint.sum((0, 2))
+    loss = (1.0 - np.eye(3)) @ joint.sum((0, 1))
     if kind == "conditional":
-        free = Problem.from_joint(joint.sum(axis=1), math.inf, measure="conditional-mutual-information")
+        free = Problem.from_joint(
+            joint.sum(axis=1), math.inf, measure="conditional-mutual-information"
+        )
         one = problem = free.with_budget(0.2 * free.bayes_leakage)
     else:
         one = Problem(first, loss, 1e-3, measure="chi-square")
@@ -112,6 +154,16 @@ def test_several_secrets_and_conditional_information(kind: str) -> None:
         problem = Problem(loss=loss, constraints=[ds.Constraint(first, 1e-3, "chi-square"), other])
     best = ds.solve(problem, "conic", gap=1e-9)
     assert best.tilt is not None
-    found = crossover(problem, best.tilt, best.multipliers, Precision.of(one, 1e-10), np.asarray(best.estimator), 1e-9)
+    found = crossover(
+        problem,
+        best.tilt,
+        best.multipliers,
+        Precision.of(one, 1e-10),
+        np.asarray(best.estimator),
+        1e-9,
+    )
     assert found is not None
-    assert ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12).status is ds.Status.CERTIFIED
+    assert (
+        ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12).status
+        is ds.Status.CERTIFIED
+    )

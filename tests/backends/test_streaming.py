@@ -1,4 +1,6 @@
-"""Problems in blocks: one optimum by every path, rules that keep the budget, interrupts, time limits, and bounded memory."""
+"""Problems in blocks: one optimum by every path, rules that keep the budget, interrupts, time
+limits, and bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated."""
-    importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
+    # has taken its own before this one is replaced
+    importlib.import_module("discreet.backends.tilt.backend")
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
     monkeypatch.setattr(BlockProblem, "few", False)
 
@@ -49,7 +52,9 @@ def solve(problem: Problem | BlockProblem, *, threads: int = 0, **options: Any) 
 
 
 def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
-    """The rule, made dense, is what the certificate says of it; it keeps the budget; the status is the certificate's."""
+    """The rule, made dense, is what the certificate says of it; it keeps the budget; the status is
+    the certificate's.
+    """
     certificate = solution.certificate
     assert certificate is not None
     assert isinstance(solution.problem, BlockProblem)
@@ -64,7 +69,9 @@ def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
     else:
         assert certificate.leakage <= certificate.budget
         assert law.leakage() <= certificate.budget * (1.0 + 1e-9) + 1e-30
-    assert problem.error_probability(dense) == pytest.approx(certificate.upper, rel=1e-11, abs=1e-300)
+    assert problem.error_probability(dense) == pytest.approx(
+        certificate.upper, rel=1e-11, abs=1e-300
+    )
     again = certify(problem, dense, solution.rule.tilt, solution.multiplier).certificate
     assert max(again.lower, certificate.lower) <= min(again.upper, certificate.upper)
 
@@ -88,18 +95,23 @@ def test_same_optimum_as_the_whole_problem(
     assert streamed.status is Status.CERTIFIED, streamed
     whole = solve(problem, gap=GAP).certificate
     assert whole is not None
-    assert max(whole.lower, streamed.certificate.lower) <= min(whole.upper, streamed.certificate.upper)
+    assert max(whole.lower, streamed.certificate.lower) <= min(
+        whole.upper, streamed.certificate.upper
+    )
 
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_outcomes(name: str) -> None:
     free = Problem.from_joint(ADVERSARIAL[name], math.inf)
     for fraction in (0.0, 1e-9, 0.3, 1.5, math.inf):
-        problem = free.with_budget(math.inf if math.isinf(fraction) else fraction * free.bayes_leakage)
+        problem = free.with_budget(
+            math.inf if math.isinf(fraction) else fraction * free.bayes_leakage
+        )
         streamed = solve(in_blocks(problem), gap=GAP, threads=1)
         assert_true(problem, streamed)
         assert streamed.status is Status.CERTIFIED or (name, fraction) in HARD, (fraction, streamed)
-        whole, certificate = solve(problem, gap=GAP).certificate, streamed.certificate
+        whole = solve(problem, gap=GAP).certificate
+        certificate = streamed.certificate
         assert whole is not None
         assert not whole.excludes(certificate)
         assert not certificate.excludes(whole)
@@ -128,7 +140,8 @@ def test_private_values_of_no_probability(fraction: float) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("tail", [0.0, 1e-6, 1e-12])
 def test_lattices_with_and_without_a_tail(tail: float, fraction: float) -> None:
-    law, p_xy = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy()
+    law = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES)
+    p_xy = paper_p_xy()
     dense = Problem.from_joint(iid_sensors(law, p_xy, 20), math.inf)
     budget = fraction * dense.bayes_leakage
     streamed = solve(lattice_problem(law, p_xy, 20, budget, tail=tail), gap=1e-6)
@@ -159,11 +172,15 @@ def test_interrupted_while_reporting() -> None:
 @pytest.mark.parametrize("outcomes", [100, 3000])
 @pytest.mark.parametrize("backend", ["auto", "tilt", "blahut-arimoto"])
 def test_progress_ends_with_the_certified_bracket(backend: str, outcomes: int) -> None:
-    """Also where a problem in blocks is so small that no rounds are needed, and for backends without rounds."""
+    """Also where a problem in blocks is so small that no rounds are needed, and for backends
+    without rounds.
+    """
     problem = random_problem("mixture", 3, 3, outcomes, 1, 0.3)
     for each in (problem, in_blocks(problem))[: 1 + (backend != "blahut-arimoto")]:
         told: list[tuple[str, float, float]] = []
-        solution = run.solve(each, backend, gap=1e-6, progress=lambda *now, told=told: told.append(now))
+        solution = run.solve(
+            each, backend, gap=1e-6, progress=lambda *now, told=told: told.append(now)
+        )
         assert solution.certificate is not None
         assert told[-1] == ("judged", solution.certificate.lower, solution.certificate.upper)
 
@@ -186,10 +203,13 @@ def test_time_limit_is_honoured() -> None:
     solution = solve(blocks, time_limit=1e-3)
     assert solution.claimed == "time limit"
     assert_true(problem, solution)
-    assert source.passes <= 12  # one round's and those of the judge, among them two that made the rule dense here
+    # one round's and those of the judge, among them two that made the rule dense here
+    assert source.passes <= 12
 
 
-def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()  # the usual thresholds
     blocks, source = watched(random_problem("mixture", 3, 3, 300, 1, 0.3))
     solution = solve(blocks)
@@ -201,7 +221,10 @@ def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(monkeypa
 def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> None:
     """The backend's own answer, before the judge blends anything in: a matrix, and a rule."""
     problem = weighted_mixture(n=2, m=10, N=3000, fraction=fraction)
-    stopped = (solve(in_blocks(problem), time_limit=1e-3), run.solve(problem, "tilt", max_iterations=3))
+    stopped = (
+        solve(in_blocks(problem), time_limit=1e-3),
+        run.solve(problem, "tilt", max_iterations=3),
+    )
     for solution in stopped:
         assert solution.status is Status.INACCURATE
         assert solution.certificate is not None
@@ -228,12 +251,15 @@ def test_record_holds_plain_numbers() -> None:
 
 
 class Generated:
-    """Outcomes of two private values and two guesses, made on the fly from a seed; nothing is kept."""
+    """Outcomes of two private values and two guesses, made on the fly from a seed;
+    nothing is kept.
+    """
 
     n = m = 2
 
     def __init__(self, outcomes: int, size: int = 1 << 16) -> None:
-        self.N, self._size = outcomes, size
+        self.N = outcomes
+        self._size = size
 
     def chunks(self) -> Iterator[Chunk]:
         for start in range(0, self.N, self._size):
@@ -248,18 +274,23 @@ class Generated:
 
 def generated_problem(outcomes: int, budget: float) -> BlockProblem:
     blocks = Generated(outcomes)
-    p_x, losses = np.zeros(2), np.zeros(2)
+    p_x = np.zeros(2)
+    losses = np.zeros(2)
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
-        p_x, losses = p_x + p_xz.sum(axis=1), losses + loss.sum(axis=1)
+        p_x = p_x + p_xz.sum(axis=1)
+        losses = losses + loss.sum(axis=1)
     return BlockProblem(blocks, one_term(LeakageBudget(budget), p_x.size), p_x, losses)
 
 
-def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_holds_no_more_than_chunks_and_retained_outcomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
-    solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)  # what compiling takes is not measured
+    # what compiling takes is not measured
+    solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)
     problem = generated_problem(600_000, 0.01)
     tracemalloc.start()
     solution = solve(problem, gap=GAP, threads=1)
@@ -268,7 +299,8 @@ def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch: pyt
     assert solution.status is Status.CERTIFIED, solution
     assert solution.passes > 1
     assert solution.rule.ties.size <= 4
-    assert peak <= 13.5e6  # the outcomes themselves would take 19.2 MB, and twice as much while they are worked on
+    # the outcomes themselves would take 19.2 MB, and twice as much while they are worked on
+    assert peak <= 13.5e6
 
 
 def test_a_source_with_other_totals_is_refused() -> None:
@@ -282,7 +314,8 @@ def test_a_source_with_other_totals_is_refused() -> None:
 
 def test_compiling_is_timed_apart_from_solving() -> None:
     problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
-    assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0  # too small for kernels
+    # too small for kernels
+    assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0
     solution = solve(problem)
     assert solution.timings.compile_seconds == 0.0
     shown = replace(solution, timings=replace(solution.timings, compile_seconds=5.25))
@@ -292,12 +325,16 @@ def test_compiling_is_timed_apart_from_solving() -> None:
 
 @pytest.mark.parametrize(("sensors", "bins"), [(30, 4), (24, 6)])
 def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int, bins: int) -> None:
-    """Precise sensors tell X and Y apart so well that most outcomes agree in margin to thirteen digits.
+    """Precise sensors tell X and Y apart so well that most outcomes agree in margin to thirteen
+    digits.
 
-    The share of the tie class decides how much leaks; aimed at the budget itself it would leak a rounding error
-    more, and to mend that by blending with a constant guess would cost a hundred thousand times as much as it gains.
+    The share of the tie class decides how much leaks; aimed at the budget itself it would leak a
+    rounding error more, and to mend that by blending with a constant guess would cost a hundred
+    thousand times as much as it gains.
     """
-    conditional = linear_conditional(0.4, 0.6, 0.1, np.concatenate([[-np.inf], np.linspace(-0.5, 1.5, bins - 1), [np.inf]]))
+    conditional = linear_conditional(
+        0.4, 0.6, 0.1, np.concatenate([[-np.inf], np.linspace(-0.5, 1.5, bins - 1), [np.inf]])
+    )
     free = lattice_problem(conditional, paper_p_xy(), sensors, budget=math.inf, tail=0.0)
     budget = 0.5 * solve(free).leakage
     found = solve(free.with_budget(budget), gap=GAP)
@@ -310,8 +347,16 @@ def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int,
 
 @pytest.mark.parametrize(("sensors", "gap"), [(35, 1e-9), (40, 1e-8), (50, 1e-6)])
 def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, gap: float) -> None:
-    """At budgets of 1e-13 … 1e-17 nats one rounding error in a tie's column would leak a visible share of the budget."""
-    free = lattice_problem(linear_conditional(0.4, 0.6, 0.1, PAPER_EDGES), paper_p_xy(), sensors, budget=math.inf, tail=0.0)
+    """At budgets of 1e-13 … 1e-17 nats one rounding error in a tie's column would leak a visible
+    share of the budget.
+    """
+    free = lattice_problem(
+        linear_conditional(0.4, 0.6, 0.1, PAPER_EDGES),
+        paper_p_xy(),
+        sensors,
+        budget=math.inf,
+        tail=0.0,
+    )
     budget = 0.5 * solve(free).leakage
     found = solve(free.with_budget(budget), gap=GAP)
     assert found.certificate.blend == 0.0
@@ -319,8 +364,12 @@ def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, ga
     assert found.relative_gap <= gap
 
 
-def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More outcomes share the tie's margin than are retained: that the sums of their cells follow the tilt is not enough."""
+def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More outcomes share the tie's margin than are retained: that the sums of their cells follow
+    the tilt is not enough.
+    """
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 500)
     monkeypatch.setattr(BlockProblem, "few", False)
     conditional = linear_conditional(0.4, 0.6, 0.1, paper_edges(8))

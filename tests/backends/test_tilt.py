@@ -1,4 +1,6 @@
-"""The structured interior point: the paper's set-ups to 1e-9, hard budgets, and the cases that need no iteration."""
+"""The structured interior point: the paper's set-ups to 1e-9, hard budgets, and the cases that need
+no iteration.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def at_fraction(problem: Problem, fraction: float) -> Problem:
 
 
 @pytest.mark.parametrize(("name", "parameters", "budget", "error"), REFERENCE)
-def test_reference_values(name: str, parameters: dict[str, int], budget: dict[str, float], error: float) -> None:
+def test_reference_values(
+    name: str, parameters: dict[str, int], budget: dict[str, float], error: float
+) -> None:
     solution = solve(catalog.build(name, **budget, **parameters), "tilt", gap=1e-9)
     assert solution.status is Status.CERTIFIED
     assert solution.certificate is not None
@@ -64,8 +68,9 @@ def test_reference_values(name: str, parameters: dict[str, int], budget: dict[st
 def exact_perfect_privacy(problem: Problem) -> Fraction:
     """The optimum for n = m = 2 in exact arithmetic on the stored numbers.
 
-    One equation Σ φ_l P_1l = 0 is left, so the dual is max_t Σ_l min(0, d_l + t φ_l): piecewise linear in one unknown,
-    with its maximum where the slope changes sign. φ is taken as a_1l π_2 − a_2l π_1, d_l as L_1l − L_2l.
+    One equation Σ φ_l P_1l = 0 is left, so the dual is max_t Σ_l min(0, d_l + t φ_l): piecewise
+    linear in one unknown, with its maximum where the slope changes sign. φ is taken as a_1l π_2 −
+    a_2l π_1, d_l as L_1l − L_2l.
     """
     a = [[Fraction(float(v)) for v in row] for row in problem.p_xz]
     loss = [[Fraction(float(v)) for v in row] for row in problem.loss]
@@ -126,8 +131,11 @@ def test_random_sparse_joints(
     seed: int, n: int, m: int, outcomes: int, sparsity: float, concentration: float, fraction: float
 ) -> None:
     kind = {"n": n, "m": m, "N": outcomes, "sparsity": sparsity, "concentration": concentration}
-    solution = solve(catalog.build("dirichlet", seed=seed, fraction=fraction, **kind), "tilt", gap=1e-9)
-    # a bracket cannot be narrower than the rounding of the data: 1e-15 of probability, and 1e-10 of the multiplier's price
+    solution = solve(
+        catalog.build("dirichlet", seed=seed, fraction=fraction, **kind), "tilt", gap=1e-9
+    )
+    # a bracket cannot be narrower than the rounding of the data: 1e-15 of probability, and 1e-10 of
+    # the multiplier's price
     assert solution.certificate is not None
     width = 1e-9 * solution.error_probability + 2e-15
     assert solution.certificate.gap <= width, solution
@@ -167,7 +175,9 @@ def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:
 
 
 def test_iteration_limit() -> None:
-    solution = solve(catalog.build("mixture", n=4, m=4, N=2000, fraction=0.5), "tilt", max_iterations=2)
+    solution = solve(
+        catalog.build("mixture", n=4, m=4, N=2000, fraction=0.5), "tilt", max_iterations=2
+    )
     assert solution.claimed == "iteration limit"
     assert solution.iterations == 2
     assert solution.status is Status.INACCURATE
@@ -175,7 +185,9 @@ def test_iteration_limit() -> None:
 
 def test_a_budget_of_any_size_costs_about_as_many_iterations() -> None:
     free = catalog.build("paper-multi", sensors=10, budget=float("inf"))
-    counts = [solve(at_fraction(free, f), "tilt").iterations or 0 for f in (1e-6, 1e-4, 1e-2, 0.5, 0.9)]
+    counts = [
+        solve(at_fraction(free, f), "tilt").iterations or 0 for f in (1e-6, 1e-4, 1e-2, 0.5, 0.9)
+    ]
     assert max(counts) <= 20, counts
 
 
@@ -190,13 +202,17 @@ def test_model_coordinates_agree_with_the_problem() -> None:
     assert law.leakages.sum() == pytest.approx(problem.leakage(estimator), rel=1e-11)
     rows = np.random.default_rng(2).normal(size=(3, problem.n))
     tilted = model.losses + ((rows * problem.p_x) @ model.chart.frame) @ model.features
-    assert np.allclose(tilted[0] * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15)
+    assert np.allclose(
+        tilted[0] * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15
+    )
 
 
 def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """4,001 outcomes in four blocks, of which the last is not full."""
     problem = catalog.build("mixture", n=3, m=4, N=4001, seed=1, fraction=0.3)
-    whole, ended = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=50)
+    whole, ended = solve_interior(
+        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=50
+    )
     monkeypatch.setattr("discreet.backends.tilt.model._BLOCK_ENTRIES", 1)
     model = model_of(problem, Precision.of(problem, 1e-9))
     assert model.losses.shape == (4, 4, 1001)
@@ -245,7 +261,9 @@ def counted(work: Callable[[], T]) -> tuple[T, int]:
 
 @pytest.mark.parametrize("bins", [4, 64, 256])
 def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
-    """Up to some hundred outcomes a solve costs what its NumPy calls cost: about 130 an iteration, besides operators."""
+    """Up to some hundred outcomes a solve costs what its NumPy calls cost: about 130 an iteration,
+    besides operators.
+    """
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
     model = model_of(problem, Precision.of(problem, 1e-9))
     (_, ending), called = counted(lambda: solve_interior(model, gap=1e-9, max_iterations=50))
@@ -253,8 +271,12 @@ def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     assert called <= 2240
 
 
-def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No step towards perfect privacy, no linear system, and as many calls as the law and the judge's sums need."""
+def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No step towards perfect privacy, no linear system, and as many calls as the law and the
+    judge's sums need.
+    """
     solve(catalog.build("independent"), "tilt")  # what is imported and compiled is not counted
     problem = catalog.build("independent")
     for name in ("inv", "lstsq", "svd"):
@@ -265,9 +287,13 @@ def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(monkeypatch: pytest
     assert called <= 340
 
 
-def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=30, seed=2, fraction=0.3)
-    monkeypatch.setattr(backend, "solve_whole", lambda *_: (Point.bayes(problem), Ending("optimal")))
+    monkeypatch.setattr(
+        backend, "solve_whole", lambda *_: (Point.bayes(problem), Ending("optimal"))
+    )
     solution = solve(problem, "tilt")
     assert solution.certificate is not None
     assert solution.certificate.own_budget_kept
@@ -275,7 +301,9 @@ def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
 
 
 def test_a_system_without_unknowns_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """All that Z says about X is below rounding, and yet a guess of its own is made where it says something."""
+    """All that Z says about X is below rounding, and yet a guess of its own is made where it says
+    something.
+    """
     problem = Problem([[0.3, 1e-60], [0.7, 2e-60]], [[0.4, 2e-60], [0.6, 1e-60]], 0.0)
     assert solve(problem, "tilt").status is Status.CERTIFIED
     assert capfd.readouterr().out == ""
@@ -296,21 +324,27 @@ def tied(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
 
 def weighted(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
     """Masses of outcomes over many powers of ten."""
-    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * np.exp(4.0 * rng.normal(size=outcomes))
+    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * np.exp(
+        4.0 * rng.normal(size=outcomes)
+    )
     p_xz /= p_xz.sum()
     return Problem(p_xz, (1.0 - rng.dirichlet(np.ones(4), outcomes).T) * p_xz.sum(axis=0), 0.0)
 
 
 def sparse(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
     """Two of three entries are 0."""
-    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * (rng.random((n, outcomes)) < 1.0 / 3.0)
+    p_xz = rng.dirichlet(np.full(n * outcomes, 0.3)).reshape(n, outcomes) * (
+        rng.random((n, outcomes)) < 1.0 / 3.0
+    )
     p_xz[:, 0] += 1.0 / outcomes
     p_xz /= p_xz.sum()
     return Problem(p_xz, (1.0 - rng.dirichlet(np.ones(4), outcomes).T) * p_xz.sum(axis=0), 0.0)
 
 
 @given(st.sampled_from([secret_itself, tied, weighted, sparse]), st.integers(0, 10**6))
-def test_perfect_privacy_of_random_problems_is_certified(drawn: Callable[..., Problem], seed: int) -> None:
+def test_perfect_privacy_of_random_problems_is_certified(
+    drawn: Callable[..., Problem], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     problem = drawn(rng, int(rng.integers(2, 6)), int(rng.integers(5, 60)))
     solution = solve(problem, "tilt")
@@ -318,7 +352,9 @@ def test_perfect_privacy_of_random_problems_is_certified(drawn: Callable[..., Pr
 
 
 def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
-    """Half of what 100 sensors leak under the Bayes rule is 6e-32 nats: log ratios of a rounding error."""
+    """Half of what 100 sensors leak under the Bayes rule is 6e-32 nats: log ratios of a rounding
+    error.
+    """
     problem = catalog.build("paper-multi", sensors=100, fraction=0.5)
     solution = solve(problem, "tilt")
     assert solution.certificate is not None
@@ -331,7 +367,8 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
 
 def test_losses_that_products_round_to_zero_are_no_failure() -> None:
     rng = np.random.default_rng(1)
-    p_xz, loss = rng.dirichlet(np.ones(6)).reshape(2, 3), rng.integers(0, 3, (2, 3)) * 5e-324
+    p_xz = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    loss = rng.integers(0, 3, (2, 3)) * 5e-324
     solution = solve(Problem(p_xz, loss, 1e-8), "tilt")
     assert solution.status is not Status.FAILED, solution.message
     assert solution.error_probability > 0.0

@@ -1,4 +1,6 @@
-"""`discreet advise`: JSON and nothing else, exit codes, one sentence for every mistake, and a table people can read."""
+"""`discreet advise`: JSON and nothing else, exit codes, one sentence for every mistake, and a table
+people can read.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,24 @@ run = partial(command.run, "advise")
 
 
 def test_json_says_what_python_says() -> None:
-    result = run("paper-single:bins=64", "--fraction", "0.5", "--gap", "1e-6", "--seconds", "30", "--json")
+    result = run(
+        "paper-single:bins=64", "--fraction", "0.5", "--gap", "1e-6", "--seconds", "30", "--json"
+    )
     record = json.loads(result.stdout)
     advice = ds.advise(ds.problems.paper_single(bins=64, fraction=0.5), 1e-6, 30.0)
     assert record == advice.to_dict()
     assert result.exit_code == (0 if advice.safe else 1)
     assert record["chosen"]["backend"] in ds.backends.backend_names()
-    assert record["chosen"]["low_seconds"] < record["chosen"]["predicted_seconds"] < record["chosen"]["high_seconds"]
+    assert (
+        record["chosen"]["low_seconds"]
+        < record["chosen"]["predicted_seconds"]
+        < record["chosen"]["high_seconds"]
+    )
     solved = ds.solve(
-        ds.problems.paper_single(bins=64, fraction=0.5), advice.backend, gap=advice.gap_to_ask, settings=advice.settings
+        ds.problems.paper_single(bins=64, fraction=0.5),
+        advice.backend,
+        gap=advice.gap_to_ask,
+        settings=advice.settings,
     )
     assert solved.status is ds.Status.CERTIFIED
 
@@ -62,11 +73,16 @@ def test_advice_among_those_that_may_be_used() -> None:
     none = run(*problem, "--among", "highs", "--json")
     told = json.loads(none.stdout)
     assert (none.exit_code, told["chosen"], list(told["not_chosen"])) == (1, None, ["highs"])
-    assert told["notes"] == ["of highs nothing can be advised here; the reasons are below, and others may serve"]
+    assert told["notes"] == [
+        ("of highs nothing can be advised here; the reasons are below, and others may serve")
+    ]
     assert (
-        json.loads(run(*problem, "--among", "ipopt", "--json").stdout)["chosen"]["backend"] == "ipopt"
+        json.loads(run(*problem, "--among", "ipopt", "--json").stdout)["chosen"]["backend"]
+        == "ipopt"
     )  # a peer, but named
-    assert "there is no backend 'nobody'" in command.refused("advise", *problem, "--among", "nobody")
+    assert "there is no backend 'nobody'" in command.refused(
+        "advise", *problem, "--among", "nobody"
+    )
     with pytest.raises(InputError, match="among is empty or no row"):
         ds.advise(ds.problems.paper_single(bins=4), among=[])
 
@@ -90,7 +106,9 @@ def test_nothing_safe_exits_with_one() -> None:
         (("missing.npz",), "missing.npz"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...], words: str) -> None:
+def test_a_mistake_is_one_sentence_and_exit_code_two(
+    arguments: tuple[str, ...], words: str
+) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -108,7 +126,8 @@ def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(4.2e-5, "42 µs"), (0.0064, "6.4 ms"), (0.25, "250 ms"), (3.21, "3.2 s"), (250.0, "250 s")]
+    ("seconds", "words"),
+    [(4.2e-5, "42 µs"), (0.0064, "6.4 ms"), (0.25, "250 ms"), (3.21, "3.2 s"), (250.0, "250 s")],
 )
 def test_seconds_are_written_for_people(seconds: float, words: str) -> None:
     assert span(seconds) == words

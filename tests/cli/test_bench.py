@@ -1,4 +1,6 @@
-"""`discreet bench`: a study from its plan to its published file, interrupted, damaged, and refused in one sentence."""
+"""`discreet bench`: a study from its plan to its published file, interrupted, damaged, and refused
+in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -73,13 +75,20 @@ def test_a_study_from_plan_to_published_file(study: str, ticking: None) -> None:
     assert again["measured"] == 0
     assert again["statuses"] == {"certified": 4}
 
-    answer = run("results", "--json", "--query", "SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL")
+    answer = run(
+        "results",
+        "--json",
+        "--query",
+        ("SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL"),
+    )
     assert json.loads(answer.stdout) == [{"outcomes": 4, "k": 2}, {"outcomes": 5, "k": 2}]
     assert "certified" in run("results", "--query", "SELECT status FROM cells LIMIT 1").stdout
 
     written = run("results", "--reference", "rows.csv.gz")
     assert "wrote 4 rows to rows.csv.gz" in written.stderr
-    assert sorted(row.cell for row in read_csv(Path("rows.csv.gz"))) == [row.cell for row in rows("results")]
+    assert sorted(row.cell for row in read_csv(Path("rows.csv.gz"))) == [
+        row.cell for row in rows("results")
+    ]
 
 
 def test_what_is_wrong_is_one_sentence(study: str) -> None:
@@ -101,7 +110,9 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
     assert "cannot be written" in refused("done", "--reference", "nowhere/rows.csv")
 
 
-def test_a_study_with_a_contradicted_certificate_fails(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_with_a_contradicted_certificate_fails(
+    study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     term = TermVerification("mutual-information", 0.0, False, (1.0, 1.0), (1.0, 1.0))
     opinion = (Verification((1.0, 1.0), False, 0.0, (0.0, 1.0), (term,)), ["it leaks"])
     monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
@@ -111,7 +122,9 @@ def test_a_study_with_a_contradicted_certificate_fails(study: str, monkeypatch: 
 
 
 def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
-    Path(study).write_text(STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n')
+    Path(study).write_text(
+        STUDY + ('[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n')
+    )
     result = run(study, "--out", "results")
     assert result.exit_code == 1
     assert "unsupported" in result.stdout

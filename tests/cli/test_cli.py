@@ -1,4 +1,6 @@
-"""The command line: what goes where, and that every way in ends with an exit code and at most one sentence of complaint."""
+"""The command line: what goes where, and that every way in ends with an exit code and at most one
+sentence of complaint.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def trial() -> Iterator[None]:
         yield
 
 
-# -- solve ----------------------------------------------------------------------------------------------------------------
+# -- solve
+# --------------------------------------------------------------------------------------------------
 
 
 def test_solve_json_is_json_and_nothing_else() -> None:
@@ -52,18 +55,37 @@ def test_solve_json_is_json_and_nothing_else() -> None:
 
 def test_solve_exits_with_one_unless_certified(tmp_path: Path) -> None:
     out = tmp_path / "answer.npz"
-    result = run("solve", "paper-single:bins=4", "--fraction", "0.1", "--backend", "fake-bayes", "--out", str(out))
+    result = run(
+        "solve",
+        "paper-single:bins=4",
+        "--fraction",
+        "0.1",
+        "--backend",
+        "fake-bayes",
+        "--out",
+        str(out),
+    )
     assert result.exit_code == 1
     assert "violated-privacy" in result.stdout
     with np.load(out, allow_pickle=False) as stored:
         assert stored["estimator"].shape == (2, 4)
-    crashed = run("solve", "paper-single", "--backend", "fake-crashes", "--json", "--out", str(tmp_path / "none.npz"))
+    crashed = run(
+        "solve",
+        "paper-single",
+        "--backend",
+        "fake-crashes",
+        "--json",
+        "--out",
+        str(tmp_path / "none.npz"),
+    )
     assert crashed.exit_code == 1
     assert json.loads(crashed.stdout)["status"] == "failed"
     assert not (tmp_path / "none.npz").exists()
 
 
-def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_file_is_solved_under_its_own_or_another_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solving_here(monkeypatch)
     file = tmp_path / "p.npz"
     joint = np.random.default_rng(2).dirichlet(np.ones(12)).reshape(2, 2, 3)
@@ -72,7 +94,9 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path
     assert json.loads(own.stdout)["budget_nats"] == 0.5
     other = run("solve", str(file), "--backend", "fake-bayes", "--json", "--leakage", "0.25")
     assert json.loads(other.stdout)["budget_nats"] == 0.25
-    assert "is a file and has no parameters to set" in refused("solve", str(file), "--set", "bins=3")
+    assert ("is a file and has no parameters to set") in refused(
+        "solve", str(file), "--set", "bins=3"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,10 +111,16 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path
         (("solve", "paper-single", "--leakage", "nan"), "the leakage budget is nan"),
         (("solve", "paper-single", "--leakage", "-1"), "the leakage budget is -1"),
         (("solve", "paper-single", "--equivocation", "7"), "exceeds H(X)"),
-        (("solve", "paper-single", "--perfect", "--leakage", "1"), "leakage and perfect both set the leakage budget"),
+        (
+            ("solve", "paper-single", "--perfect", "--leakage", "1"),
+            ("leakage and perfect both set the leakage budget"),
+        ),
         (("solve", "paper-single", "--gap", "2"), "the gap is 2"),
         (("solve", "paper-single", "--time-limit", "0"), "the time limit is 0"),
-        (("solve", "paper-single", "--backend", "fake-bayes", "--option", "handle=1"), "has no setting 'handle'"),
+        (
+            ("solve", "paper-single", "--backend", "fake-bayes", "--option", "handle=1"),
+            "has no setting 'handle'",
+        ),
         (
             (
                 "solve",
@@ -116,16 +146,33 @@ def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...],
     assert said in refused(*arguments)
 
 
-# -- compare --------------------------------------------------------------------------------------------------------------
+# -- compare
+# --------------------------------------------------------------------------------------------------
 
 
-def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_shows_claim_against_truth_and_writes_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solving_here(monkeypatch, "fake-crashes")
     out = tmp_path / "report"
-    asked = ("compare", "paper-single:bins=6", "--backends", "fake-bayes,fake-constant,fake-crashes", "--out", str(out))
+    asked = (
+        "compare",
+        "paper-single:bins=6",
+        "--backends",
+        "fake-bayes,fake-constant,fake-crashes",
+        "--out",
+        str(out),
+    )
     result = run(*asked, "--fraction", "0.5", "--fail-on-disagreement")
     assert result.exit_code == 1  # no backend is certified
-    for word in ("violated-privacy", "inaccurate", "failed", "Agreement", "2 ×", "Use none of them"):
+    for word in (
+        "violated-privacy",
+        "inaccurate",
+        "failed",
+        "Agreement",
+        "2 ×",
+        "Use none of them",
+    ):
         assert word in result.stdout
     assert "wrote" in result.stderr
     assert (out / "index.html").exists()
@@ -149,7 +196,16 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
     real = compare.run_comparison
     solving_here(monkeypatch)
     monkeypatch.setattr(compare, "run_comparison", disagreeing)
-    asked = ("compare", "paper-single", "--leakage", "1", "--backends", "fake-bayes,fake-constant", "--out", str(tmp_path))
+    asked = (
+        "compare",
+        "paper-single",
+        "--leakage",
+        "1",
+        "--backends",
+        "fake-bayes,fake-constant",
+        "--out",
+        str(tmp_path),
+    )
     assert run(*asked).exit_code == 0
     assert run(*asked, "--fail-on-disagreement").exit_code == 1
 
@@ -165,7 +221,11 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
         "independent, perfect privacy",
     ]
     assert cases[0].problem.budget == pytest.approx(0.5 * 0.01062397241)
-    assert {spec.partition(":")[0] for spec, _ in DEFAULT_CASES} == {"paper-single", "paper-multi", "anes96"}
+    assert {spec.partition(":")[0] for spec, _ in DEFAULT_CASES} == {
+        "paper-single",
+        "paper-multi",
+        "anes96",
+    }
 
 
 def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
@@ -174,7 +234,8 @@ def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
     assert (tmp_path / "index.html").read_text() == "my thesis"
 
 
-# -- problems and doctor --------------------------------------------------------------------------------------------------
+# -- problems and doctor
+# --------------------------------------------------------------------------------------------------
 
 
 def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
@@ -189,12 +250,19 @@ def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
     assert "number of sensors" in run("problems", "paper-multi").stdout
 
 
-def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport")
+def test_doctor_tells_backends_that_crash_from_those_that_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(
+        "DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport"
+    )
     monkeypatch.setattr(isolated, "probe", cache(isolated.probe))  # asked twice, and slow to start
     tilt = {"tilt": registry.own_backends()["tilt"]}
     monkeypatch.setattr(registry, "own_backends", lambda: tilt)
-    found = {entry["backend"]: entry for entry in json.loads(run("doctor", "--json", "--require", "fake-bayes").stdout)}
+    found = {
+        entry["backend"]: entry
+        for entry in json.loads(run("doctor", "--json", "--require", "fake-bayes").stdout)
+    }
     assert found["tilt"]["state"] == found["fake-bayes"]["state"] == "available"
     assert found["fake-bayes"]["capabilities"]["regimes"] == ["constrained", "oblivious", "perfect"]
     assert found["fake-lethal"]["state"] == "broken"
@@ -205,15 +273,26 @@ def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch: pyte
     assert "fake-lethal" in result.stdout
 
 
-# -- words ----------------------------------------------------------------------------------------------------------------
+# -- words
+# --------------------------------------------------------------------------------------------------
 
 
 def test_specifications_are_read() -> None:
     assert notation.problem("paper-multi:sensors=3,bins=5").N == 35
     assert notation.problem("paper-single:bins=5", {"bins": "6"}).N == 6
-    found = notation.configurations("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
-    assert [c.label for c in found] == ["tilt", "conic:solver=scs,eps=0.001,verbose=True", "highs:presolve=None", "pyomo"]
-    assert notation.read("x:edges=.2,.5,.8,bins=4", "problem") == ("x", {"edges": ".2,.5,.8", "bins": "4"})
+    found = notation.configurations(
+        "tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo"
+    )
+    assert [c.label for c in found] == [
+        "tilt",
+        "conic:solver=scs,eps=0.001,verbose=True",
+        "highs:presolve=None",
+        "pyomo",
+    ]
+    assert notation.read("x:edges=.2,.5,.8,bins=4", "problem") == (
+        "x",
+        {"edges": ".2,.5,.8", "bins": "4"},
+    )
 
 
 @given(st.text(characters, max_size=40))
@@ -252,8 +331,12 @@ def test_no_command_line_gives_a_traceback(
 
 
 @given(
-    key=st.sampled_from(["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]),
-    value=st.one_of(st.integers(-3, 40).map(str), st.floats().map(repr), st.text(characters, max_size=8)),
+    key=st.sampled_from(
+        ["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]
+    ),
+    value=st.one_of(
+        st.integers(-3, 40).map(str), st.floats().map(repr), st.text(characters, max_size=8)
+    ),
     name=st.sampled_from(["paper-single", "dirichlet", "zero-mass", "duplicated", "tiny-budget"]),
 )
 def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None:
@@ -279,7 +362,8 @@ def test_shells_complete_commands_problems_and_backends(
     assert run().stdout.split() == wanted
 
 
-# -- real processes -------------------------------------------------------------------------------------------------------
+# -- real processes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_exit_codes_of_real_processes(tmp_path: Path) -> None:
@@ -311,7 +395,11 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
     note = tmp_path / "child"
     command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
     running = subprocess.Popen(
-        command, env=environment(FAKE_CHILD=str(note)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=environment(FAKE_CHILD=str(note)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert within(60, lambda: note.exists() and bool(note.read_text()))
@@ -331,12 +419,20 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
         ("problems --json", 0),
         ("advise paper-single:bins=64 --leakage 0.01", 0),
         ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12", 1),
-        ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json", 1),
+        (
+            (
+                "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 "
+                "--json"
+            ),
+            1,
+        ),
     ],
 )
 def test_a_closed_pipe_does_not_change_the_exit_code(words: str, status: int) -> None:
     command = [sys.executable, "-m", "discreet", *words.split()]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         assert running.stdout is not None
         running.stdout.close()
         assert running.stderr is not None
@@ -344,7 +440,8 @@ def test_a_closed_pipe_does_not_change_the_exit_code(words: str, status: int) ->
     assert running.returncode == status
 
 
-# -- the face -------------------------------------------------------------------------------------------------------------
+# -- the face
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_version_is_the_packages() -> None:

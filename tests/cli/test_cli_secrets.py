@@ -1,4 +1,6 @@
-"""Problems of several secrets and conditional information on the command line, and how they are shown."""
+"""Problems of several secrets and conditional information on the command line, and how they are
+shown.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,26 @@ from command import refused, run, solving_here
 
 import discreet as ds
 
-FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)  # p(x, x', y, z)
+# p(x, x', y, z)
+FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)
 CONDITIONAL = "conditional-mutual-information"
 
 
 @pytest.fixture
 def two(tmp_path: Path) -> str:
     loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
-    secrets = [ds.Constraint(FULL.sum(axis=(1, 2)), 0.0), ds.Constraint(FULL.sum(axis=(0, 2)), 0.002, "chi-square")]
+    secrets = [
+        ds.Constraint(FULL.sum(axis=(1, 2)), 0.0),
+        ds.Constraint(FULL.sum(axis=(0, 2)), 0.002, "chi-square"),
+    ]
     path = tmp_path / "two.npz"
     ds.save_problem(path, ds.Problem(loss=loss, constraints=secrets))
     return str(path)
 
 
-def test_solve_and_audit_show_every_constraint(two: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_and_audit_show_every_constraint(
+    two: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solving_here(monkeypatch)
     out = str(tmp_path / "answer.npz")
     shown = run("solve", two, "--backend", "conic", "--gap", "1e-7", "--out", out)
@@ -51,10 +59,25 @@ def test_a_joint_is_conditioned_on_y(tmp_path: Path, monkeypatch: pytest.MonkeyP
     solving_here(monkeypatch)
     path = tmp_path / "joint.npz"
     np.savez(path, joint=FULL.sum(axis=1))
-    shown = run("solve", str(path), "--measure", CONDITIONAL, "--leakage", "0.002", "--backend", "conic", "--gap", "1e-7")
+    shown = run(
+        "solve",
+        str(path),
+        "--measure",
+        CONDITIONAL,
+        "--leakage",
+        "0.002",
+        "--backend",
+        "conic",
+        "--gap",
+        "1e-7",
+    )
     assert shown.exit_code == 0, shown.output
     assert f"0.002 nats of {CONDITIONAL}" in shown.output
     problem = ds.load_problem(path, budget=0.002, measure=CONDITIONAL)
-    assert problem.terms == ds.Problem.from_joint(FULL.sum(axis=1), 0.002, measure=CONDITIONAL).terms
+    assert (
+        problem.terms == ds.Problem.from_joint(FULL.sum(axis=1), 0.002, measure=CONDITIONAL).terms
+    )
     ds.save_problem(tmp_path / "rows.npz", ds.Problem.from_joint(FULL.sum(axis=1), 0.1))
-    assert "no given variable" in refused("solve", str(tmp_path / "rows.npz"), "--measure", CONDITIONAL, "--leakage", "0.1")
+    assert "no given variable" in refused(
+        "solve", str(tmp_path / "rows.npz"), "--measure", CONDITIONAL, "--leakage", "0.1"
+    )

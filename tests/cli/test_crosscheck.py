@@ -1,4 +1,6 @@
-"""`discreet crosscheck`: quiet when all is well, exit 1 and an explanation for each kind of fault put there on purpose."""
+"""`discreet crosscheck`: quiet when all is well, exit 1 and an explanation for each kind of fault
+put there on purpose.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     solving_here(monkeypatch)
 
 
-def test_sound_backends_pass(tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sound_backends_pass(
+    tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert call(*TWO, "--json", "--require", "tilt", "--junit", str(tmp_path / "j.xml")) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["findings"] == []
@@ -53,8 +57,14 @@ def lying(change: Any) -> Any:
     calls = iter(range(10**6))
 
     def judge(problem: Problem, answer: Answer, seconds: float) -> Verdict:
-        verdict = certify(problem, answer.estimator, answer.tilt, answer.multipliers, anchors=answer.anchors)
-        return replace(verdict, certificate=change(verdict.certificate)) if next(calls) % 2 else verdict
+        verdict = certify(
+            problem, answer.estimator, answer.tilt, answer.multipliers, anchors=answer.anchors
+        )
+        return (
+            replace(verdict, certificate=change(verdict.certificate))
+            if next(calls) % 2
+            else verdict
+        )
 
     return judge
 
@@ -65,14 +75,26 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
     raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
     monkeypatch.setattr(run, "judged", raised)
     assert (
-        call("--backends", "tilt,blahut-arimoto", "--size", "1", "--jobs", "1", "--github", "--junit", str(tmp_path / "j"))
+        call(
+            "--backends",
+            "tilt,blahut-arimoto",
+            "--size",
+            "1",
+            "--jobs",
+            "1",
+            "--github",
+            "--junit",
+            str(tmp_path / "j"),
+        )
         == 1
     )
     said = capsys.readouterr().err
     assert "certificate of blahut-arimoto is broken: the lower bound is stated as" in said
     assert "disagreement: " in said
     assert "brackets exclude one another: tilt proves [" in said
-    assert f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto" in said
+    assert (
+        f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto"
+    ) in said
     assert said.count("::error title=discreet crosscheck::") == 2
     assert ElementTree.parse(tmp_path / "j").getroot().get("failures") == "2"
 
@@ -97,9 +119,13 @@ def test_a_required_backend_that_answers_nothing_is_found(
     assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
 
 
-def test_a_required_backend_that_was_left_out_is_found(quick: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_required_backend_that_was_left_out_is_found(
+    quick: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
-    assert "required backend highs answered nothing: it was given no instance" in capsys.readouterr().err
+    assert (
+        "required backend highs answered nothing: it was given no instance"
+    ) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,7 +144,9 @@ def test_a_wrong_number_is_reported_alone(
     assert unsaid not in told.replace(said, "")
 
 
-@pytest.mark.parametrize("words", ["--size 0", "--backends nobody", "--jobs 0 --size 1", "--gap 2 --size 1"])
+@pytest.mark.parametrize(
+    "words", ["--size 0", "--backends nobody", "--jobs 0 --size 1", "--gap 2 --size 1"]
+)
 def test_bad_input_is_one_sentence(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*words.split()) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -36,31 +36,55 @@ def test_every_step_gets_what_its_line_asks_for() -> None:
         asked = set(re.findall(r"\$\{?([A-Z]+)\b", step["run"]))
         assert asked == set(step["env"])
         for value in step["env"].values():
-            (name,) = re.fullmatch(r"\$\{\{ inputs\.(\w+) \}\}", value).groups()  # type: ignore[union-attr]
+            (name,) = re.fullmatch(
+                (
+                    r"\$\{\{ inputs\.(\w+) "
+                    r"\}\}"
+                ),
+                value,
+            ).groups()  # type: ignore[union-attr]
             assert "default" in inputs[name]
     used = " ".join(value for step in steps().values() for value in step["env"].values())
     assert all(f"inputs.{name} " in used for name in inputs), "an input that nothing reads"
 
 
 def asked_of_python(step: str, inputs: dict[str, str], folder: Path) -> list[str]:
-    """What a step's line hands to Python, by a shell that finds one that only writes down what it is asked for."""
+    """What a step's line hands to Python, by a shell that finds one that only writes down what it
+    is asked for.
+    """
     fake = folder / "python"
     fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     fake.chmod(0o755)
     surroundings = {**inputs, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-euc", steps()[step]["run"]], env=surroundings, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-euc", steps()[step]["run"]], env=surroundings, capture_output=True, text=True
+    )
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(("extras", "ending"), [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")])
+@pytest.mark.parametrize(
+    ("extras", "ending"), [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")]
+)
 def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_path: Path) -> None:
-    words = asked_of_python("Install", {"GITHUB_ACTION_PATH": "/checkout", "EXTRAS": extras}, tmp_path)
-    assert words == ["-m", "pip", "install", "--quiet", "-c", "/checkout/constraints.txt", f"/checkout{ending}"]
+    words = asked_of_python(
+        "Install", {"GITHUB_ACTION_PATH": "/checkout", "EXTRAS": extras}, tmp_path
+    )
+    assert words == [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "-c",
+        "/checkout/constraints.txt",
+        f"/checkout{ending}",
+    ]
 
 
 @pytest.fixture
 def tilt_alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Flags that ask one backend only, in this process; so no other may be required by the surroundings."""
+    """Flags that ask one backend only, in this process; so no other may be required by the
+    surroundings.
+    """
     solving_here(monkeypatch)
     monkeypatch.delenv("DISCREET_REQUIRED_BACKENDS", raising=False)
     return ["--backends", "tilt"]
@@ -80,7 +104,9 @@ def test_the_hook_runs_the_command(tilt_alone: list[str]) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert hook["additional_dependencies"] == extras["verify"]
     program, *words = shlex.split(hook["entry"])
     assert program == "discreet"

@@ -19,11 +19,15 @@ ASKED = ("--hide", "sex", "--truth", "income", "--guesses", "guess")
 def people(tmp_path: Path) -> Path:
     """400 people, a few of whom do not say their sex."""
     rng = np.random.default_rng(0)
-    sex, old = rng.choice(["f", "m", ""], 400, p=[0.5, 0.45, 0.05]), rng.choice(["yes", "no"], 400)
+    sex = rng.choice(["f", "m", ""], 400, p=[0.5, 0.45, 0.05])
+    old = rng.choice(["yes", "no"], 400)
     income = np.where(rng.random(400) < np.where(sex == "f", 0.3, 0.6), "high", "low")
     guess = np.where(rng.random(400) < 0.9, income, "low")
     path = tmp_path / "people.csv"
-    lines = ["sex,old,income,guess", *(",".join(line) for line in zip(sex, old, income, guess, strict=True))]
+    lines = [
+        "sex,old,income,guess",
+        *(",".join(line) for line in zip(sex, old, income, guess, strict=True)),
+    ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -33,17 +37,29 @@ def test_it_prints_the_numbers_of_evaluate(people: Path) -> None:
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     rows = [line.split(",") for line in people.read_text().splitlines()[1:]]
-    sex, _, income, guess = ([cell or None for cell in column] for column in zip(*rows, strict=True))
+    sex, _, income, guess = (
+        [cell or None for cell in column] for column in zip(*rows, strict=True)
+    )
     expected = ds.evaluate(guess, None, income, sensitive_features=sex)
-    assert record == {"statement": expected.statement(), "budget": None, "holds": None, **expected.to_dict()}
+    assert record == {
+        "statement": expected.statement(),
+        "budget": None,
+        "holds": None,
+        **expected.to_dict(),
+    }
     assert record["groups"] == ["f", "m", "None"] or set(record["groups"]) == {"f", "m", "None"}
     words = run("evaluate", str(people), *ASKED).stdout
     for name in ("errors", "maximal-leakage", "change of odds", "high", expected.statement()):
         assert name in words.replace("\n", " ") or name in words
 
 
-@pytest.mark.parametrize(("budget", "code", "said"), [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")])
-def test_the_exit_code_says_whether_the_budget_holds_for_people(people: Path, budget: str, code: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("budget", "code", "said"),
+    [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")],
+)
+def test_the_exit_code_says_whether_the_budget_holds_for_people(
+    people: Path, budget: str, code: int, said: str
+) -> None:
     found = run("evaluate", str(people), *ASKED, "--leakage", budget, "--json")
     assert found.exit_code == code
     assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
@@ -72,7 +88,9 @@ def test_several_columns_measures_and_packed_files(people: Path) -> None:
         ("sex,income,guess\nf,a,a\n\nf,b,a\n", "all 2 people are of one group"),
     ],
 )
-def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+def test_tables_that_cannot_be_read_are_refused(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
     path = tmp_path / "people.csv"
     if text is not None:
         path.write_text(text, encoding="utf-8")

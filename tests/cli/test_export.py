@@ -28,20 +28,34 @@ note = "what it breaks"
 
 def test_one_problem_with_its_certified_bracket(tmp_path: Path) -> None:
     path = tmp_path / "sensor.cbf"
-    said = run("export", "paper-single:bins=8", "--leakage", "0.005", "--out", str(path), "--certify", "--json")
+    said = run(
+        "export",
+        "paper-single:bins=8",
+        "--leakage",
+        "0.005",
+        "--out",
+        str(path),
+        "--certify",
+        "--json",
+    )
     assert said.exit_code == 0, said.stderr
-    record, problem = json.loads(said.stdout), ds.problems.paper_single(bins=8, budget=0.005)
+    record = json.loads(said.stdout)
+    problem = ds.problems.paper_single(bins=8, budget=0.005)
     assert record["problem"] == problem.digest
     best = ds.solve(problem).error_probability
     assert record["lower_bound"] <= best <= record["upper_bound"] <= best * (1.0 + 1e-9)
     text = path.read_text(encoding="ascii")
     assert f"[{record['lower_bound']!r}, {record['upper_bound']!r}]" in text
-    assert run("export", "paper-single:bins=8", "--leakage", "0.005", "--out", str(path)).exit_code == 0
+    assert (
+        run("export", "paper-single:bins=8", "--leakage", "0.005", "--out", str(path)).exit_code
+        == 0
+    )
     assert "certified:" not in path.read_text(encoding="ascii")
 
 
 def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
-    study, folder = tmp_path / "small.toml", tmp_path / "files"
+    study = tmp_path / "small.toml"
+    folder = tmp_path / "files"
     study.write_text(STUDY, encoding="utf-8")
     said = run("export", str(study), "--study", "--out", str(folder), "--json")
     assert said.exit_code == 0, said.stderr
@@ -53,23 +67,44 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
         ("paper-single_bins_4_perfect", "cbf"),
         ("paper-single_bins_4_perfect", "mps"),
         ("paper-single_bins_4_perfect", "json"),
-        *[(f"paper-single_bins_8_{budget}", kind) for budget, kind in (
-            ("fraction_0.5", "cbf"), ("fraction_0.5", "json"), ("perfect", "cbf"), ("perfect", "mps"), ("perfect", "json"),
-        )],
-    ]  # fmt: skip
+        *[
+            (f"paper-single_bins_8_{budget}", kind)
+            for budget, kind in (
+                ("fraction_0.5", "cbf"),
+                ("fraction_0.5", "json"),
+                ("perfect", "cbf"),
+                ("perfect", "mps"),
+                ("perfect", "json"),
+            )
+        ],
+    ]
     assert {line["note"] for line in table} == {"what it breaks"}
     assert [line["sha256"] for line in table] == [
         hashlib.sha256((folder / line["file"]).read_bytes()).hexdigest() for line in table
     ]
     assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
-    assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0  # its own files are replaced
+    # its own files are replaced
+    assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0
 
 
-def test_a_study_with_the_certified_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_with_the_certified_brackets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solving_here(monkeypatch)
-    study, folder = tmp_path / "small.toml", tmp_path / "files"
+    study = tmp_path / "small.toml"
+    folder = tmp_path / "files"
     study.write_text(STUDY, encoding="utf-8")
-    said = run("export", str(study), "--study", "--out", str(folder), "--format", "mps", "--certify", "--json")
+    said = run(
+        "export",
+        str(study),
+        "--study",
+        "--out",
+        str(folder),
+        "--format",
+        "mps",
+        "--certify",
+        "--json",
+    )
     assert said.exit_code == 0, said.stderr
     for line in json.loads(said.stdout):
         assert line["lower_bound"] <= line["upper_bound"] <= line["lower_bound"] * (1.0 + 1e-9)
@@ -78,13 +113,16 @@ def test_a_study_with_the_certified_brackets(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:
-    model, other = tmp_path / "model.npz", tmp_path / "other.cbf"
+    model = tmp_path / "model.npz"
+    other = tmp_path / "other.cbf"
     ds.save_problem(str(model), ds.problems.paper_single(bins=4, budget=0.005))
     other.write_text("mine", encoding="utf-8")
     assert "was not made here" in refused("export", str(model), "--out", str(other))
     assert other.read_text(encoding="utf-8") == "mine"
     kept = model.read_bytes()
-    assert "is an input" in refused("export", str(model), "--format", "cbf", "--out", str(model), "--force")
+    assert "is an input" in refused(
+        "export", str(model), "--format", "cbf", "--out", str(model), "--force"
+    )
     assert model.read_bytes() == kept
 
 
@@ -99,7 +137,9 @@ def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:
         ("hard --study --out a --perfect", "a study states its own budgets"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_done_is_one_sentence(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in refused("export", *words.split())
     assert not list(tmp_path.iterdir())

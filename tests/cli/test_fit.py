@@ -1,4 +1,6 @@
-"""`discreet fit`, `predict` and `evaluate` of a rule: from a table to guesses, exit codes, refusals, nothing overwritten."""
+"""`discreet fit`, `predict` and `evaluate` of a rule: from a table to guesses, exit codes,
+refusals, nothing overwritten.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,24 @@ def write(path: Path, count: int, seed: int) -> Path:
     with path.open("w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream)
         rows.writerow(["customer", "age", "job", "sex", "south", "income"])
-        rows.writerows(zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True))
+        rows.writerows(
+            zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True)
+        )
     return path
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees() -> Iterator[None]:
-    """These tests are about commands: a few trees are enough to guess, and every second rung of the ladder to promise."""
+    """These tests are about commands: a few trees are enough to guess, and every second rung of the
+    ladder to promise.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     from discreet.people import classifier, probabilities, promise, saving
 
-    def small(categories: list[bool] | None, enough: bool, seed: int) -> HistGradientBoostingClassifier:
+    def small(
+        categories: list[bool] | None, enough: bool, seed: int
+    ) -> HistGradientBoostingClassifier:
         return HistGradientBoostingClassifier(
             max_iter=8, max_leaf_nodes=7, categorical_features=categories, random_state=seed
         )
@@ -56,53 +64,98 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("people")
     write(found / "people.csv", 900, 0)
     write(found / "others.csv", 600, 1)
-    fitted = run("fit", str(found / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found / "rule"), "--json")
+    fitted = run(
+        "fit",
+        str(found / "people.csv"),
+        *ASKED,
+        "--leakage",
+        "0.1",
+        "--out",
+        str(found / "rule"),
+        "--json",
+    )
     assert fitted.exit_code == 0, fitted.stderr
     (found / "said.json").write_text(fitted.stdout, encoding="utf-8")
     return found
 
 
-ASKED = ("--hide", "sex", "--guess", "income", "--ignore", "customer", "--seed", "0", "--calibration", "0.5")
+ASKED = (
+    "--hide",
+    "sex",
+    "--guess",
+    "income",
+    "--ignore",
+    "customer",
+    "--seed",
+    "0",
+    "--calibration",
+    "0.5",
+)
 
 
 def test_fit_writes_a_rule_and_says_what_it_promises(place: Path) -> None:
     said = json.loads((place / "said.json").read_text())
     assert said["statement"].startswith("holds for people, 95 %")
     assert said["asked"] == {
-        "budget": 0.1, "fraction": None, "measure": "mutual-information", "unit": "nats", "confidence": 0.95,
-        "hide": ["sex"], "guess": ["income"],
-    }  # fmt: skip
+        "budget": 0.1,
+        "fraction": None,
+        "measure": "mutual-information",
+        "unit": "nats",
+        "confidence": 0.95,
+        "hide": ["sex"],
+        "guess": ["income"],
+    }
     assert said["data"]["columns"] == ["age", "job", "south"]
-    assert {"file": "people.csv", "people": 900, "calibration people": 450}.items() <= said["data"].items()
+    assert {"file": "people.csv", "people": 900, "calibration people": 450}.items() <= said[
+        "data"
+    ].items()
     rule = ds.DeployedRule.load(place / "rule")
     assert rule.rule.guesses == ("high", "low")
     assert sorted(path.name for path in (place / "rule").iterdir()) == [
-        "card.html", "card.json", "made-by-discreet.json", "model.onnx", "rule.json",
-    ]  # fmt: skip
+        "card.html",
+        "card.json",
+        "made-by-discreet.json",
+        "model.onnx",
+        "rule.json",
+    ]
 
 
 def test_predict_guesses_for_everybody_in_their_order(place: Path, tmp_path: Path) -> None:
-    rule, people, out = str(place / "rule"), str(place / "others.csv"), tmp_path / "guesses.csv"
-    said = run("predict", rule, people, "--out", str(out), "--id", "customer", "--probabilities", "--json")
+    rule = str(place / "rule")
+    people = str(place / "others.csv")
+    out = tmp_path / "guesses.csv"
+    said = run(
+        "predict", rule, people, "--out", str(out), "--id", "customer", "--probabilities", "--json"
+    )
     assert said.exit_code == 0, said.stderr
     rows = [*csv.reader(out.read_text(encoding="utf-8").splitlines())]
     assert rows[0] == ["customer", "guess", "p(high)", "p(low)"]
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(600)]
     record = json.loads(said.stdout)
     assert record["people"] == 600
-    assert record["guesses"] == {each: sum(row[1] == each for row in rows) for each in ("high", "low")}
+    assert record["guesses"] == {
+        each: sum(row[1] == each for row in rows) for each in ("high", "low")
+    }
     printed = run("predict", rule, people, "--id", "customer").stdout.splitlines()
     assert printed == [",".join(row[:2]) for row in rows]
 
 
 def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
-    people, out = tmp_path / "others.parquet", tmp_path / "guesses.parquet"
+    people = tmp_path / "others.parquet"
+    out = tmp_path / "guesses.parquet"
     with duckdb.connect() as engine:
         engine.execute(f"COPY (SELECT * FROM '{place / 'others.csv'}') TO '{people}'")
-        assert run("predict", str(place / "rule"), str(people), "--id", "customer", "--out", str(out)).exit_code == 0
+        assert (
+            run(
+                "predict", str(place / "rule"), str(people), "--id", "customer", "--out", str(out)
+            ).exit_code
+            == 0
+        )
         found = engine.execute(f"SELECT customer, guess FROM '{out}'").fetchall()
-    printed = run("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer").stdout.splitlines()
+    printed = run(
+        "predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer"
+    ).stdout.splitlines()
     assert [f"{who},{guess}" for who, guess in found] == printed[1:]
 
 
@@ -110,12 +163,15 @@ def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
 def test_an_interrupted_predict_goes_on_where_it_was(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    """People are read some at a time; what is written in the end is what one run writes, to the last byte."""
+    """People are read some at a time; what is written in the end is what one run writes, to the
+    last byte.
+    """
     from discreet.people.folder import DeployedRule
     from discreet.problems.files import tables
 
     monkeypatch.setattr(tables, "TOGETHER", 100)
-    honest, seen = DeployedRule.decide, list[int]()
+    honest = DeployedRule.decide
+    seen = list[int]()
 
     def decide(self: DeployedRule, table: Any, *more: Any) -> Any:
         if len(seen) == 3:
@@ -125,12 +181,22 @@ def test_an_interrupted_predict_goes_on_where_it_was(
         return honest(self, table, *more)
 
     monkeypatch.setattr(DeployedRule, "decide", decide)
-    asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer", "--probabilities", "--out")
-    out, half = tmp_path / f"guesses.{ending}", tmp_path / f"guesses.{ending}.unfinished"
+    asked = (
+        "predict",
+        str(place / "rule"),
+        str(place / "others.csv"),
+        "--id",
+        "customer",
+        "--probabilities",
+        "--out",
+    )
+    out = tmp_path / f"guesses.{ending}"
+    half = tmp_path / f"guesses.{ending}.unfinished"
     stopped = run(*asked, str(out))
     assert (stopped.exit_code, stopped.stdout, out.exists()) == (130, "", False)
     assert stopped.stderr == (
-        f"discreet: interrupted; the same command goes on after 300 of 600 people, whose guesses are in {half}\n"
+        "discreet: interrupted; the same command goes on after 300 of 600 people, whose guesses "
+        f"are in {half}\n"
     )
     said = run(*asked, str(out), "--json")
     assert said.exit_code == 0, said.stderr
@@ -150,7 +216,13 @@ def test_half_of_other_guesses_is_not_gone_on_with_and_a_foreign_folder_is_left_
 ) -> None:
     from discreet.people.folder import DeployedRule
 
-    asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--out", str(tmp_path / "guesses.csv"))
+    asked = (
+        "predict",
+        str(place / "rule"),
+        str(place / "others.csv"),
+        "--out",
+        str(tmp_path / "guesses.csv"),
+    )
     with monkeypatch.context() as patch:
         patch.setattr(DeployedRule, "decide", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert run(*asked).stderr == "discreet: interrupted; no guess was written yet\n"
@@ -170,7 +242,8 @@ def test_half_of_other_guesses_is_not_gone_on_with_and_a_foreign_folder_is_left_
 
 
 def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
-    rule, people = str(place / "rule"), str(place / "others.csv")
+    rule = str(place / "rule")
+    people = str(place / "others.csv")
     said = run("evaluate", rule, people, "--json")
     assert said.exit_code == 0, said.stderr
     record = json.loads(said.stdout)
@@ -178,20 +251,31 @@ def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
     assert record["budget"] == 0.1
     assert "of 0.1" in record["statement"]
     assert record["groups"] == ["f", "m"]
-    women = [line for line in (place / "others.csv").read_text(encoding="utf-8").splitlines() if ",m," not in line]
+    women = [
+        line
+        for line in (place / "others.csv").read_text(encoding="utf-8").splitlines()
+        if ",m," not in line
+    ]
     (place / "women.csv").write_text("\n".join(women) + "\n", encoding="utf-8")
-    assert json.loads(run("evaluate", rule, str(place / "women.csv"), "--json").stdout)["groups"] == ["f", "m"]
+    assert json.loads(run("evaluate", rule, str(place / "women.csv"), "--json").stdout)[
+        "groups"
+    ] == ["f", "m"]
     words = run("evaluate", rule, people)
     assert " ".join(words.stdout.split()).endswith("(600 people)")
 
 
 def test_a_promise_that_new_people_break_is_exit_code_1(place: Path, tmp_path: Path) -> None:
-    """In other people the guess gives the sex away; those of the held-out table only leave the budget unproven."""
+    """In other people the guess gives the sex away; those of the held-out table only leave the
+    budget unproven.
+    """
     text = (place / "others.csv").read_text(encoding="utf-8").splitlines()
     broken = tmp_path / "broken.csv"
     guesses = run("predict", str(place / "rule"), str(place / "others.csv")).stdout.splitlines()[1:]
     cells = [line.split(",") for line in text[1:]]
-    lines = [",".join([*row[:3], "fm"[guess == "high"], *row[4:]]) for row, guess in zip(cells, guesses, strict=True)]
+    lines = [
+        ",".join([*row[:3], "fm"[guess == "high"], *row[4:]])
+        for row, guess in zip(cells, guesses, strict=True)
+    ]
     broken.write_text("\n".join([text[0], *lines]) + "\n", encoding="utf-8")
     said = run("evaluate", str(place / "rule"), str(broken))
     assert said.exit_code == 1
@@ -203,7 +287,17 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place: Path, tmp_path: P
 
 
 def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: Path) -> None:
-    asked = (*ASKED, "--hide", "south", "--fraction", "0.5", "--measure", "total-variation", "--out", str(tmp_path / "rule"))
+    asked = (
+        *ASKED,
+        "--hide",
+        "south",
+        "--fraction",
+        "0.5",
+        "--measure",
+        "total-variation",
+        "--out",
+        str(tmp_path / "rule"),
+    )
     said = run("fit", str(place / "people.csv"), *asked)
     assert said.exit_code == 0, said.stderr
     assert "total-variation" in " ".join(said.stdout.split())
@@ -212,9 +306,19 @@ def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: P
     assert run("evaluate", str(tmp_path / "rule"), str(place / "others.csv")).exit_code == 0
 
 
-def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place: Path, tmp_path: Path) -> None:
-    rule, people = str(tmp_path / "rule"), str(place / "others.csv")
-    budgets = ("--leakage", "sex=0.2", "--leakage", "south=0.5", "--measure", "south=parity-difference")
+def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(
+    place: Path, tmp_path: Path
+) -> None:
+    rule = str(tmp_path / "rule")
+    people = str(place / "others.csv")
+    budgets = (
+        "--leakage",
+        "sex=0.2",
+        "--leakage",
+        "south=0.5",
+        "--measure",
+        "south=parity-difference",
+    )
     said = run("fit", str(place / "people.csv"), *ASKED, "--hide", "south", *budgets, "--out", rule)
     assert said.exit_code == 0, said.stderr
     words = " ".join(said.stdout.split())
@@ -227,13 +331,16 @@ def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place: Path, tmp
     assert record["secrets"]["south"]["measure"] == "parity-difference"
     assert "about sex" in " ".join(run("evaluate", rule, people).stdout.split())
     assert run("evaluate", rule, people, "--leakage", "sex=0.000001").exit_code == 1
-    assert "of 0.2 nats about sex" in run("evaluate", rule, people, "--hide", "sex").stdout.replace("\n", " ")
+    assert "of 0.2 nats about sex" in run("evaluate", rule, people, "--hide", "sex").stdout.replace(
+        "\n", " "
+    )
 
 
 def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> None:
     mine = tmp_path / "guesses.csv"
     mine.write_text("mine", encoding="utf-8")
-    rule, people = str(place / "rule"), str(place / "others.csv")
+    rule = str(place / "rule")
+    people = str(place / "others.csv")
     assert "--force" in refused("predict", rule, people, "--out", str(mine))
     assert mine.read_text(encoding="utf-8") == "mine"
     assert "is an input" in refused("predict", rule, people, "--out", people, "--force")
@@ -250,10 +357,19 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "0.1", "--fraction", "0.5"), "one of --leakage and --fraction"),
         ((), "one of --leakage and --fraction"),
         (("--leakage", "-1"), "leakage budget is -1"),
-        (("--leakage", "a"), "--leakage is 'a'; give a number, or COLUMN=NUMBER for a hidden column"),
+        (
+            ("--leakage", "a"),
+            ("--leakage is 'a'; give a number, or COLUMN=NUMBER for a hidden column"),
+        ),
         (("--leakage", "job=0.1"), "--leakage is 'job=0.1'; give a number, or COLUMN=NUMBER"),
-        (("--leakage", "sex=0.1", "--leakage", "0.1"), "--leakage is given twice; give it once, or once for each hidden"),
-        (("--hide", "south", "--leakage", "sex=0.1"), "says nothing about the hidden column 'south'"),
+        (
+            ("--leakage", "sex=0.1", "--leakage", "0.1"),
+            ("--leakage is given twice; give it once, or once for each hidden"),
+        ),
+        (
+            ("--hide", "south", "--leakage", "sex=0.1"),
+            ("says nothing about the hidden column 'south'"),
+        ),
         (("--leakage", "0.1", "--hide", "sexe"), "no column 'sexe' (did you mean 'sex'?)"),
         (("--leakage", "0.1", "--measure", "guilt"), "'guilt'"),
         (("--leakage", "0.1", "--calibration", "2"), "calibration is 2"),
@@ -261,8 +377,12 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "0.1", "--hide", "income"), "column 'income' is both hidden and guessed"),
     ],
 )
-def test_bad_input_is_one_sentence(place: Path, tmp_path: Path, more: tuple[str, ...], complaint: str) -> None:
-    assert complaint in refused("fit", str(place / "people.csv"), *ASKED, *more, "--out", str(tmp_path / "rule"))
+def test_bad_input_is_one_sentence(
+    place: Path, tmp_path: Path, more: tuple[str, ...], complaint: str
+) -> None:
+    assert complaint in refused(
+        "fit", str(place / "people.csv"), *ASKED, *more, "--out", str(tmp_path / "rule")
+    )
     assert not (tmp_path / "rule").exists()
 
 
@@ -271,17 +391,38 @@ def test_bad_input_is_one_sentence(place: Path, tmp_path: Path, more: tuple[str,
     [
         ("x,m,\n", "column 'income' of {0} is empty for 1 people, first in row 1"),
         ("x,m,1.5\ny,f,2.25\n", "column 'income' of {0} holds measurements; cut it into ranges"),
-        ("x,m,1\ny,f,1\nz,f,1\n", "column 'income' of {0} is the same for everybody, so there is nothing to guess"),
-        ("x,m,1\ny,m,2\nz,m,2\n", "column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
-        ("x,,1\ny,,2\nz,,2\n", "column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+        (
+            "x,m,1\ny,f,1\nz,f,1\n",
+            ("column 'income' of {0} is the same for everybody, so there is nothing to guess"),
+        ),
+        (
+            "x,m,1\ny,m,2\nz,m,2\n",
+            ("column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+        ),
+        (
+            "x,,1\ny,,2\nz,,2\n",
+            ("column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+        ),
         ("x,m,1\ny,f,2\n", "{0} has 2 people; give at least 3"),
-        ("x,m,1\ny,f,2\nz,f,2\n", "{0} has 3 people, of whom --calibration 0.25 keeps nobody apart"),
+        (
+            "x,m,1\ny,f,2\nz,f,2\n",
+            ("{0} has 3 people, of whom --calibration 0.25 keeps nobody apart"),
+        ),
     ],
 )
 def test_labels_that_are_none_are_refused(tmp_path: Path, cells: str, complaint: str) -> None:
     people = tmp_path / "people.csv"
     people.write_text("job,sex,income\n" + cells, encoding="utf-8")
-    asked = ("--hide", "sex", "--guess", "income", "--leakage", "0.1", "--out", str(tmp_path / "rule"))
+    asked = (
+        "--hide",
+        "sex",
+        "--guess",
+        "income",
+        "--leakage",
+        "0.1",
+        "--out",
+        str(tmp_path / "rule"),
+    )
     assert complaint.format(people) in refused("fit", str(people), *asked)
 
 
@@ -292,7 +433,9 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Pat
     assert "say where with --out" in refused("predict", str(place / "rule"), people, "--json")
     less = tmp_path / "less.csv"
     less.write_text("age,sex\n30,f\n", encoding="utf-8")
-    assert "no column 'job', which the rule reads" in refused("predict", str(place / "rule"), str(less))
+    assert ("no column 'job', which the rule reads") in refused(
+        "predict", str(place / "rule"), str(less)
+    )
     assert "no column 'custom'" in refused("predict", str(place / "rule"), people, "--id", "custom")
 
 
@@ -300,19 +443,43 @@ def test_what_is_not_installed_is_said_before_anything_is_fitted(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path / "rule"))
+    asked = (
+        "fit",
+        str(place / "people.csv"),
+        *ASKED,
+        "--leakage",
+        "0.1",
+        "--out",
+        str(tmp_path / "rule"),
+    )
     assert 'pip install "discreet[people,onnx]"' in refused(*asked)
     assert not (tmp_path / "rule").exists()
 
 
-@pytest.mark.parametrize(("cell", "kind"), [("name {}", "texts"), ("{}", "numbers"), ("{}.0", "numbers"), ("{}.5", "")])
+@pytest.mark.parametrize(
+    ("cell", "kind"), [("name {}", "texts"), ("{}", "numbers"), ("{}.0", "numbers"), ("{}.5", "")]
+)
 def test_a_column_that_names_people_is_pointed_out(tmp_path: Path, cell: str, kind: str) -> None:
     people = tmp_path / "people.csv"
     lines = [f"{cell.format(k % 60)},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(72)]
     people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")
-    said = run("fit", str(people), "--hide", "sex", "--guess", "paid", "--leakage", "1", "--out", str(tmp_path / "rule"))
+    said = run(
+        "fit",
+        str(people),
+        "--hide",
+        "sex",
+        "--guess",
+        "paid",
+        "--leakage",
+        "1",
+        "--out",
+        str(tmp_path / "rule"),
+    )
     assert said.exit_code == 0
-    told = f"column 'name' has nearly as many {kind} as people; if it says who a person is, leave it out with --ignore name"
+    told = (
+        f"column 'name' has nearly as many {kind} as people; if it says who a person is, leave "
+        "it out with --ignore name"
+    )
     assert (told in said.stderr) == bool(kind)
     assert said.stderr.count("--ignore") == bool(kind)
 
@@ -323,22 +490,31 @@ def whole(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("whole") / "rule"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        assert run("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found)).exit_code == 0
+        assert (
+            run(
+                "fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found)
+            ).exit_code
+            == 0
+        )
     return found
 
 
 @pytest.mark.parametrize(
-    ("at", "kept"), [(1, "nothing"), (2, "1 classifier"), (3, "2 classifiers"), (7, "2 classifiers and 4 designs")]
+    ("at", "kept"),
+    [(1, "nothing"), (2, "1 classifier"), (3, "2 classifiers"), (7, "2 classifiers and 4 designs")],
 )
 def test_an_interrupted_fit_goes_on_with_what_it_has_done(
     place: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, kept: str
 ) -> None:
-    """And comes to the very files that it would have come to; the file of what was done goes in the end."""
+    """And comes to the very files that it would have come to; the file of what was done goes in the
+    end.
+    """
     from discreet.people import classifier, unfinished
 
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     done: list[str] = []
-    calibrated, solve = classifier.calibrated, unfinished.solve
+    calibrated = classifier.calibrated
+    solve = unfinished.solve
 
     def step(name: str, honest: Any) -> Any:
         def called(*given: object, **more: object) -> object:
@@ -357,7 +533,8 @@ def test_an_interrupted_fit_goes_on_with_what_it_has_done(
     assert stopped.stderr.startswith("discreet: interrupted; ")
     assert kept in stopped.stderr
     assert stopped.stderr.count("\n") == 1
-    before, at = len(done), 0
+    before = len(done)
+    at = 0
     said = run(*asked, str(tmp_path / "rule"), "--json")
     assert said.exit_code == 0, said.stderr
     assert (f"going on with {kept}" in said.stderr) == (before > 0)
@@ -369,7 +546,9 @@ def test_an_interrupted_fit_goes_on_with_what_it_has_done(
     assert sorted(done) == ["classifier"] * 2 + ["design"] * len(ladder)  # nothing was done twice
 
 
-def test_half_of_another_fit_is_not_gone_on_with_and_another_file_is_not_replaced(place: Path, tmp_path: Path) -> None:
+def test_half_of_another_fit_is_not_gone_on_with_and_another_file_is_not_replaced(
+    place: Path, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "unfinished.npz", asked="another", entropy="0")
     asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path))
     said = run(*asked)

@@ -1,4 +1,6 @@
-"""The commands `frontier` and `audit`: what they print and write, their exit codes, and one sentence for every mistake."""
+"""The commands `frontier` and `audit`: what they print and write, their exit codes, and one
+sentence for every mistake.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from command import refused, run
 import discreet as ds
 from discreet.reports.outputs import MANIFEST
 
-# -- frontier ------------------------------------------------------------------------------------------------------------
+# -- frontier
+# --------------------------------------------------------------------------------------------------
 
 
 def test_frontier_prints_a_line_for_every_point() -> None:
@@ -35,20 +38,26 @@ def test_frontier_json_is_json_and_nothing_else() -> None:
 
 
 def test_a_budget_is_one_of_the_points() -> None:
-    record = json.loads(run("frontier", "paper-single", "--leakage", "0.004", "--points", "4", "--json").stdout)
+    record = json.loads(
+        run("frontier", "paper-single", "--leakage", "0.004", "--points", "4", "--json").stdout
+    )
     assert 0.004 in [point["budget_nats"] for point in record["points"]]
 
 
 def test_a_file_needs_no_budget(tmp_path: Path) -> None:
     problem = ds.problems.paper_single()
     np.savez(tmp_path / "model.npz", p_xz=problem.p_xz, loss=problem.loss)
-    record = json.loads(run("frontier", str(tmp_path / "model.npz"), "--points", "3", "--json").stdout)
+    record = json.loads(
+        run("frontier", str(tmp_path / "model.npz"), "--points", "3", "--json").stdout
+    )
     assert len(record["points"]) == 3
     assert "holds no budget" in refused("solve", str(tmp_path / "model.npz"))
 
 
 def test_frontier_writes_what_it_is_asked_for(tmp_path: Path) -> None:
-    table, picture, folder = tmp_path / "points.csv", tmp_path / "curve.svg", tmp_path / "all"
+    table = tmp_path / "points.csv"
+    picture = tmp_path / "curve.svg"
+    folder = tmp_path / "all"
     arguments = (
         "frontier",
         "paper-single",
@@ -64,7 +73,9 @@ def test_frontier_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert run(*arguments).exit_code == 0
     assert len(list(csv.DictReader(table.read_text().splitlines()))) == 4
     ET.fromstring(picture.read_text(encoding="utf-8"))
-    assert {"frontier.svg", "frontier.csv", "frontier.json", MANIFEST} <= {path.name for path in folder.iterdir()}
+    assert {"frontier.svg", "frontier.csv", "frontier.json", MANIFEST} <= {
+        path.name for path in folder.iterdir()
+    }
     assert run(*arguments).exit_code == 0  # over its own files
     (folder / "frontier.csv").write_text("mine")
     assert "left alone" in refused(*arguments)
@@ -91,7 +102,8 @@ def test_frontier_refuses_in_one_sentence(arguments: list[str], words: str) -> N
     assert words in refused("frontier", *arguments)
 
 
-# -- audit ---------------------------------------------------------------------------------------------------------------
+# -- audit
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -111,10 +123,17 @@ def test_audit_judges_a_good_estimator(answer: str) -> None:
     assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
     assert record["inference"]["x_error"] == pytest.approx(0.3, rel=1e-9)
     assert record["inference"]["xy_error"] is None
-    assert [leak["measure"] for leak in record["leaks"]][::9] == ["mutual-information", "pointwise-information"]
+    assert [leak["measure"] for leak in record["leaks"]][::9] == [
+        "mutual-information",
+        "pointwise-information",
+    ]
     assert record["leaks"][0]["leakage"] == record["leakage_nats"] <= record["leaks"][0]["ceiling"]
     assert record["odds"]["after"] > record["odds"]["before"]
-    for words in ("local-differential-privacy", "largest change of odds", "raises the odds of private value"):
+    for words in (
+        "local-differential-privacy",
+        "largest change of odds",
+        "raises the odds of private value",
+    ):
         assert words in result.stdout
 
 
@@ -133,9 +152,15 @@ def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answ
         assert run(*asked, *extra).exit_code == 1
     assert "its repair" in run(*asked).stdout
     record = json.loads(run(*asked, "--json").stdout)
-    assert (record["status"], record["budget_kept"], record["kkt"]) == ("violated-privacy", False, None)
+    assert (record["status"], record["budget_kept"], record["kkt"]) == (
+        "violated-privacy",
+        False,
+        None,
+    )
     assert record["leakage_nats"] > record["budget_nats"] >= record["repair"]["leakage_nats"]
-    assert record["error_probability"] < record["lower_bound"] <= record["repair"]["error_probability"]
+    assert (
+        record["error_probability"] < record["lower_bound"] <= record["repair"]["error_probability"]
+    )
     kept = json.loads(run("audit", "paper-single", answer, "--leakage", "0.005", "--json").stdout)
     assert kept["lower_bound"] <= kept["error_probability"] == kept["upper_bound"]
     assert (kept["budget_kept"], kept["repair"]) == (True, None)
@@ -146,12 +171,20 @@ def test_audit_of_an_estimator_that_is_not_the_best(answer: str) -> None:
     result = run("audit", "paper-single", answer, "--leakage", "0.009")
     assert result.exit_code == 1
     assert "inaccurate" in result.stdout
-    assert run("audit", "paper-single", answer, "--leakage", "0.009", "--budget-only").exit_code == 0
+    assert (
+        run("audit", "paper-single", answer, "--leakage", "0.009", "--budget-only").exit_code == 0
+    )
 
 
 def test_the_reference_lists_the_keys_of_an_audit(answer: str) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    described = page.split("## discreet audit")[1].split("Keys of the JSON")[1].split("## discreet verify")[0]
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(
+        encoding="utf-8"
+    )
+    described = (
+        page.split("## discreet audit")[1]
+        .split("Keys of the JSON")[1]
+        .split("## discreet verify")[0]
+    )
     record = json.loads(run("audit", "paper-single", answer, "--leakage", "0.001", "--json").stdout)
     for key in (*record, *record["repair"], *record["leaks"][0], *record["odds"]):
         assert f"`{key}`" in described

@@ -1,4 +1,6 @@
-"""What used to end in a traceback, in silence or never: one sentence, exit code 2, at most a line of the input."""
+"""What used to end in a traceback, in silence or never: one sentence, exit code 2, at most a line
+of the input.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-# -- studies ---------------------------------------------------------------------------------------------------------------
+# -- studies
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -57,11 +60,23 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("repeats = 1", "repeats = 1e12", "a whole number from 1 to 1,000,000,000"),
         ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 10,000"),
         ("time_seconds = 5", "memory_gib = 1e300", "a number above 0, at most 1e9, or inf"),
-        ("time_seconds = 5", f"time_seconds = {NINES[:400]}", "a number above 0, at most 1e9, or inf"),
-        ("time_seconds = 5", "threads = 100000000000000000000", "a whole number from 1 to 1,000,000,000"),
+        (
+            "time_seconds = 5",
+            f"time_seconds = {NINES[:400]}",
+            ("a number above 0, at most 1e9, or inf"),
+        ),
+        (
+            "time_seconds = 5",
+            "threads = 100000000000000000000",
+            ("a whole number from 1 to 1,000,000,000"),
+        ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
-        ("bins = [4]", f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}", "a whole number from 1 to 1,000,000,000"),
+        (
+            "bins = [4]",
+            f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}",
+            "a whole number from 1 to 1,000,000,000",
+        ),
         ('"paper-single"', f'"{"x" * 10_000}"', "the catalog has no problem"),
         ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null"),
     ],
@@ -81,7 +96,9 @@ def test_names_are_no_markup() -> None:
     assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
 
 
-@pytest.mark.parametrize("command", ["solve", "compare --backends tilt", "frontier --points 2", "advise"])
+@pytest.mark.parametrize(
+    "command", ["solve", "compare --backends tilt", "frontier --points 2", "advise"]
+)
 def test_the_name_of_a_problem_is_no_markup(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     solving_here(monkeypatch)
     joint = np.full((2, 2, 3), 1.0 / 12.0)
@@ -98,7 +115,8 @@ def test_a_query_may_say_nothing(sql: str) -> None:
     assert run("bench", "out", "--query", sql).exit_code in (0, 2)
 
 
-# -- files that are read ---------------------------------------------------------------------------------------------------
+# -- files that are read
+# --------------------------------------------------------------------------------------------------
 
 
 def _pipe(name: str) -> None:
@@ -118,13 +136,23 @@ def _text(name: str, text: str) -> None:
         (_pipe, ("report", "{}.parquet"), "is not an ordinary file"),
         (_pipe, ("advise", "paper-single", "--results", "{}.csv"), "is not an ordinary file"),
         (_pipe, ("audit", "paper-single", "{}"), "is not an ordinary file"),
-        ('study,cell\n"' + "x" * 200_000 + '",b\n', ("report", "{}.csv"), "is no line of results: field larger than"),
-        ('study,parameters\na,"' + "[" * 100_000 + '"\n', ("report", "{}.csv"), "column parameters holds"),
+        (
+            'study,cell\n"' + "x" * 200_000 + '",b\n',
+            ("report", "{}.csv"),
+            ("is no line of results: field larger than"),
+        ),
+        (
+            'study,parameters\na,"' + "[" * 100_000 + '"\n',
+            ("report", "{}.csv"),
+            "column parameters holds",
+        ),
         (f"study,repeat\na,{NINES}\n", ("report", "{}.csv"), "column repeat holds"),
         ("#" * (1 << 21), ("bench", "{}"), "holds more than 65,536 bytes"),
     ],
 )
-def test_files_that_cannot_be_read_are_refused(make: Any, arguments: tuple[str, ...], said: str) -> None:
+def test_files_that_cannot_be_read_are_refused(
+    make: Any, arguments: tuple[str, ...], said: str
+) -> None:
     names = [each.format("file") for each in arguments]
     place = next(name for name in names if name.startswith("file"))
     _pipe(place) if make is _pipe else _text(place, make)
@@ -135,13 +163,17 @@ def test_files_that_cannot_be_read_are_refused(make: Any, arguments: tuple[str, 
     assert len(complaint) < 500
 
 
-def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
     Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
     assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
 
 
-@pytest.mark.parametrize("wrong", ["solve_seconds=-1", "solve_seconds=1e400", "upper=1e200", "outcomes=-4", "upper=nan"])
+@pytest.mark.parametrize(
+    "wrong", ["solve_seconds=-1", "solve_seconds=1e400", "upper=1e200", "outcomes=-4", "upper=nan"]
+)
 def test_results_that_no_run_has_are_refused(wrong: str) -> None:
     write_csv(reference_measurements()[:1], Path("rows.csv"))
     columns, row = csv.reader(Path("rows.csv").read_text().splitlines())
@@ -160,7 +192,8 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
     assert "asv/m/x.json" in refused("report", "--asv", "asv", "--json")
 
 
-# -- arguments -------------------------------------------------------------------------------------------------------------
+# -- arguments
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -176,7 +209,10 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
         (("solve", "paper-single", "--backend", "x" * 10_000), "there is no backend"),
         (("solve", "paper-single", "--set", f"bins={NINES}"), "give an integer"),
         (("solve", "paper-single", "--set", "x" * 10_000), "write key=value"),
-        (("solve", "paper-single", "--option", "x" * 10_000 + "=1", "--backend", "tilt"), "has no setting"),
+        (
+            ("solve", "paper-single", "--option", "x" * 10_000 + "=1", "--backend", "tilt"),
+            "has no setting",
+        ),
         (("solve", "\udcff.npz"), "No such file"),
     ],
 )
@@ -191,11 +227,14 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
     assert run("solve", "paper-single", "--backend", "tilt", "--time-limit", limit).exit_code == 0
 
 
-# -- what the system refuses -----------------------------------------------------------------------------------------------
+# -- what the system refuses
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
-@pytest.mark.parametrize("words", ["solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"])
+@pytest.mark.parametrize(
+    "words", [("solve paper-single --out x.npz"), "frontier paper-single --points 2 --csv x.npz"]
+)
 def test_a_limit_of_the_size_of_files_is_one_sentence(words: str) -> None:
     with files_limited_to(0):
         found = run(*words.split())
@@ -210,7 +249,9 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     complaint = refused("solve", "paper-single", "--backend", "tilt")
-    assert "a process cannot be started: No space left on device; make room in the temporary folder" in complaint
+    assert (
+        "a process cannot be started: No space left on device; make room in the temporary folder"
+    ) in complaint
 
 
 @pytest.fixture
@@ -228,7 +269,10 @@ def _ended(*arguments: str) -> int:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_standard_output_is_a_fault(
-    more: tuple[str, ...], quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    more: tuple[str, ...],
+    quick: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
@@ -266,12 +310,15 @@ def test_an_interruption_while_starting_is_said_in_one_line(
     assert (end.value.code, capsys.readouterr().err) == (130, "discreet: interrupted\n")
 
 
-# -- what is written -------------------------------------------------------------------------------------------------------
+# -- what is written
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back() -> None:
     words = ["=1+1", "+1", "-x", "@y", "'=z", "''-", "plain", "'quoted'", "\t=1"]
-    lines = list(csv.reader(csv_text(("text", "number"), [(word, -1.5) for word in words]).splitlines()))[1:]
+    lines = list(
+        csv.reader(csv_text(("text", "number"), [(word, -1.5) for word in words]).splitlines())
+    )[1:]
     assert not any(cell.startswith(tuple("=+-@\t")) for cell, _ in lines)
     assert {number for _, number in lines} == {"-1.5"}
     row = reference_measurements()[0]
@@ -286,4 +333,6 @@ def test_folders_of_this_machine_stay_out_of_pages(tmp_path: Path) -> None:
     written = [file.read_text() for file in Path("out").iterdir()]
     assert len(written) >= 4
     assert not any(str(tmp_path) in text for text in written)
-    assert json.loads(Path("out/comparison.json").read_text())["cases"][0]["title"].startswith("model.npz, ")
+    assert json.loads(Path("out/comparison.json").read_text())["cases"][0]["title"].startswith(
+        "model.npz, "
+    )

@@ -1,4 +1,6 @@
-"""Nothing is lost: outputs are checked before work begins, files of others and inputs stay, every result is shown."""
+"""Nothing is lost: outputs are checked before work begins, files of others and inputs stay, every
+result is shown.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,12 @@ def test_an_output_file_is_checked_before_work_begins(door: str, place: str, sai
 @pytest.mark.parametrize("door", FOLDERS)
 def test_a_folder_of_outputs_is_checked_before_work_begins(door: str) -> None:
     arguments, name = FOLDERS[door]
-    for place, said in (("mine", "is a file"), ("", "is empty"), ("x" * 300, "too long"), ("a\0b", "null character")):
+    for place, said in (
+        ("mine", "is a file"),
+        ("", "is empty"),
+        ("x" * 300, "too long"),
+        ("a\0b", "null character"),
+    ):
         assert said in refused(*arguments, place)
     (Path("folder") / name).write_text("my thesis")
     assert "was not made here" in refused(*arguments, "folder")
@@ -100,7 +107,20 @@ def test_own_files_are_replaced_and_others_only_by_force() -> None:
     assert run("solve", "paper-single", "--out", "mine", "--force").exit_code == 0
     assert run("solve", "paper-single:bins=5", "--out", "mine").exit_code == 0
     assert ds.load_solution("mine").estimator.shape == (2, 5)
-    curve = ("frontier", "paper-single", "--points", "2", "--width", "1", "--csv", "c", "--svg", "s", "--out", "folder")
+    curve = (
+        "frontier",
+        "paper-single",
+        "--points",
+        "2",
+        "--width",
+        "1",
+        "--csv",
+        "c",
+        "--svg",
+        "s",
+        "--out",
+        "folder",
+    )
     Path("folder/frontier.csv").write_text("my thesis")
     assert "was not made here" in refused(*curve)
     for more in (("--force",), ()):
@@ -146,7 +166,10 @@ def _full(*_: Any) -> None:
         (("frontier", "paper-single", "--points", "2", "--width", "1", "--csv", "x"), "certified"),
         (("frontier", "paper-single", "--points", "2", "--width", "1", "--out", "x"), "certified"),
         (("compare", "paper-single", "--backends", "tilt", "--out", "x"), "certified"),
-        (("reproduce", "--sensors", "1", "--curves", "1", "--samples", "9", "--out", "x"), "sensors,"),
+        (
+            ("reproduce", "--sensors", "1", "--curves", "1", "--samples", "9", "--out", "x"),
+            "sensors,",
+        ),
         (("crosscheck", "--size", "1", "--backends", "tilt", "--junit", "x"), "1 instances"),
     ],
 )
@@ -161,7 +184,8 @@ def test_a_result_that_cannot_be_written_is_still_shown(
     assert not Path("x").is_file()
 
 
-# -- the mechanism ---------------------------------------------------------------------------------------------------------
+# -- the mechanism
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
@@ -189,7 +213,9 @@ def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
 
 
 def test_an_unlucky_name_of_an_output_is_no_trouble() -> None:
-    """The temporary file's name does not depend on the target's, which may take all that a name can."""
+    """The temporary file's name does not depend on the target's, which may take all that a name
+    can.
+    """
     with replacing("ε" * 127, overwrite=False) as stream:
         stream.write(b"x")
     assert check_output("ε" * 127, marked("x")).read_bytes() == b"x"

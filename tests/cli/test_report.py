@@ -1,4 +1,6 @@
-"""`discreet report` as people type it: pages, snapshots, numbers, and mistakes that lose nothing."""
+"""`discreet report` as people type it: pages, snapshots, numbers, and mistakes that
+lose nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,18 @@ def some_rows() -> list[Measurement]:
     return reference_measurements()[:60]
 
 
-def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_arguments_the_shipped_results_become_one_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Here a few of them; test_html_report opens the page of all."""
     monkeypatch.setattr("discreet.reports.measurements.reference_measurements", some_rows)
     done = run(cwd=tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "wrote discreet-report.html" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["discreet-report.html"]
-    assert "reference results shipped" in (tmp_path / "discreet-report.html").read_text(encoding="utf-8")
+    assert "reference results shipped" in (tmp_path / "discreet-report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
@@ -68,7 +74,9 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
     done = run("mine.csv.gz", "--publish", "snapshot", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv.gz", "snapshot"]
-    assert {"README.md", "results.csv"} <= {path.name for path in (tmp_path / "snapshot").iterdir()} & set(NAMES)
+    assert {"README.md", "results.csv"} <= {
+        path.name for path in (tmp_path / "snapshot").iterdir()
+    } & set(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,9 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
         (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_a_mistake_is_one_sentence_and_nothing_is_touched(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     write_csv([], tmp_path / "empty.csv")

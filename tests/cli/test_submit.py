@@ -1,9 +1,10 @@
-"""`discreet submit`: answers of other programs are judged, kept beside our own and marked; others are refused."""
+"""`discreet submit`: answers of other programs are judged, kept beside our own and marked; others
+are refused.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,9 @@ problem = "paper-single"
 budgets = ["fraction=0.5", "perfect"]
 parameters = { bins = [8, 16] }
 """
-HALF, PRIVATE, LARGER = (
-    "paper-single_bins_8_fraction_0.5",
-    "paper-single_bins_8_perfect",
-    "paper-single_bins_16_fraction_0.5",
-)
+HALF = "paper-single_bins_8_fraction_0.5"
+PRIVATE = "paper-single_bins_8_perfect"
+LARGER = "paper-single_bins_16_fraction_0.5"
 
 
 def solved_by_clarabel(path: Path) -> list[float]:
@@ -73,7 +72,10 @@ def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
     said = run("submit", "small.toml", "answers", "--name", "Peer 1.2", "--out", "study", "--json")
     assert said.exit_code == 0, said.stderr
     assert "1 of 4 problems of the study have no answer" in said.stderr
-    answers = {f"{each['problem']} {each['budget_word']}": each for each in json.loads(said.stdout)["answers"]}
+    answers = {
+        f"{each['problem']} {each['budget_word']}": each
+        for each in json.loads(said.stdout)["answers"]
+    }
     assert {name: each["status"] for name, each in answers.items()} == {
         "paper-single:bins=8 fraction=0.5": "certified",
         "paper-single:bins=8 perfect": "violated-privacy",
@@ -89,13 +91,16 @@ def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
     submitted = [row for row in rows if row.submitted]
     assert {row.backend for row in submitted} == {"Peer 1.2"}
     assert all(
-        row.submitted.startswith("sha256:") and not row.machine and row.contradictions in (0, None) for row in submitted
+        row.submitted.startswith("sha256:") and not row.machine and row.contradictions in (0, None)
+        for row in submitted
     )
     page = write_report(rows, place / "page.html").read_text(encoding="utf-8")
     assert "Peer 1.2 †" in page
     assert "the times are as their authors state them" in page
     publish(rows, place / "snapshot")
-    assert "the times are as their authors state them" in (place / "snapshot" / "README.md").read_text(encoding="utf-8")
+    assert ("the times are as their authors state them") in (
+        place / "snapshot" / "README.md"
+    ).read_text(encoding="utf-8")
     assert run("bench", "study", "--reference", "rows.csv.gz").exit_code == 0
     assert {row.label for row in read_csv(place / "rows.csv.gz")} == {"tilt", "Peer 1.2 †"}
 
@@ -104,8 +109,13 @@ def test_an_answer_given_again_takes_the_place_of_the_first(place: Path) -> None
     path = place / "answers" / f"{HALF}.txt"
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     for seconds in ("0.5", "0.25"):
-        path.write_text(written(ds.solve(problem).estimator.ravel().tolist(), seconds), encoding="ascii")
-        assert run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code == 0
+        path.write_text(
+            written(ds.solve(problem).estimator.ravel().tolist(), seconds), encoding="ascii"
+        )
+        assert (
+            run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code
+            == 0
+        )
     (row,) = read_results([place / "study"])
     assert row.seconds == 0.25
     assert row.certified
@@ -113,7 +123,12 @@ def test_an_answer_given_again_takes_the_place_of_the_first(place: Path) -> None
 
 def test_the_status_does_not_depend_on_the_duals_of_the_author(place: Path) -> None:
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
-    members = {"estimator": ds.solve(problem).estimator, "tilt": np.ones((2, 2)), "multiplier": 1.0, "seconds": 1.0}
+    members = {
+        "estimator": ds.solve(problem).estimator,
+        "tilt": np.ones((2, 2)),
+        "multiplier": 1.0,
+        "seconds": 1.0,
+    }
     np.savez(place / "answers" / f"{HALF}.npz", **members)
     assert run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code == 0
 
@@ -129,15 +144,29 @@ def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
     ("name", "content", "said"),
     [
         ("other.txt", written([1.0]), "other.txt answers no problem of the study 'small'"),
-        (f"{HALF}.txt", written([1.0, 2.0]), "there are 2 variables and the estimator of this problem has 16"),
-        (f"{HALF}.txt", written([1.0] * 16).replace("# seconds", "# hours"), "does not say how long it took"),
+        (
+            f"{HALF}.txt",
+            written([1.0, 2.0]),
+            ("there are 2 variables and the estimator of this problem has 16"),
+        ),
+        (
+            f"{HALF}.txt",
+            written([1.0] * 16).replace("# seconds", "# hours"),
+            "does not say how long it took",
+        ),
         (f"{HALF}.txt", written([1.0] * 16, "-1"), "does not say how long it took"),
         (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is no number"),
-        (f"{HALF}.txt", written([1.0] * 15 + [float("nan")]), "variable 15 is nan; give finite numbers"),
+        (
+            f"{HALF}.txt",
+            written([1.0] * 15 + [float("nan")]),
+            ("variable 15 is nan; give finite numbers"),
+        ),
         (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
     ],
 )
-def test_an_answer_of_no_use_is_refused_before_anything_is_kept(name: str, content: str, said: str, place: Path) -> None:
+def test_an_answer_of_no_use_is_refused_before_anything_is_kept(
+    name: str, content: str, said: str, place: Path
+) -> None:
     (place / "answers" / name).write_text(content, encoding="ascii")
     assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert not (place / "study").exists()
@@ -150,18 +179,32 @@ COIN = np.full((2, 8), 0.5)
     ("members", "said"),
     [
         ({"seconds": 1.0}, "needs one of variables and estimator"),
-        ({"estimator": COIN, "variables": COIN, "seconds": 1.0}, "needs one of variables and estimator"),
-        ({"estimator": COIN.T, "seconds": 1.0}, "the estimator has shape [8, 2] but the problem needs [2, 8]"),
+        (
+            {"estimator": COIN, "variables": COIN, "seconds": 1.0},
+            ("needs one of variables and estimator"),
+        ),
+        (
+            {"estimator": COIN.T, "seconds": 1.0},
+            ("the estimator has shape [8, 2] but the problem needs [2, 8]"),
+        ),
         ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "has one of tilt and multiplier"),
-        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN}, "the tilt has shape [2, 8]"),
-        ({"estimator": COIN, "seconds": 1.0, "multiplier": COIN, "tilt": COIN[:, :2]}, "the multiplier has shape [2, 8]"),
+        (
+            {"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN},
+            "the tilt has shape [2, 8]",
+        ),
+        (
+            {"estimator": COIN, "seconds": 1.0, "multiplier": COIN, "tilt": COIN[:, :2]},
+            "the multiplier has shape [2, 8]",
+        ),
         ({"estimator": COIN}, "does not say how long it took"),
         ({"estimator": COIN, "seconds": np.zeros(0)}, "seconds"),
         ({"variables": np.full(16, np.nan), "seconds": 1.0}, "variable 0 is nan"),
         ({"variables": COIN, "seconds": 1.0, "quality": 1.0}, "quality"),
     ],
 )
-def test_arrays_of_no_use_are_refused_before_anything_is_kept(members: dict[str, Any], said: str, place: Path) -> None:
+def test_arrays_of_no_use_are_refused_before_anything_is_kept(
+    members: dict[str, Any], said: str, place: Path
+) -> None:
     np.savez(place / "answers" / f"{HALF}.npz", **members)
     assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert not (place / "study").exists()
@@ -170,7 +213,9 @@ def test_arrays_of_no_use_are_refused_before_anything_is_kept(members: dict[str,
 def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
     for ending in ("txt", "npz"):
         (place / "answers" / f"{HALF}.{ending}").write_text("", encoding="ascii")
-    assert "answer the same problem; keep one of them" in refused("submit", "small.toml", "answers", "--name", "Peer")
+    assert ("answer the same problem; keep one of them") in refused(
+        "submit", "small.toml", "answers", "--name", "Peer"
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,5 +238,5 @@ def test_what_cannot_be_done_is_one_sentence(words: list[str], said: str, place:
 @pytest.mark.parametrize("scale", [1.0, 3.0])
 def test_lifting_undoes_the_scale_of_columns(scale: float) -> None:
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
-    scaled: Callable[[], np.ndarray] = lambda: problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))  # noqa: E731
-    np.testing.assert_allclose(lift(problem, scaled().ravel()), problem.bayes_estimator)
+    scaled = problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))
+    np.testing.assert_allclose(lift(problem, scaled.ravel()), problem.bayes_estimator)

@@ -1,4 +1,6 @@
-"""A table of people wherever a command takes a problem: parameters, warnings, refusals, other people from the file."""
+"""A table of people wherever a command takes a problem: parameters, warnings, refusals, other
+people from the file.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,16 @@ import discreet as ds
 def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """3,000 people in people.csv of the working folder."""
     rng = np.random.default_rng(0)
-    sex, race, age = rng.choice(["f", "m"], 3000), rng.choice(["a", "b"], 3000), rng.integers(18, 80, 3000)
-    income = np.where(rng.normal(size=3000) + 0.5 * (sex == "m") + 0.03 * (age - 50) > 0.0, "high", "low")
-    lines = ["sex,race,age,income", *(f"{s},{r},{a},{i}" for s, r, a, i in zip(sex, race, age, income, strict=True))]
+    sex = rng.choice(["f", "m"], 3000)
+    race = rng.choice(["a", "b"], 3000)
+    age = rng.integers(18, 80, 3000)
+    income = np.where(
+        rng.normal(size=3000) + 0.5 * (sex == "m") + 0.03 * (age - 50) > 0.0, "high", "low"
+    )
+    lines = [
+        "sex,race,age,income",
+        *(f"{s},{r},{a},{i}" for s, r, a, i in zip(sex, race, age, income, strict=True)),
+    ]
     path = tmp_path / "people.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -28,7 +37,9 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people: Path) -> None:
     spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
-    found = run("solve", spec, "--fraction", "0.2", "--backend", "tilt", "--out", "answer.npz", "--json")
+    found = run(
+        "solve", spec, "--fraction", "0.2", "--backend", "tilt", "--out", "answer.npz", "--json"
+    )
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     assert (record["problem"], record["private_values"], record["outcomes"]) == ("people.csv", 4, 4)
@@ -39,19 +50,57 @@ def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people: Pat
 
 
 def test_parameters_are_those_of_from_frame(people: Path) -> None:
-    parameters = ("--set", "hide=sex", "--set", "guess=income", "--set", "bins.age=6", "--set", "bins.race=none")
-    more = ("--set", "smoothing=0", "--set", "min_count=9", "--set", "missing=category", "--set", "use=age,race")
-    found = run("solve", "people.csv", *parameters, *more, "--measure", "parity-difference", "--leakage", "0.1", "--json")
+    parameters = (
+        "--set",
+        "hide=sex",
+        "--set",
+        "guess=income",
+        "--set",
+        "bins.age=6",
+        "--set",
+        "bins.race=none",
+    )
+    more = (
+        "--set",
+        "smoothing=0",
+        "--set",
+        "min_count=9",
+        "--set",
+        "missing=category",
+        "--set",
+        "use=age,race",
+    )
+    found = run(
+        "solve",
+        "people.csv",
+        *parameters,
+        *more,
+        "--measure",
+        "parity-difference",
+        "--leakage",
+        "0.1",
+        "--json",
+    )
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
-    assert (record["measure"], record["budget"], record["outcomes"]) == ("parity-difference", 0.1, 12)
-    odds = run("solve", "people.csv:hide=sex,guess=income,measure=conditional-mutual-information", "--perfect", "--json")
+    assert (record["measure"], record["budget"], record["outcomes"]) == (
+        "parity-difference",
+        0.1,
+        12,
+    )
+    odds = run(
+        "solve",
+        "people.csv:hide=sex,guess=income,measure=conditional-mutual-information",
+        "--perfect",
+        "--json",
+    )
     assert json.loads(odds.stdout)["private_values"] == 4
     assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve", "--help").stdout
 
 
 def test_other_commands_take_tables_and_spare_them(people: Path) -> None:
-    spec, before = "people.csv:hide=sex,guess=income", people.read_bytes()
+    spec = "people.csv:hide=sex,guess=income"
+    before = people.read_bytes()
     assert run("solve", spec, "--out", "answer.npz").exit_code == 0
     assert run("audit", spec, "answer.npz").exit_code == 0
     assert run("verify", spec, "answer.npz").exit_code == 0
@@ -73,11 +122,23 @@ def test_few_people_are_a_warning_in_one_sentence(people: Path) -> None:
         ("people.csv:hide=sex", "nobody said what to guess"),
         ("people.csv:hide=sex,guess=incom", "no column 'incom' (did you mean 'income'?)"),
         ("people.csv:hide=sex,guess=age", "so it is a measurement and cannot be guessed"),
-        ("people.csv:hide=sex,guess=income,bin=3", "a table has no parameter 'bin' (did you mean 'bins'?)"),
+        (
+            "people.csv:hide=sex,guess=income,bin=3",
+            ("a table has no parameter 'bin' (did you mean 'bins'?)"),
+        ),
         ("people.csv:hide=sex,guess=income,bins=x", "bins of the table is 'x'; give a number"),
-        ("people.csv:hide=sex,guess=income,edges.age=a", "edges.age of the table is 'a'; give a number"),
-        ("people.csv:hide=sex,guess=income,bins=3,bins.age=4", "bins is given for all columns and for one"),
-        ("people.csv:hide=sex,guess=income,bins.sex=4", "bins names 'sex', which is no column that is seen"),
+        (
+            "people.csv:hide=sex,guess=income,edges.age=a",
+            ("edges.age of the table is 'a'; give a number"),
+        ),
+        (
+            "people.csv:hide=sex,guess=income,bins=3,bins.age=4",
+            ("bins is given for all columns and for one"),
+        ),
+        (
+            "people.csv:hide=sex,guess=income,bins.sex=4",
+            ("bins names 'sex', which is no column that is seen"),
+        ),
         ("nobody.csv:hide=sex,guess=income", "nobody.csv cannot be read"),
         ("nobody.parquet:hide=sex,guess=income", "nobody.parquet cannot be read"),
     ],

@@ -27,14 +27,19 @@ WITHOUT_TABLES = {"export", "predict", "report", "reproduce"}
 
 LINES = {
     "solve": "solve p.npz",
-    "compare": "compare paper-single:bins=16 anes96 --fraction 0.1 --backends tilt,blahut-arimoto,conic:solver=scs --out c",
+    "compare": (
+        "compare paper-single:bins=16 anes96 --fraction 0.1 --backends "
+        "tilt,blahut-arimoto,conic:solver=scs --out c"
+    ),
     "advise": "advise p.npz",
     "bench": "bench quick --dry-run --only paper-single:bins=64",
     "frontier": "frontier paper-single:bins=16 --width 0.1",
     "audit": "audit p.npz s.npz",
     "verify": "verify p.npz s.npz",
     "evaluate": "evaluate people.csv --hide sex --truth income --guesses guess --leakage 0.1",
-    "fit": "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule",
+    "fit": (
+        "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule"
+    ),
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",
     "doctor": "doctor",
@@ -58,7 +63,8 @@ MORE = {
 @pytest.fixture(scope="module")
 def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What each of the command lines puts on its console; all are run once."""
-    folder, found = tmp_path_factory.mktemp("terminal"), dict[str, list[Any]]()
+    folder = tmp_path_factory.mktemp("terminal")
+    found = dict[str, list[Any]]()
     problem = ds.problems.paper_single(bins=64, budget=0.01)
     secrets = ds.problems.catalog.build("census", secrets=2)
     for model, names in ((problem, ("p.npz", "s.npz")), (secrets, ("secrets.npz", "both.npz"))):
@@ -66,21 +72,35 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         ds.solve(model, backend="tilt").save(str(folder / names[1]))
     (folder / "answers").mkdir()
     (folder / "small.toml").write_text(STUDY, encoding="utf-8")
-    answer = {"estimator": ds.problems.paper_single(bins=64, fraction=0.5).bayes_estimator, "seconds": 0.5}
+    answer = {
+        "estimator": ds.problems.paper_single(bins=64, fraction=0.5).bayes_estimator,
+        "seconds": 0.5,
+    }
     np.savez(folder / "answers" / "paper-single_bins_64_fraction_0.5.npz", **answer)
     boosting = probabilities._boosting
-    people = (f"{k % 40},{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}" for k in range(300))
-    (folder / "people.csv").write_text("\n".join(["age,sex,income,guess", *people]) + "\n", encoding="utf-8")
+    people = (
+        f"{k % 40},{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}"
+        for k in range(300)
+    )
+    (folder / "people.csv").write_text(
+        "\n".join(["age,sex,income,guess", *people]) + "\n", encoding="utf-8"
+    )
     with pytest.MonkeyPatch.context() as patch:
         solving_here(patch)
         patch.setattr(isolated, "probe", registry.availability)
         patch.setattr(
-            probabilities, "_boosting", lambda *asked: boosting(*asked).set_params(max_iter=3, early_stopping=False)
+            probabilities,
+            "_boosting",
+            lambda *asked: boosting(*asked).set_params(max_iter=3, early_stopping=False),
         )
         patch.chdir(folder)
         for name, line in (LINES | MORE).items():
             printed = found.setdefault(name, [])
-            patch.setattr(screen, "output", lambda printed=printed: type("Recorder", (), {"print": printed.append}))
+            patch.setattr(
+                screen,
+                "output",
+                lambda printed=printed: type("Recorder", (), {"print": printed.append}),
+            )
             said = run(*line.split())
             assert said.exit_code in (0, 1), said.stderr
     return found
@@ -100,7 +120,8 @@ def numbers(text: str) -> Counter[str]:
 
 def whole(things: list[Any], width: int) -> str:
     """What stands in a terminal of this width, where nothing may be cut."""
-    wide, narrow = shown(things, WIDE), shown(things, width)
+    wide = shown(things, WIDE)
+    narrow = shown(things, width)
     assert max(map(len, narrow.splitlines()), default=0) <= width
     assert set(numbers(narrow)) <= set(numbers(wide)), "a number is cut"
     if "A wider terminal also shows" not in narrow:
@@ -135,14 +156,22 @@ def test_columns_says_how_wide_a_pipe_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.randoms(use_true_random=False), st.sets(st.sampled_from("abcd")), st.lists(st.sampled_from("bcd"), unique=True))
+@given(
+    st.randoms(use_true_random=False),
+    st.sets(st.sampled_from("abcd")),
+    st.lists(st.sampled_from("bcd"), unique=True),
+)
 def test_no_list_loses_a_digit(draw: Random, right: set[str], spare: list[str]) -> None:
     heads = [*"abcd", "what to say of it"]
 
     def words(most: int) -> str:
-        return " ".join(f"{draw.random()}·10⁻¹²"[: draw.randint(1, 22)] for _ in range(draw.randint(0, most)))
+        return " ".join(
+            f"{draw.random()}·10⁻¹²"[: draw.randint(1, 22)] for _ in range(draw.randint(0, most))
+        )
 
-    lines = [[words(2 if head in right else 6) for head in heads] for _ in range(draw.randint(0, 3))]
+    lines = [
+        [words(2 if head in right else 6) for head in heads] for _ in range(draw.randint(0, 3))
+    ]
     width = draw.randint(60, 130)
     whole([Shown(Table("", heads, lines, right, spare))], width)
     whole([Shown(Facts("", [(line[0], line[1]) for line in lines]))], width)

@@ -17,7 +17,9 @@ from discreet import verification
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """model.npz with its budget, and answers to it: answer.npz (kept), bayes.npz (not), private.npz (budget 0)."""
+    """model.npz with its budget, and answers to it: answer.npz (kept), bayes.npz (not), private.npz
+    (budget 0).
+    """
     found = tmp_path_factory.mktemp("verify")
     problem = ds.problems.paper_single(bins=8, budget=0.005)
     ds.save_problem(found / "model.npz", problem)
@@ -62,19 +64,23 @@ def test_the_exit_code_says_whether_the_budget_is_kept(
 
 def test_an_equivocation_is_a_budget_too(folder: Path) -> None:
     entropy = ds.problems.paper_single(bins=8, budget=0.0).entropy_x
-    problem, answer = str(folder / "model.npz"), str(folder / "answer.npz")
+    problem = str(folder / "model.npz")
+    answer = str(folder / "answer.npz")
     assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0051)).exit_code == 0
     assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0049)).exit_code == 1
 
 
 def test_refusals_are_one_sentence(folder: Path) -> None:
-    problem, answer = str(folder / "model.npz"), str(folder / "answer.npz")
+    problem = str(folder / "model.npz")
+    answer = str(folder / "answer.npz")
     assert "missing.npz" in refused("verify", problem, str(folder / "missing.npz"))
     assert "missing.npz" in refused("verify", str(folder / "missing.npz"), answer)
     assert "estimator [2, 4]" in refused("verify", "paper-single:bins=4", answer, "--perfect")
     assert "budget" in refused("verify", problem, answer, "--leakage", "-1")
     assert "budget" in refused("verify", problem, answer, "--leakage", "nan")
-    assert "both set the leakage budget" in refused("verify", problem, answer, "--leakage", "1", "--perfect")
+    assert ("both set the leakage budget") in refused(
+        "verify", problem, answer, "--leakage", "1", "--perfect"
+    )
     os.mkfifo(folder / "pipe.npz")
     assert "is no ordinary file" in refused("verify", problem, str(folder / "pipe.npz"))
     assert "is no ordinary file" in refused("verify", str(folder / "pipe.npz"), answer)
@@ -82,7 +88,9 @@ def test_refusals_are_one_sentence(folder: Path) -> None:
     assert "zip" in refused("verify", problem, str(folder / "noise.npz"))
 
 
-def test_without_python_flint_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_python_flint_it_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(verification.exact, "arb", None)
     said = refused("verify", str(folder / "model.npz"), str(folder / "answer.npz"))
     assert "pip install 'discreet[verify]'" in said
@@ -92,7 +100,9 @@ def test_what_a_file_says_of_itself_changes_nothing(folder: Path, tmp_path: Path
     """A record that claims another error probability, another budget, another leakage."""
     with np.load(folder / "answer.npz") as archive:
         stored = dict(archive)
-    stored["metadata"] = np.array(json.dumps({"error_probability": 0.0, "budget_nats": math.pi, "leakage_nats": 0.0}))
+    stored["metadata"] = np.array(
+        json.dumps({"error_probability": 0.0, "budget_nats": math.pi, "leakage_nats": 0.0})
+    )
     np.savez(tmp_path / "lie.npz", **stored)
     true = run("verify", str(folder / "model.npz"), str(folder / "answer.npz"), "--json")
     assert run("verify", str(folder / "model.npz"), str(tmp_path / "lie.npz"), "--json") == true

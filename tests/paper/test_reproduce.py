@@ -1,4 +1,6 @@
-"""The paper's numerical section: numbers that must hold, figures and tables that hold them, files that are complete."""
+"""The paper's numerical section: numbers that must hold, figures and tables that hold them, files
+that are complete.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def study() -> Study:
 def test_the_known_numbers_are_reproduced(study: Study) -> None:
     last = study.sensors[-1]
     assert last.sensors == 10
-    assert last.private_y_error == pytest.approx(0.00418235677, rel=1e-8)  # exact arithmetic: tests/backends/test_tilt.py
+    # exact arithmetic: tests/backends/test_tilt.py
+    assert last.private_y_error == pytest.approx(0.00418235677, rel=1e-8)
     assert last.private_y_lower == pytest.approx(0.00418235677, rel=1e-8)
     assert last.bayes_y_error == pytest.approx(0.0022650930, abs=5e-11)
     assert last.local_x_error == pytest.approx(0.0914002342, rel=1e-8)
@@ -64,7 +67,14 @@ def test_the_guess_leaves_the_law_of_x_as_it_was(study: Study) -> None:
 def test_the_simulation_is_repeatable_and_covers(study: Study) -> None:
     def guesses(seed: int) -> tuple[GuessRow, ...]:
         return run_study(
-            Settings(sensors=1, samples=500, seed=seed, guess_sensors=2, curve_sensors=(1,), curve_width=0.5)
+            Settings(
+                sensors=1,
+                samples=500,
+                seed=seed,
+                guess_sensors=2,
+                curve_sensors=(1,),
+                curve_width=0.5,
+            )
         ).guesses
 
     drawn = [guesses(seed) for seed in range(12)]
@@ -87,7 +97,9 @@ def test_every_figure_shows_what_was_computed(study: Study) -> None:
     assert utility.series[1].y == tuple(row.local_y_error for row in study.sensors)
     assert guesses.series[0].y == tuple(row.simulated for row in study.guesses)
     assert [series.label for series in curves.series] == ["M = 1", "M = 3"]
-    for (_, curve), absolute, relative in zip(study.curves, curves.series, shapes.series, strict=True):
+    for (_, curve), absolute, relative in zip(
+        study.curves, curves.series, shapes.series, strict=True
+    ):
         assert (absolute.x[0], absolute.x[-1]) == (0.0, 1.0)
         assert absolute.y[0] == pytest.approx(curve.rows[0].upper, rel=1e-12)
         assert relative.y[-1] == pytest.approx(1.0, rel=1e-9)
@@ -95,9 +107,14 @@ def test_every_figure_shows_what_was_computed(study: Study) -> None:
 
 
 def test_the_tables_hold_the_numbers_unrounded(study: Study) -> None:
-    found = {f"{name}.csv": list(csv.DictReader(io.StringIO(records_csv(each)))) for name, each in tables(study).items()}
+    found = {
+        f"{name}.csv": list(csv.DictReader(io.StringIO(records_csv(each))))
+        for name, each in tables(study).items()
+    }
     assert set(found) == {"sensors.csv", "guesses.csv", "curves.csv"}
-    assert [float(line["local_x_error"]) for line in found["sensors.csv"]] == [row.local_x_error for row in study.sensors]
+    assert [float(line["local_x_error"]) for line in found["sensors.csv"]] == [
+        row.local_x_error for row in study.sensors
+    ]
     assert found["sensors.csv"][0]["status"] == "certified"
     assert len(found["guesses.csv"]) == 4
     assert {line["status"] for line in found["curves.csv"]} == {"certified"}
@@ -177,7 +194,19 @@ def test_bad_settings_are_refused(options: dict[str, object], words: str) -> Non
 
 def test_the_command(tmp_path: Path) -> None:
     out = str(tmp_path / "paper")
-    arguments = ["reproduce", "--sensors", "2", "--samples", "100", "--curves", "1", "--edges", ".3,.5,.7", "--out", out]
+    arguments = [
+        "reproduce",
+        "--sensors",
+        "2",
+        "--samples",
+        "100",
+        "--curves",
+        "1",
+        "--edges",
+        ".3,.5,.7",
+        "--out",
+        out,
+    ]
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
@@ -187,7 +216,10 @@ def test_the_command(tmp_path: Path) -> None:
     again = run(*arguments)
     assert again.exit_code == 2
     assert again.stderr.count("\n") == 1
-    for flags, words in ((["--edges", "a,b"], "--edges has 'a'"), (["--curves", "1.5"], "--curves has '1.5'")):
+    for flags, words in (
+        (["--edges", "a,b"], "--edges has 'a'"),
+        (["--curves", "1.5"], "--curves has '1.5'"),
+    ):
         refused = run("reproduce", *flags, "--out", str(tmp_path / "other"))
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert words in refused.stderr

@@ -1,4 +1,6 @@
-"""A rule in production: the graph says what the classifier says, coins tell nothing new, a folder is enough."""
+"""A rule in production: the graph says what the classifier says, coins tell nothing new, a folder
+is enough.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from discreet.reports.card import card_data, card_page
 
 
 def table(count: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Numbers, times, texts, mixtures and missing values; the sex depends on the age, and so does the truth."""
+    """Numbers, times, texts, mixtures and missing values; the sex depends on the age, and so does
+    the truth.
+    """
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -41,7 +45,9 @@ def table(count: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, np.ndarr
     frame.loc[::7, "hours per week"] = np.nan
     old = (frame["age"].to_numpy() - 49) / 12
     sex = np.where(rng.random(count) < 1 / (1 + np.exp(-old)), "m", "f")
-    truth = np.where(rng.random(count) < 1 / (1 + np.exp(-old - 2.0 * (frame["job"] == "clerk"))), "yes", "no")
+    truth = np.where(
+        rng.random(count) < 1 / (1 + np.exp(-old - 2.0 * (frame["job"] == "clerk"))), "yes", "no"
+    )
     return frame, truth, sex
 
 
@@ -59,11 +65,16 @@ def fitted() -> tuple[Any, pd.DataFrame]:
 @pytest.fixture(scope="module")
 def folder(fitted: tuple[Any, pd.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("deployed") / "rule"
-    fitted[0].save(place, fitted[1], facts={"asked": {"hide": ["sex"], "guess": ["paid <b>"]}, "data": {"file": "p.csv"}})
+    fitted[0].save(
+        place,
+        fitted[1],
+        facts={"asked": {"hide": ["sex"], "guess": ["paid <b>"]}, "data": {"file": "p.csv"}},
+    )
     return place
 
 
-# -- the graph -------------------------------------------------------------------------------------------------------------
+# -- the graph
+# --------------------------------------------------------------------------------------------------
 
 
 def asked(made: bytes, frame: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +83,9 @@ def asked(made: bytes, frame: Any) -> tuple[np.ndarray, np.ndarray]:
     return said[0], said[1]
 
 
-def test_the_graph_guesses_as_the_classifier_does_for_people_of_every_kind(fitted: tuple[Any, pd.DataFrame]) -> None:
+def test_the_graph_guesses_as_the_classifier_does_for_people_of_every_kind(
+    fitted: tuple[Any, pd.DataFrame],
+) -> None:
     """Also for missing values and categories that were never seen."""
     private, frame = fitted
     new = table(500, seed=1)[0]
@@ -109,7 +122,9 @@ def test_any_classifier_that_skl2onnx_knows_has_a_graph(name: str, budget: float
     assert ((guess == -1) == (probabilities.max(axis=1) < 1.0)).all()
 
 
-def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted: tuple[Any, pd.DataFrame]) -> None:
+def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(
+    fitted: tuple[Any, pd.DataFrame],
+) -> None:
     private, frame = fitted
     document = dict(private.rule_.document)
     document["tilt"] = [[0.0, 0.0], [0.0, 0.0]]
@@ -117,7 +132,8 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted: tuple[An
     second = {"tilt": [[1.0, 0.0], [0.0, 1.0]], "band": 1e-6}
     document["ties"] = {"within": 1e-9, "points": [], "second": second}
     document["ignore"] = {"probability": 0.1, "towards": [0.0, 1.0]}
-    kept, private.rule_ = private.rule_, _signed(document)
+    kept = private.rule_
+    private.rule_ = _signed(document)
     try:
         probabilities, guess = asked(private.to_onnx(frame), frame)
         assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
@@ -138,24 +154,39 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
 ) -> None:
     frame, truth, sex = table(120)
     numbers = frame[["age"]].astype(float)
-    private = ds.PrivateClassifier(Rough(max_iter=2), LogisticRegression(), budget=0.1, calibration=0, random_state=0)
+    private = ds.PrivateClassifier(
+        Rough(max_iter=2), LogisticRegression(), budget=0.1, calibration=0, random_state=0
+    )
     with pytest.raises(ds.InputError, match=r"Rough has no ONNX graph .* take another classifier"):
         private.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
-    mixed = ds.PrivateClassifier(RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0)
+    mixed = ds.PrivateClassifier(
+        RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0
+    )
     with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     taken = numbers.rename(columns={"age": "guess"})
-    with pytest.raises(ds.InputError, match="a column is called 'guess', as an output of the ONNX graph is"):
+    with pytest.raises(
+        ds.InputError, match=("a column is called 'guess', as an output of the ONNX graph is")
+    ):
         private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
-    with pytest.raises(ds.InputError, match=r"graph of the classifier of y says something else about \d+ of 800 examples"):
+    with pytest.raises(
+        ds.InputError,
+        match=(
+            r"graph of the classifier of y says something else "
+            r"about \d+ of 800 examples"
+        ),
+    ):
         fitted[0].to_onnx(fitted[1])
 
 
-# -- the folder ------------------------------------------------------------------------------------------------------------
+# -- the folder
+# --------------------------------------------------------------------------------------------------
 
 
-def test_the_folder_guesses_as_the_classifier_does(fitted: tuple[Any, pd.DataFrame], folder: Path) -> None:
+def test_the_folder_guesses_as_the_classifier_does(
+    fitted: tuple[Any, pd.DataFrame], folder: Path
+) -> None:
     private, frame = fitted
     deployed = ds.DeployedRule.load(folder)
     ids = [f"person {k}" for k in range(len(frame))]
@@ -175,22 +206,28 @@ def test_predicting_imports_neither_scikit_learn_nor_pandas(folder: Path) -> Non
     script = (
         "import sys, numpy as np, discreet as ds\n"
         f"rule = ds.DeployedRule.load({str(folder)!r})\n"
-        "people = {each.name: np.array(['u', None], dtype=object) if each.kind == 'texts' else np.array([1.0, np.nan])"
+        "people = {each.name: np.array(['u', None], dtype=object) if each.kind == 'texts' else "
+        "np.array([1.0, np.nan])"
         " for each in rule.columns}\n"
         "assert len(rule.predict(people)) == 2\n"
         "print(sorted({'sklearn', 'pandas', 'scipy', 'onnx'} & set(sys.modules)))\n"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert said.stdout.strip() == "[]"
 
 
 def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
     fitted: tuple[Any, pd.DataFrame], folder: Path, tmp_path: Path
 ) -> None:
-    """The attack: average the guesses about one record to learn its probability, which says more than one guess."""
+    """The attack: average the guesses about one record to learn its probability, which says more
+    than one guess.
+    """
     private, frame = fitted
     document = {**private.rule_.document, "ignore": {"probability": 1.0, "towards": [0.5, 0.5]}}
-    kept, private.rule_ = private.rule_, _signed(document)
+    kept = private.rule_
+    private.rule_ = _signed(document)
     try:
         save(private, tmp_path / "drawing", frame)
     finally:
@@ -210,7 +247,9 @@ def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
 def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
     kind: str, fitted: tuple[Any, pd.DataFrame], tmp_path: Path
 ) -> None:
-    """For texts, missing values, times, floats, negative zeros, unseen categories, and whatever library holds the table."""
+    """For texts, missing values, times, floats, negative zeros, unseen categories, and whatever
+    library holds the table.
+    """
     private, frame = fitted
     new = table(400, seed=2)[0]
     new.loc[:20, "job"] = "astronaut"
@@ -220,24 +259,40 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
         new = rng.choice(np.array([0.0, -0.0, 0.1, 1e300, np.nan]), size=(400, 3))
         group = rng.integers(0, 2, 300)
         boosting = HistGradientBoostingClassifier(max_iter=3)
-        private = ds.PrivateClassifier(boosting, boosting, budget=0.05, calibration=0, random_state=0)
+        private = ds.PrivateClassifier(
+            boosting, boosting, budget=0.05, calibration=0, random_state=0
+        )
         private.fit(frame, np.where(group, "yes", "no"), sensitive_features=group)
     document = dict(private.rule_.document)
     document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
-    kept, private.rule_ = private.rule_, _signed(document)
+    kept = private.rule_
+    private.rule_ = _signed(document)
     try:
         private.save(tmp_path / "rule", frame)
-        deployed, said = ds.DeployedRule.load(tmp_path / "rule"), private.predict(new)
+        deployed = ds.DeployedRule.load(tmp_path / "rule")
+        said = private.predict(new)
         assert 120 < (said == "yes").sum() < 280
         assert (deployed.predict(new) == said).all()
         assert (private.predict(new[::-1]) == said[::-1]).all()
         if kind == "frame":
-            as_objects = {name: column.to_numpy(dtype=object) for name, column in new.items() if name != "since"}
-            assert (deployed.predict({**as_objects, "since": new["since"].to_numpy()}) == said).all()
+            as_objects = {
+                name: column.to_numpy(dtype=object)
+                for name, column in new.items()
+                if name != "since"
+            }
+            assert (
+                deployed.predict({**as_objects, "since": new["since"].to_numpy()}) == said
+            ).all()
             assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
         else:
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
-            with pytest.raises(ds.InputError, match=r"reads an array of numbers \[people, 3\]; give that"):
+            with pytest.raises(
+                ds.InputError,
+                match=(
+                    r"reads an array of numbers \[people, 3\]; "
+                    r"give that"
+                ),
+            ):
                 deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
         private.rule_ = kept
@@ -246,13 +301,23 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda place: (place / "model.onnx").write_bytes(b"other"), "not the one that the rule was made with"),
+        (
+            lambda place: (place / "model.onnx").write_bytes(b"other"),
+            ("not the one that the rule was made with"),
+        ),
         (lambda place: (place / "model.onnx").unlink(), "model.onnx"),
         (lambda place: (place / "rule.json").write_text("{}"), "no rule for people"),
-        (lambda place: (place / "rule.json").write_text((place / "rule.json").read_text().replace("0.05", "0.5")), "digest"),
+        (
+            lambda place: (place / "rule.json").write_text(
+                (place / "rule.json").read_text().replace("0.05", "0.5")
+            ),
+            "digest",
+        ),
     ],
 )
-def test_a_folder_that_was_changed_is_refused(folder: Path, tmp_path: Path, change: Any, complaint: str) -> None:
+def test_a_folder_that_was_changed_is_refused(
+    folder: Path, tmp_path: Path, change: Any, complaint: str
+) -> None:
     for name in ("rule.json", "model.onnx"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     change(tmp_path)
@@ -260,7 +325,9 @@ def test_a_folder_that_was_changed_is_refused(folder: Path, tmp_path: Path, chan
         ds.DeployedRule.load(tmp_path)
 
 
-def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder: Path, tmp_path: Path) -> None:
+def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(
+    folder: Path, tmp_path: Path
+) -> None:
     deployed = ds.DeployedRule.load(folder)
     frame = table(5)[0]
     for people, complaint in (
@@ -275,27 +342,41 @@ def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder: Path
     assert deployed.predict(frame.iloc[:0]).shape == (0,)
 
 
-def test_a_folder_is_replaced_only_if_it_was_made_here(fitted: tuple[Any, pd.DataFrame], tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_if_it_was_made_here(
+    fitted: tuple[Any, pd.DataFrame], tmp_path: Path
+) -> None:
     (tmp_path / "rule.json").write_text("mine")
     with pytest.raises(ds.FileError, match="not made here"):
         fitted[0].save(tmp_path, fitted[1])
     assert (tmp_path / "rule.json").read_text() == "mine"
 
 
-# -- the card --------------------------------------------------------------------------------------------------------------
+# -- the card
+# --------------------------------------------------------------------------------------------------
 
 
-def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder: Path, fitted: tuple[Any, pd.DataFrame]) -> None:
+def test_the_card_holds_what_the_rule_holds_and_loads_nothing(
+    folder: Path, fitted: tuple[Any, pd.DataFrame]
+) -> None:
     document = json.loads((folder / "rule.json").read_text())
     card = json.loads((folder / "card.json").read_text())
     assert card == card_data(document)
-    assert document["key"] not in (folder / "card.json").read_text() + (folder / "card.html").read_text()
+    assert (
+        document["key"]
+        not in (folder / "card.json").read_text() + (folder / "card.html").read_text()
+    )
     assert card["statement"] == fitted[0].statement_
     assert card["data"]["people"] == 800
     assert card["data"]["digest"].startswith("sha256:")
     assert card["tried"][-1]["design_budget"] > 0
-    for row, step in zip(card["tried"], fitted[0].promise_.tried, strict=True):  # one of twenty limits each
-        assert row["error"]["low"] < step.people.error.low < row["error"]["estimate"] == step.people.error.estimate
+    # one of twenty limits each
+    for row, step in zip(card["tried"], fitted[0].promise_.tried, strict=True):
+        assert (
+            row["error"]["low"]
+            < step.people.error.low
+            < row["error"]["estimate"]
+            == step.people.error.estimate
+        )
         assert row["error"]["high"] > step.people.error.high
     page = (folder / "card.html").read_text()
     assert page == card_page(document)
@@ -305,13 +386,18 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder: Path, fitt
         assert word not in page.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted: tuple[Any, pd.DataFrame], tmp_path: Path) -> None:
+def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(
+    fitted: tuple[Any, pd.DataFrame], tmp_path: Path
+) -> None:
     frame, truth, sex = table(150)
-    for k, (calibration, said) in enumerate(((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))):
+    for k, (calibration, said) in enumerate(
+        ((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))
+    ):
         private = ds.PrivateClassifier(budget=1e-7, calibration=calibration, random_state=0)
         private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
         assert said in (tmp_path / str(k) / "card.html").read_text()
-    assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()  # a constant needs no coin
+    # a constant needs no coin
+    assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()
 
 
 def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path: Path) -> None:
@@ -328,7 +414,9 @@ def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path: Path
     for row in rows:
         assert row["model_leakage"] <= row["design_budget"]
         assert row["lower_bound"] <= row["model_error"]
-    assert [row["model_error"] for row in rows] == sorted((row["model_error"] for row in rows), reverse=True)
+    assert [row["model_error"] for row in rows] == sorted(
+        (row["model_error"] for row in rows), reverse=True
+    )
     page = (tmp_path / "rule" / "card.html").read_text()
     assert "certified for this model; nothing is promised for people" in page
     assert "holds for people, 95" not in page
@@ -342,5 +430,9 @@ def test_the_digest_of_the_people_is_that_of_their_cells(fitted: tuple[Any, pd.D
         for each in (frame[["age", "job"]], frame[["age", "job"]].astype({"age": float}))
     }
     assert len(digests) == 1
-    other = ds.PrivateClassifier(**settings).fit(frame[["age", "job"]], truth, sensitive_features=sex[::-1]).data_["digest"]
+    other = (
+        ds.PrivateClassifier(**settings)
+        .fit(frame[["age", "job"]], truth, sensitive_features=sex[::-1])
+        .data_["digest"]
+    )
     assert other not in digests

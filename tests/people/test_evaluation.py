@@ -18,7 +18,9 @@ PEOPLE = 4000
 
 
 def people(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Groups "a" and "b", truths "no" and "yes", and guesses that are right four times out of five."""
+    """Groups "a" and "b", truths "no" and "yes", and guesses that are right four
+    times out of five.
+    """
     rng = np.random.default_rng(seed)
     group = rng.choice(["a", "b"], PEOPLE, p=[0.7, 0.3])
     truth = np.where(rng.random(PEOPLE) < np.where(group == "a", 0.2, 0.5), "yes", "no")
@@ -31,7 +33,9 @@ def test_an_evaluation_counts_what_the_table_says() -> None:
     found = ds.evaluate(guess, None, truth, sensitive_features=group)
     assert found.guesses == ("no", "yes")
     assert found.groups == ("a", "b")
-    counts = [[int(((guess == i) & (group == j)).sum()) for j in found.groups] for i in found.guesses]
+    counts = [
+        [int(((guess == i) & (group == j)).sum()) for j in found.groups] for i in found.guesses
+    ]
     assert found.table.tolist() == counts
     assert found.error.estimate == pytest.approx((guess != truth).mean())
     assert (found.error.low, found.error.high) == pytest.approx(
@@ -40,40 +44,77 @@ def test_an_evaluation_counts_what_the_table_says() -> None:
     joint = np.asarray(counts).T / PEOPLE  # guesses see Z = Ŷ
     model = ds.Problem(joint, np.zeros((2, 2)), budget=1.0)
     assert found.leakage.estimate == pytest.approx(model.leakage(np.eye(2)), rel=1e-9)
-    assert found.rates["b"]["yes"].estimate == pytest.approx(counts[1][1] / sum(row[1] for row in counts))
+    assert found.rates["b"]["yes"].estimate == pytest.approx(
+        counts[1][1] / sum(row[1] for row in counts)
+    )
     assert found.shares["a"].low < 0.7 < found.shares["a"].high
 
 
 def test_every_leakage_and_the_odds_lie_between_their_limits() -> None:
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="chi-square")
-    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {"sibson:alpha=2.0", *CONDITIONAL}
-    for limits in (*found.leakages.values(), found.odds, found.error, found.leakage_by("g-leakage:gain=[[1,0],[0,2]]")):
+    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {
+        "sibson:alpha=2.0",
+        *CONDITIONAL,
+    }
+    for limits in (
+        *found.leakages.values(),
+        found.odds,
+        found.error,
+        found.leakage_by("g-leakage:gain=[[1,0],[0,2]]"),
+    ):
         assert limits.low <= limits.estimate <= limits.high
     assert found.leakage == found.leakages["chi-square"]
-    assert found.odds.high == pytest.approx(math.exp(found.leakages["local-differential-privacy"].high))
+    assert found.odds.high == pytest.approx(
+        math.exp(found.leakages["local-differential-privacy"].high)
+    )
 
 
 def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth() -> None:
     group, truth, guess = people()
-    found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="conditional-mutual-information")
-    joint = np.array(
-        [[[((truth == k) & (group == j) & (guess == i)).mean() for i in found.guesses] for j in "ab"] for k in ("no", "yes")]
+    found = ds.evaluate(
+        guess, None, truth, sensitive_features=group, measure="conditional-mutual-information"
     )
-    model = ds.Problem(joint, np.zeros((2, 2)), budget=1.0, measure="conditional-mutual-information")
+    joint = np.array(
+        [
+            [
+                [((truth == k) & (group == j) & (guess == i)).mean() for i in found.guesses]
+                for j in "ab"
+            ]
+            for k in ("no", "yes")
+        ]
+    )
+    model = ds.Problem(
+        joint, np.zeros((2, 2)), budget=1.0, measure="conditional-mutual-information"
+    )
     assert found.leakage.estimate == pytest.approx(model.leakage(np.eye(2)), rel=1e-9)
     assert (
-        found.leakage.low <= found.leakage.estimate < found.leakage.high < 0.003 < found.leakages["mutual-information"].low
+        found.leakage.low
+        <= found.leakage.estimate
+        < found.leakage.high
+        < 0.003
+        < found.leakages["mutual-information"].low
     )
     assert "of conditional-mutual-information" in found.statement(1.0)
-    assert found.given["yes"].rates["b"]["yes"].estimate == pytest.approx(joint[1, 1, 1] / joint[1, 1].sum())
+    assert found.given["yes"].rates["b"]["yes"].estimate == pytest.approx(
+        joint[1, 1, 1] / joint[1, 1].sum()
+    )
     assert found.given["no"].error.estimate == pytest.approx(joint[0, :, 1].sum() / joint[0].sum())
     assert sum(each.people for each in found.given.values()) == PEOPLE
     unfair = np.where((truth == "yes") & (group == "b"), "no", guess)
-    assert ds.evaluate(unfair, None, truth, sensitive_features=group).given["yes"].leakages["parity-difference"].low > 0.7
-    lone = ds.evaluate(guess, None, np.full(PEOPLE, "no"), sensitive_features=group, measure=found.measure)
+    assert (
+        ds.evaluate(unfair, None, truth, sensitive_features=group)
+        .given["yes"]
+        .leakages["parity-difference"]
+        .low
+        > 0.7
+    )
+    lone = ds.evaluate(
+        guess, None, np.full(PEOPLE, "no"), sensitive_features=group, measure=found.measure
+    )
     assert list(lone.given) == ["no"]
-    assert lone.leakage.high > lone.given["no"].leakage.high  # the other guess is a truth that some people may have
+    # the other guess is a truth that some people may have
+    assert lone.leakage.high > lone.given["no"].leakage.high
 
 
 def test_every_sensitive_column_is_evaluated_alone_too() -> None:
@@ -89,10 +130,14 @@ def test_every_sensitive_column_is_evaluated_alone_too() -> None:
     assert found.error == found.secrets["other"].error
     assert found.holds({"group": 0.2, "other": 0.006})
     assert not found.holds({"group": 0.003, "other": 0.006})
-    with pytest.raises(ds.InputError, match="no sensitive column 'sex'; there are 'group', 'other'"):
+    with pytest.raises(
+        ds.InputError, match=("no sensitive column 'sex'; there are 'group', 'other'")
+    ):
         found.holds({"sex": 0.1})
     assert list(found.to_dict()["secrets"]) == ["group", "other"]
-    named = ds.evaluate(guess, None, truth, sensitive_features=frame[["group", "other"]], group_labels=[("c", "x")])
+    named = ds.evaluate(
+        guess, None, truth, sensitive_features=frame[["group", "other"]], group_labels=[("c", "x")]
+    )
     assert named.secrets["group"].groups == ("c", "a", "b")
 
 
@@ -123,7 +168,8 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
     table = np.zeros((PEOPLE, 3))
     unknown = ds.evaluate(Constant(), table, truth, sensitive_features=group)
     assert unknown.leakage.estimate == 0.0
-    assert 0.0 < unknown.leakage.high < 0.003  # it might have guessed otherwise once in a thousand times
+    # it might have guessed otherwise once in a thousand times
+    assert 0.0 < unknown.leakage.high < 0.003
     sure = ds.evaluate(Sure(), table, truth, sensitive_features=group)
     assert (sure.leakage.low, sure.leakage.high) == (0.0, 0.0)
     assert sure.error.estimate == unknown.error.estimate
@@ -135,7 +181,9 @@ def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise() -> Non
     seen = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups)
     assert seen.guesses == ("a", OTHER)
     other = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a", "b"])
-    assert [str(limits) for limits in seen.leakages.values()] == [str(limits) for limits in other.leakages.values()]
+    assert [str(limits) for limits in seen.leakages.values()] == [
+        str(limits) for limits in other.leakages.values()
+    ]
     for limits in (*seen.leakages.values(), *(each[OTHER] for each in seen.rates.values())):
         assert limits.low == limits.estimate == 0.0 < limits.high
     assert not seen.holds(0.01)
@@ -154,7 +202,8 @@ def test_probabilities_of_guesses_are_summed() -> None:
     summed = ds.evaluate(sure, None, truth, sensitive_features=group)
     assert (counted.table == summed.table).all()
     assert summed.error.estimate == pytest.approx(counted.error.estimate)
-    assert summed.leakage.high > counted.leakage.high  # Chernoff's limits are wider than those of counts
+    # Chernoff's limits are wider than those of counts
+    assert summed.leakage.high > counted.leakage.high
     drawn = ds.evaluate(0.5 * sure + 0.25, None, truth, sensitive_features=group)
     assert drawn.leakage.estimate < counted.leakage.estimate
     assert drawn.table.sum(axis=0).tolist() == counted.table.sum(axis=0).tolist()
@@ -166,13 +215,21 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
     group, truth, _ = people()
     seen = np.full((PEOPLE, 2), 0.5)
     rule = ds.design_rule(
-        [[0.4, 0.6], [0.7, 0.3]], [[0.5, 0.5], [0.6, 0.4]], 0.001, guesses=["no", "yes"], key="00" * 16
+        [[0.4, 0.6], [0.7, 0.3]],
+        [[0.5, 0.5], [0.6, 0.4]],
+        0.001,
+        guesses=["no", "yes"],
+        key="00" * 16,
     ).rule
     told = ds.evaluate(rule, (seen, seen), truth, sensitive_features=group, soft=True)
-    stated = ds.evaluate(rule.predict_proba(seen, seen), None, truth, sensitive_features=group, labels=["no", "yes"])
+    stated = ds.evaluate(
+        rule.predict_proba(seen, seen), None, truth, sensitive_features=group, labels=["no", "yes"]
+    )
     assert told.to_dict() == stated.to_dict()
     assert not told.counted
-    constant = constant_rule(1, Labels.of(["no", "yes"], ["a", "b"], None, 1.0 - np.eye(2), 2), "00" * 16)
+    constant = constant_rule(
+        1, Labels.of(["no", "yes"], ["a", "b"], None, 1.0 - np.eye(2), 2), "00" * 16
+    )
     sure = ds.evaluate(constant, (seen, seen), truth, sensitive_features=group, soft=True)
     assert (sure.guesses[0], sure.at_most) == ("yes", 0.0)
     with pytest.raises(ds.InputError, match="asks a rule for predict_proba"):
@@ -182,7 +239,9 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
 def test_gains_about_combinations_are_none_about_a_column() -> None:
     group, truth, guess = people()
     both = np.column_stack([group, truth])
-    found = ds.evaluate(guess, None, truth, sensitive_features=both, measure="g-leakage:gain=[[1,0,0,0],[0,1,1,1]]")
+    found = ds.evaluate(
+        guess, None, truth, sensitive_features=both, measure="g-leakage:gain=[[1,0,0,0],[0,1,1,1]]"
+    )
     assert [str(each.measure) for each in found.secrets.values()] == ["mutual-information"] * 2
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -191,7 +250,9 @@ def test_a_loss_matrix_takes_the_place_of_errors() -> None:
     group, truth, guess = people()
     costs = [[0.0, 1.0], [5.0, 0.0]]  # truth no, yes
     found = ds.evaluate(guess, None, truth, sensitive_features=group, loss_matrix=costs)
-    mean = ((truth == "no") & (guess == "yes")).mean() + 5.0 * ((truth == "yes") & (guess == "no")).mean()
+    mean = ((truth == "no") & (guess == "yes")).mean() + 5.0 * (
+        (truth == "yes") & (guess == "no")
+    ).mean()
     assert found.error.estimate == pytest.approx(mean)
     assert found.error.low < mean < found.error.high
 
@@ -224,7 +285,9 @@ def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
     words = ["sex=f, race=0", "sex=f, race=1", "sex=m, race=0", "sex=m, race=1"]
     assert found.to_dict()["groups"] == [row["group"] for row in found.to_dict()["rates"]] == words
     assert set(found.to_frame()["group"]) == {"", *words}
-    assert ">sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace("</th>", "</td>")
+    assert ">sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace(
+        "</th>", "</td>"
+    )
     assert set(found.rates) == set(found.groups) == {("f", 0), ("f", 1), ("m", 0), ("m", 1)}
     assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
 
@@ -251,7 +314,12 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
     assert more.leakage.high > seen.leakage.high
     assert more.rates["c"]["yes"].high == 1.0
     alone = ds.evaluate(
-        guess[:1], None, truth[:1], sensitive_features=group[:1], group_labels=["a", "b"], labels=["no", "yes"]
+        guess[:1],
+        None,
+        truth[:1],
+        sensitive_features=group[:1],
+        group_labels=["a", "b"],
+        labels=["no", "yes"],
     )
     assert alone.leakage.high > 0.6
 
@@ -262,7 +330,10 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
         ({"y": None}, "y is missing"),
         ({"sensitive_features": None}, "sensitive_features is missing"),
         ({"sensitive_features": ["a"] * 3}, "3 entries of sensitive_features and 4000 of y"),
-        ({"sensitive_features": np.linspace(0, 1, PEOPLE)}, "4,000 different values.*cut it into ranges"),
+        (
+            {"sensitive_features": np.linspace(0, 1, PEOPLE)},
+            ("4,000 different values.*cut it into ranges"),
+        ),
         ({"sensitive_features": "sex"}, "give one entry for each person"),
         ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
         ({"sensitive_features": ["a"] * PEOPLE}, "all 4000 people are of one group"),
@@ -275,8 +346,15 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
         ({"loss_matrix": np.ones((2, 3))}, "3 columns and there are 2 guesses"),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed: dict[str, Any], complaint: str) -> None:
+def test_what_cannot_be_evaluated_is_refused_in_a_sentence(
+    changed: dict[str, Any], complaint: str
+) -> None:
     group, truth, guess = people()
-    given: dict[str, Any] = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
+    given: dict[str, Any] = {
+        "rule_or_predictions": guess,
+        "y": truth,
+        "sensitive_features": group,
+        **changed,
+    }
     with pytest.raises(ds.InputError, match=complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)

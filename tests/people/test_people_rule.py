@@ -1,4 +1,6 @@
-"""Rules for people: optimal in their model, the same wherever they run, with coins that say nothing new when asked again."""
+"""Rules for people: optimal in their model, the same wherever they run, with coins that say nothing
+new when asked again.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from weight import tokens_of
 
 import discreet as ds
 from discreet.people import deployed
@@ -36,12 +39,17 @@ def people(count: int, m: int = 2, n: int = 2, seed: int = 0) -> tuple[np.ndarra
     return softmax(features @ rng.normal(size=(3, m))), softmax(features @ rng.normal(size=(3, n)))
 
 
-def table_of(p_y: np.ndarray, p_x: np.ndarray, budget: float, measure: str = "mutual-information") -> ds.Problem:
+def table_of(
+    p_y: np.ndarray, p_x: np.ndarray, budget: float, measure: str = "mutual-information"
+) -> ds.Problem:
     people_ = len(p_y)
-    return ds.Problem(p_x.T / people_, (p_y @ (1 - np.eye(p_y.shape[1]))).T / people_, budget, measure=measure)
+    return ds.Problem(
+        p_x.T / people_, (p_y @ (1 - np.eye(p_y.shape[1]))).T / people_, budget, measure=measure
+    )
 
 
-# -- design --------------------------------------------------------------------------------------------------------------
+# -- design
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-9, 0.002, np.inf])
@@ -53,13 +61,17 @@ def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m: int, n: int, budg
     assert design.statement.startswith("certified for this model: ")
     problem = table_of(p_y, p_x, budget)
     estimator = design.rule.predict_proba(p_y, p_x).T
-    assert problem.error_probability(estimator) == pytest.approx(ds.solve(problem).error_probability, rel=2e-9)
+    assert problem.error_probability(estimator) == pytest.approx(
+        ds.solve(problem).error_probability, rel=2e-9
+    )
     assert problem.leakage(estimator) <= budget * (1 + 1e-9) + 1e-25
     assert len(design.rule.columns) <= (m - 1) * (n - 1)
 
 
 def test_people_who_cannot_be_told_apart_are_treated_alike() -> None:
-    """With a dozen kinds of people many share a tie, where some kinds are drawn and others are not."""
+    """With a dozen kinds of people many share a tie, where some kinds are drawn and
+    others are not.
+    """
     p_y, p_x = (np.round(each * 4) / 4 for each in people(2000))
     for budget in (0.0, 0.001):
         design = ds.design_rule(p_y, p_x, budget, key=KEY)
@@ -74,15 +86,26 @@ def test_other_measures_weights_losses_and_fractions() -> None:
     p_y, p_x = people(120)
     weight = np.random.default_rng(1).integers(1, 4, 120)
     weighted = ds.design_rule(p_y, p_x, 0.002, sample_weight=weight, key=KEY)
-    repeated = ds.design_rule(np.repeat(p_y, weight, axis=0), np.repeat(p_x, weight, axis=0), 0.002, key=KEY)
-    assert weighted.solution.error_probability == pytest.approx(repeated.solution.error_probability, rel=1e-8)
+    repeated = ds.design_rule(
+        np.repeat(p_y, weight, axis=0), np.repeat(p_x, weight, axis=0), 0.002, key=KEY
+    )
+    assert weighted.solution.error_probability == pytest.approx(
+        repeated.solution.error_probability, rel=1e-8
+    )
     parity = ds.design_rule(p_y, p_x, 0.05, measure="parity-difference", key=KEY)
     rates = parity.rule.predict_proba(p_y, p_x).T @ p_x / p_x.sum(axis=0)
     assert abs(rates[0, 0] - rates[0, 1]) <= 0.05 * (1 + 1e-9)
     half = ds.design_rule(p_y, p_x, fraction=0.5, key=KEY)
-    assert half.solution.leakage == pytest.approx(0.5 * table_of(p_y, p_x, 1.0).bayes_leakage, rel=1e-6)
+    assert half.solution.leakage == pytest.approx(
+        0.5 * table_of(p_y, p_x, 1.0).bayes_leakage, rel=1e-6
+    )
     costly = ds.design_rule(
-        p_y, p_x, 0.002, loss_matrix=[[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]], guesses=["a", "b", "ask"], key=KEY
+        p_y,
+        p_x,
+        0.002,
+        loss_matrix=[[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]],
+        guesses=["a", "b", "ask"],
+        key=KEY,
     )
     assert costly.rule.truths == (0, 1)
     assert (costly.rule.predict(p_y, p_x) == "ask").mean() > 0.5
@@ -102,14 +125,17 @@ def test_other_measures_weights_losses_and_fractions() -> None:
         ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 columns and X has 2 values"),
     ],
 )
-def test_what_cannot_be_designed_is_refused_in_a_sentence(changed: dict[str, Any], complaint: str) -> None:
+def test_what_cannot_be_designed_is_refused_in_a_sentence(
+    changed: dict[str, Any], complaint: str
+) -> None:
     p_y, p_x = people(300)
     given: dict[str, Any] = {"p_y": p_y, "p_x": p_x, "budget": 0.01, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.design_rule(given.pop("p_y"), given.pop("p_x"), given.pop("budget"), **given)
 
 
-# -- files ---------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------
 
 
 def designed(budget: float = 0.002, **labels: Any) -> tuple[Rule, np.ndarray, np.ndarray]:
@@ -136,7 +162,9 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path)
     path = tmp_path / "rule.json"
 
     def said(document: Any) -> str:
-        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        path.write_text(
+            document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+        )
         with pytest.raises(ValueError, match=r"; |: ") as found:
             Rule.load(path)
         return str(found.value)
@@ -164,17 +192,20 @@ def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert heads - sys.stdlib_module_names == {"numpy"}
-    assert len(source.read_text(encoding="utf-8").splitlines()) <= 150
+    assert tokens_of(source) <= 2200
     rule, p_y, p_x = designed()
     rule.save(tmp_path / "rule.json")
     np.savez(tmp_path / "people.npz", p_y=p_y, p_x=p_x)
     shutil.copy(source, tmp_path / "guess.py")
     code = (
         "import sys; sys.path.insert(0, '.')\nimport guess, numpy\n"
-        "z = numpy.load('people.npz'); print(*guess.Rule.load('rule.json').predict(z['p_y'], z['p_x']))\n"
+        "z = numpy.load('people.npz'); print(*guess.Rule.load('rule.json').predict(z['p_y'], "
+        "z['p_x']))\n"
         "assert not {'discreet', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == [str(guess) for guess in rule.predict(p_y, p_x).tolist()]
 
 
@@ -182,10 +213,15 @@ def test_listed_ties_are_found_however_many_share_their_first_number() -> None:
     rng = np.random.default_rng(0)
     p_y = rng.choice([0.2, 0.4, 0.6, 0.8], 60)[:, None] * [1.0, -1.0] + [0.0, 1.0]
     p_x = rng.dirichlet([1.0, 1.0], 60)
-    points, columns = np.hstack([1.0 - p_y, p_x]), rng.dirichlet([1.0, 1.0], 60)
+    points = np.hstack([1.0 - p_y, p_x])
+    columns = rng.dirichlet([1.0, 1.0], 60)
     labels = Labels.of(None, None, None, 1 - np.eye(2), 2)
-    document = people_rule(OutcomeRule(np.zeros((2, 2))), np.zeros((0, 4)), labels, KEY, {}).document
-    ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), columns.tolist(), strict=True)]
+    document = people_rule(
+        OutcomeRule(np.zeros((2, 2))), np.zeros((0, 4)), labels, KEY, {}
+    ).document
+    ties = [
+        {"point": p, "column": c} for p, c in zip(points.tolist(), columns.tolist(), strict=True)
+    ]
     document = {**document, "ties": {**document["ties"], "points": ties}}
     rule = Rule({**document, "digest": digest_of(document)})
     within = rule.within
@@ -197,14 +233,20 @@ def test_listed_ties_are_found_however_many_share_their_first_number() -> None:
     assert np.isin(found[~near], [0.0, 1.0]).all()
 
 
-# -- coins ---------------------------------------------------------------------------------------------------------------
+# -- coins
+# --------------------------------------------------------------------------------------------------
 
 
 def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
     """SipHash of J.-P. Aumasson and D. J. Bernstein (2012), in plain integers."""
     mask = (1 << 64) - 1
     k = struct.unpack("<QQ", key)
-    v = [0x736F6D6570736575 ^ k[0], 0x646F72616E646F6D ^ k[1], 0x6C7967656E657261 ^ k[0], 0x7465646279746573 ^ k[1]]
+    v = [
+        0x736F6D6570736575 ^ k[0],
+        0x646F72616E646F6D ^ k[1],
+        0x6C7967656E657261 ^ k[0],
+        0x7465646279746573 ^ k[1],
+    ]
 
     def left(x: int, bits: int) -> int:
         return (x << bits | x >> (64 - bits)) & mask
@@ -218,7 +260,10 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
             v[2] = left(v[2], 32)
 
     whole = len(message) // 8 * 8
-    words = [*struct.unpack(f"<{whole // 8}Q", message[:whole]), int.from_bytes(message[whole:], "little")]
+    words = [
+        *struct.unpack(f"<{whole // 8}Q", message[:whole]),
+        int.from_bytes(message[whole:], "little"),
+    ]
     words[-1] |= (len(message) & 255) << 56
     for word in words:
         v[3] ^= word
@@ -230,14 +275,16 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
 
 
 def test_coins_are_siphash() -> None:
-    assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5  # the authors' own example
+    # the authors' own example
+    assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5
     words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
     expected = [(siphash(bytes(range(16)), row.tobytes(), 1, 3) >> 11) * 2.0**-53 for row in words]
     assert coins(words, KEY).tolist() == expected
 
 
 def test_words_of_a_coin_are_those_of_the_documentation() -> None:
-    rule, half = drawing(), np.full((1, 2), 0.5)
+    rule = drawing()
+    half = np.full((1, 2), 0.5)
 
     def coin(message: bytes) -> float:
         return (siphash(bytes.fromhex(KEY), message, 1, 3) >> 11) * 2.0**-53
@@ -253,9 +300,12 @@ def test_words_of_a_coin_are_those_of_the_documentation() -> None:
         # the rule says "yes" with probability p exactly where the coin is at least 1 - p
         edge = coin(message)
         for probability, guess in ((1.0 - edge - 1e-9, "no"), (1.0 - edge + 1e-9, "yes")):
-            found = drawing(probability).predict(half, half, ids=None if who is None else np.array([who]))
+            found = drawing(probability).predict(
+                half, half, ids=None if who is None else np.array([who])
+            )
             assert found.tolist() == [guess], who
-    assert rule.predict(half, half, ids=["\ud800"]).size == 1  # a text that UTF-8 has no bytes for is a text all the same
+    # a text that UTF-8 has no bytes for is a text all the same
+    assert rule.predict(half, half, ids=["\ud800"]).size == 1
 
 
 def drawing(probability: float = 0.3) -> Rule:
@@ -266,9 +316,10 @@ def drawing(probability: float = 0.3) -> Rule:
 
 
 def test_asking_a_thousand_times_tells_nothing_new() -> None:
-    """The averaging attack: with fresh coins the mean of a thousand guesses tells the probability; with sticky ones, no more
-    than the first guess does."""
-    rule, half = drawing(), np.full((1000, 2), 0.5)
+    """The averaging attack: with fresh coins the mean of a thousand guesses tells the probability;
+    with sticky ones, no more than the first guess does."""
+    rule = drawing()
+    half = np.full((1000, 2), 0.5)
     again = [rule.predict(half[:1], half[:1], ids=["a person"])[0] for _ in range(30)]
     asked = rule.predict(half, half, ids=["a person"] * 1000)
     assert set(again) == set(asked.tolist()) == {again[0]}
@@ -279,23 +330,34 @@ def test_asking_a_thousand_times_tells_nothing_new() -> None:
 
 
 def test_coins_of_different_people_are_fair_and_independent_of_order() -> None:
-    rule, count = drawing(), 20000
+    rule = drawing()
+    count = 20000
     half = np.full((count, 2), 0.5)
     for ids in (np.arange(count), np.array([f"person {k}" for k in range(count)])):
         guesses = rule.predict(half, half, ids=ids)
         assert abs((guesses == "yes").mean() - 0.3) < 0.015
         order = np.random.default_rng(1).permutation(count)
         assert (rule.predict(half, half, ids=ids[order]) == guesses[order]).all()
-    other = people_rule(OutcomeRule(rule.tilt, share=1.0, towards=rule.towards), np.zeros((0, 4)), Labels.of(
-        ["no", "yes"], None, None, 1 - np.eye(2), 2), "ff" * 16, {})  # fmt: skip
-    agree = (other.predict(half, half, ids=np.arange(count)) == rule.predict(half, half, ids=np.arange(count))).mean()
+    other = people_rule(
+        OutcomeRule(rule.tilt, share=1.0, towards=rule.towards),
+        np.zeros((0, 4)),
+        Labels.of(["no", "yes"], None, None, 1 - np.eye(2), 2),
+        "ff" * 16,
+        {},
+    )
+    agree = (
+        other.predict(half, half, ids=np.arange(count))
+        == rule.predict(half, half, ids=np.arange(count))
+    ).mean()
     assert abs(agree - (0.3**2 + 0.7**2)) < 0.015
 
 
 def test_one_person_is_guessed_as_in_a_crowd() -> None:
     rule, p_y, p_x = designed()
     together = rule.predict(p_y, p_x)
-    assert [rule.predict(p_y[k : k + 1], p_x[k : k + 1])[0] for k in range(50)] == together[:50].tolist()
+    assert [rule.predict(p_y[k : k + 1], p_x[k : k + 1])[0] for k in range(50)] == together[
+        :50
+    ].tolist()
 
 
 def test_a_constant_rule_says_that_it_is_one() -> None:
@@ -311,12 +373,22 @@ def test_a_constant_rule_says_that_it_is_one() -> None:
 @pytest.mark.parametrize(
     ("p_y", "p_x", "ids", "complaint"),
     [
-        ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], None, r"p_y has shape \[1, 2\] .* give a row a person, \[2, 2\]"),
+        (
+            [[0.5, 0.5]],
+            [[0.5, 0.5], [0.5, 0.5]],
+            None,
+            (
+                r"p_y has shape \[1, 2\] .* give a row a "
+                r"person, \[2, 2\]"
+            ),
+        ),
         ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
         ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),
         ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "one id for each of 1 people"),
     ],
 )
-def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y: Any, p_x: Any, ids: Any, complaint: str) -> None:
+def test_what_cannot_be_guessed_is_refused_in_a_sentence(
+    p_y: Any, p_x: Any, ids: Any, complaint: str
+) -> None:
     with pytest.raises(ValueError, match=complaint):
         drawing().predict(p_y, p_x, ids=ids)

@@ -1,4 +1,6 @@
-"""`ds.PrivateClassifier`: scikit-learn's conventions, and budgets that are kept for people who were not in the table."""
+"""`ds.PrivateClassifier`: scikit-learn's conventions, and budgets that are kept for people who were
+not in the table.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,17 @@ def classifier(**given: Any) -> ds.PrivateClassifier:
     return ds.PrivateClassifier(GaussianNB(), GaussianNB(), random_state=0, **given)
 
 
-# -- budgets -------------------------------------------------------------------------------------------------------------
+# -- budgets
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict() -> None:
     table, truth, group = population(6000)
     plain = classifier().fit(table, truth)
     private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
-    assert private.statement_.startswith("holds for people, 95 %: the guess leaks at most the budget of 0.02 nats (1,500 ")
+    assert private.statement_.startswith(
+        "holds for people, 95 %: the guess leaks at most the budget of 0.02 nats (1,500 "
+    )
     assert private.design_.solution.status is ds.Status.CERTIFIED
     assert 0.0 < private.design_.solution.problem.budget < 0.02
     assert private.evaluation_.at_most <= 0.02
@@ -96,21 +101,35 @@ def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> Non
 
 
 def test_equalized_odds_are_kept_for_people() -> None:
-    """The budget bounds what the guess says to who knows y, so a guess as informative as y is allowed."""
+    """The budget bounds what the guess says to who knows y, so a guess as informative as y is
+    allowed.
+    """
     table, truth, group = population(2400)
     measure = "conditional-mutual-information"
     private = classifier(budget=0.05, measure=measure).fit(table, truth, sensitive_features=group)
-    assert "at most the budget of 0.05 nats of conditional-mutual-information (600 calibration people" in private.statement_
+    assert (
+        "at most the budget of 0.05 nats of conditional-mutual-information (600 calibration people"
+    ) in private.statement_
     assert private.design_.solution.status is ds.Status.CERTIFIED
     assert private.rule_.groups == (("no", "f"), ("no", "m"), ("yes", "f"), ("yes", "m"))
     assert private.groups_ == ("f", "m")
     others, wanted, theirs = population(8000, seed=1)
     found = ds.evaluate(private, others, wanted, sensitive_features=theirs, measure=measure)
     assert found.leakage.estimate < min(0.05, found.leakages["mutual-information"].low)
-    p_y, p_x = private.estimator_.probabilities(others), private.private_estimator_.probabilities(others)
-    assert (private.rule_.predict(p_y, p_x, np.arange(8000)) == private.predict(others, np.arange(8000))).all()
-    perfect = classifier(budget=0.0, measure=measure, calibration=0).fit(table, truth, sensitive_features=group)
-    assert ds.evaluate(perfect, others, wanted, sensitive_features=theirs, measure=measure).leakage.estimate < 0.002
+    p_y = private.estimator_.probabilities(others)
+    p_x = private.private_estimator_.probabilities(others)
+    assert (
+        private.rule_.predict(p_y, p_x, np.arange(8000)) == private.predict(others, np.arange(8000))
+    ).all()
+    perfect = classifier(budget=0.0, measure=measure, calibration=0).fit(
+        table, truth, sensitive_features=group
+    )
+    assert (
+        ds.evaluate(
+            perfect, others, wanted, sensitive_features=theirs, measure=measure
+        ).leakage.estimate
+        < 0.002
+    )
 
 
 def test_without_people_apart_only_the_model_is_certain() -> None:
@@ -135,10 +154,14 @@ def test_few_distinct_records_are_said_to_leak_more_than_the_model_where_they_do
         table = record[:, None].astype(float)
         private = classifier(budget=0.1, measure="parity-difference", calibration=0)
         private.fit(table, truth, sensitive_features=group)
-        found = ds.evaluate(private, table, truth, sensitive_features=group, measure="parity-difference")
+        found = ds.evaluate(
+            private, table, truth, sensitive_features=group, measure="parity-difference"
+        )
         assert private.design_.solution.leakage == pytest.approx(0.1, rel=1e-6)
         told = f"give these 2,000 people, the guess leaks {found.leakage.estimate:.4g}"
-        assert private.statement_.startswith("certified for this model: leaks 0.1 of 0.1 of parity-difference")
+        assert private.statement_.startswith(
+            "certified for this model: leaks 0.1 of 0.1 of parity-difference"
+        )
         said.append(private.statement_.endswith(f"{told}, more than the budget"))
         assert said[-1] == found.breaks(0.1)
         assert said[-1] or private.statement_.endswith(told)
@@ -168,7 +191,9 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() 
     assert [point.people.confidence for point in curve] == pytest.approx([1 - 0.05 / 8] * 4)
     assert all(point.design.solution.status is ds.Status.CERTIFIED for point in curve)
     budgets = [point.design.solution.problem.budget for point in curve]
-    assert budgets == pytest.approx((private.model_.bayes_leakage * np.geomspace(0.01, 1, 4)).tolist())
+    assert budgets == pytest.approx(
+        (private.model_.bayes_leakage * np.geomspace(0.01, 1, 4)).tolist()
+    )
     found = curve.best(0.05)
     assert found.people.leakage.high <= 0.05
     assert found.people.error.estimate == min(
@@ -185,7 +210,9 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() 
     assert [row["error_high"] for row in curve.to_dict()["points"]] == frame["error_high"].tolist()
     assert curve.plot().x_label == "mutual-information (nats)"
     assert "Curve of people" in curve._repr_html_()
-    few = private.frontier(others, wanted, sensitive_features=theirs, budgets=[0.3, 0.1], confidence=0.9)
+    few = private.frontier(
+        others, wanted, sensitive_features=theirs, budgets=[0.3, 0.1], confidence=0.9
+    )
     assert [round(point.design.solution.problem.budget, 12) for point in few] == [0.1, 0.3]
     assert few.points[0].people.confidence == pytest.approx(1 - 0.1 / 4)
     assert repr(few) == "PeopleFrontier(2 rules, 4,000 people, mutual-information)"
@@ -225,8 +252,11 @@ class Ladder:
         return type("Design", (), {"rule": share})()
 
     def look(self, rule: Any) -> Evaluation:
-        tables, losses = np.full((2, 2, 2), 12.5), 1.0 - np.eye(2)
-        found = Evaluation(0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, losses, True)
+        tables = np.full((2, 2, 2), 12.5)
+        losses = 1.0 - np.eye(2)
+        found = Evaluation(
+            0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, losses, True
+        )
         found.__dict__["at_most"] = next(self.limits)
         return found
 
@@ -241,33 +271,46 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() ->
     constant = promised(budget, failed.design, failed.look)
     assert constant.taken is None
     assert "who can promise about 0.054" in constant.statement
-    large = promised(LeakageBudget(0.19, measure_of("chi-square")), (failed := Ladder(0.2)).design, failed.look)
-    assert "who can promise about 0.054 at the least, and for whom the most private one leaked 0 and perhaps 0.2" in (
-        large.statement
+    large = promised(
+        LeakageBudget(0.19, measure_of("chi-square")), (failed := Ladder(0.2)).design, failed.look
     )
+    assert (
+        "who can promise about 0.054 at the least, and for whom the most private one leaked 0 "
+        "and perhaps 0.2"
+    ) in (large.statement)
     assert LADDER[-1] == 1.0
     assert list(LADDER) == sorted(LADDER)
 
 
-# -- scikit-learn --------------------------------------------------------------------------------------------------------
+# -- scikit-learn
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_checks_of_scikit_learn_pass() -> None:
-    """All of them but the one about another array library, which needs a setting of SciPy, since scikit-learn 1.9."""
+    """All of them but the one about another array library, which needs a setting of SciPy, since
+    scikit-learn 1.9.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = check_estimator(ds.PrivateClassifier(GaussianNB(), GaussianNB()), on_fail=None, on_skip=None)
+        found = check_estimator(
+            ds.PrivateClassifier(GaussianNB(), GaussianNB()), on_fail=None, on_skip=None
+        )
     assert len(found) > 50
-    assert {(each["check_name"], each["status"]) for each in found if each["status"] != "passed"} <= {
-        ("check_array_api_input", "skipped")
-    }
+    assert {
+        (each["check_name"], each["status"]) for each in found if each["status"] != "passed"
+    } <= {("check_array_api_input", "skipped")}
 
 
 def test_it_is_cloned_with_its_parameters() -> None:
     private = classifier(budget=0.1, measure="chi-square", calibration=0.4)
     other = clone(private)
     assert repr(other) == repr(private)
-    assert (other.budget, other.measure, other.calibration, other.random_state) == (0.1, "chi-square", 0.4, 0)
+    assert (other.budget, other.measure, other.calibration, other.random_state) == (
+        0.1,
+        "chi-square",
+        0.4,
+        0,
+    )
 
 
 def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
@@ -281,13 +324,24 @@ def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
     assert len(plain["test_score"]) == 2
     with config_context(enable_metadata_routing=True):
         weighed = {name: each.set_fit_request(sample_weight=True) for name, each in parts.items()}
-        asking = clone(private).set_params(**weighed).set_fit_request(sensitive_features=True, sample_weight=True)
+        asking = (
+            clone(private)
+            .set_params(**weighed)
+            .set_fit_request(sensitive_features=True, sample_weight=True)
+        )
         asking.set_score_request(sample_weight=True)
         search = GridSearchCV(asking, {"budget": [0.05, 0.2]}, cv=2)
         search.fit(table, truth, sensitive_features=group, sample_weight=np.ones(240))
         assert search.best_params_["budget"] in (0.05, 0.2)
         routed = make_pipeline(StandardScaler(), asking)
-        assert len(cross_validate(routed, table, truth, cv=2, params={"sensitive_features": group})["test_score"]) == 2
+        assert (
+            len(
+                cross_validate(routed, table, truth, cv=2, params={"sensitive_features": group})[
+                    "test_score"
+                ]
+            )
+            == 2
+        )
 
 
 def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
@@ -297,23 +351,42 @@ def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
 
         def fitted(first: Any, second: Any) -> ds.PrivateClassifier:
             given = {"sensitive_features": group, "sample_weight": weight}
-            return ds.PrivateClassifier(first, second, budget=math.inf, random_state=0).fit(table, truth, **given)
+            return ds.PrivateClassifier(first, second, budget=math.inf, random_state=0).fit(
+                table, truth, **given
+            )
 
         asks = GaussianNB().set_fit_request(sample_weight=True)
         declines = GaussianNB().set_fit_request(sample_weight=False)
-        with pytest.raises(ValueError, match=r"not explicitly set as requested or not requested for GaussianNB\.fit"):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"not explicitly set as requested or not requested "
+                r"for GaussianNB\.fit"
+            ),
+        ):
             fitted(GaussianNB(), asks)
-        one, other = fitted(asks, declines), fitted(declines, declines)
-        assert one.estimator_.model.class_prior_.tolist() != other.estimator_.model.class_prior_.tolist()
-        assert one.private_estimator_.model.class_prior_.tolist() == other.private_estimator_.model.class_prior_.tolist()
+        one = fitted(asks, declines)
+        other = fitted(declines, declines)
+        assert (
+            one.estimator_.model.class_prior_.tolist()
+            != other.estimator_.model.class_prior_.tolist()
+        )
+        assert (
+            one.private_estimator_.model.class_prior_.tolist()
+            == other.private_estimator_.model.class_prior_.tolist()
+        )
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         piped = fitted(
-            make_pipeline(scaler, LogisticRegression().set_fit_request(sample_weight=True)), KNeighborsClassifier()
+            make_pipeline(scaler, LogisticRegression().set_fit_request(sample_weight=True)),
+            KNeighborsClassifier(),
         )
         assert (piped.predict(table) == "yes").mean() > 0.7
-    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=2)  # without routing it passes all on
+    # without routing it passes all on
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=2)
     found = ds.PrivateClassifier(search, random_state=0).fit(table, truth, sample_weight=weight)
-    assert found.estimator_.model.best_estimator_.class_prior_ == pytest.approx(one.estimator_.model.class_prior_)
+    assert found.estimator_.model.best_estimator_.class_prior_ == pytest.approx(
+        one.estimator_.model.class_prior_
+    )
 
 
 def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
@@ -326,7 +399,8 @@ def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
             "town": np.where(table[:, 1] > 0, "Turku", "Oulu"),
             "kind": pandas.Categorical(np.where(table[:, 2] > 0, "a", "b")),
             "asked": pandas.array(rng.integers(0, 5, 160), dtype="Int64"),
-            "since": pandas.to_datetime("2020-01-01") + pandas.to_timedelta(rng.integers(0, 900, 160), unit="D"),
+            "since": pandas.to_datetime("2020-01-01")
+            + pandas.to_timedelta(rng.integers(0, 900, 160), unit="D"),
             "mixed": [None if k % 7 == 0 else k % 3 if k % 2 else str(k % 3) for k in range(160)],
         }
     )
@@ -342,7 +416,10 @@ def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
     assert set(private.predict(new).tolist()) <= {"no", "yes"}
     with pytest.raises(ValueError, match="feature names"):
         private.predict(frame.rename(columns={"town": "city"}))
-    with pytest.raises(ds.InputError, match="other columns than those fitted on: could not convert string to float: 'high'"):
+    with pytest.raises(
+        ds.InputError,
+        match=("other columns than those fitted on: could not convert string to float: 'high'"),
+    ):
         private.predict(frame.assign(score="high"))
     with pytest.raises(ds.InputError, match="'asked' held numbers"):
         private.predict(frame.assign(asked="often"))
@@ -361,14 +438,19 @@ KINDS: dict[str, Any] = {
     "mixed": ("object", ["a", 1, None, "a"]),
     "moment": ("datetime64[s]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
     "zone": ("datetime64[s, UTC]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
-    "span": ("timedelta64[s]", [timedelta(seconds=10), timedelta(seconds=20), None, timedelta(seconds=10)]),
+    "span": (
+        "timedelta64[s]",
+        [timedelta(seconds=10), timedelta(seconds=20), None, timedelta(seconds=10)],
+    ),
     "period": ("period[M]", ["2020-01", "2021-06", None, "2020-01"]),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_every_kind_tell_what_they_hold(kind: str) -> None:
-    """The second of four people differs, the third has nothing, and what was never seen counts as missing."""
+    """The second of four people differs, the third has nothing, and what was never seen counts as
+    missing.
+    """
     pandas = pytest.importorskip("pandas")
     dtype, values = KINDS[kind] if isinstance(KINDS[kind], tuple) else (None, KINDS[kind])
     frame = pandas.DataFrame({"other": [0.0] * 200, "it": pandas.Series(values * 50, dtype=dtype)})
@@ -392,7 +474,9 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones() -> None:
 def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids() -> None:
     table, truth, group = population(800)
     weight = np.where(truth == "yes", 5.0, 1.0)
-    heavy = classifier(budget=math.inf).fit(table, truth, sensitive_features=group, sample_weight=weight)
+    heavy = classifier(budget=math.inf).fit(
+        table, truth, sensitive_features=group, sample_weight=weight
+    )
     light = classifier(budget=math.inf).fit(table, truth, sensitive_features=group)
     assert (heavy.predict(table) == "yes").mean() > (light.predict(table) == "yes").mean()
     lone = np.repeat(table[:1], 50, axis=0)
@@ -408,7 +492,8 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
     told = rule.document["about"]["people"]
     assert told["statement"] == private.statement_
     assert told["leakage"]["high"] <= 0.3
-    p_y, p_x = private.estimator_.probabilities(table), private.private_estimator_.probabilities(table)
+    p_y = private.estimator_.probabilities(table)
+    p_x = private.private_estimator_.probabilities(table)
     ids = np.arange(800)
     assert (rule.predict(p_y, p_x, ids) == private.predict(table, ids=ids)).all()
 
@@ -418,12 +503,28 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
     [
         ({"budget": 0.1}, {}, "a budget and no sensitive_features"),
         ({}, {"sensitive_features": "group"}, "one of budget= and fraction="),
-        ({"budget": 0.1, "fraction": 0.1}, {"sensitive_features": "group"}, "one of budget= and fraction="),
+        (
+            {"budget": 0.1, "fraction": 0.1},
+            {"sensitive_features": "group"},
+            "one of budget= and fraction=",
+        ),
         ({"budget": -1.0}, {"sensitive_features": "group"}, "the leakage budget is -1"),
         ({"fraction": 2.0}, {"sensitive_features": "group"}, "fraction is 2.0"),
-        ({"budget": 0.1, "calibration": 1.5}, {"sensitive_features": "group"}, "calibration is 1.5"),
-        ({"budget": 0.1, "measure": "none"}, {"sensitive_features": "group"}, "there is no measure"),
-        ({"budget": 0.1, "loss_matrix": np.ones((2, 3))}, {"sensitive_features": "group"}, "3 columns and y 2 classes"),
+        (
+            {"budget": 0.1, "calibration": 1.5},
+            {"sensitive_features": "group"},
+            "calibration is 1.5",
+        ),
+        (
+            {"budget": 0.1, "measure": "none"},
+            {"sensitive_features": "group"},
+            "there is no measure",
+        ),
+        (
+            {"budget": 0.1, "loss_matrix": np.ones((2, 3))},
+            {"sensitive_features": "group"},
+            "3 columns and y 2 classes",
+        ),
         ({"budget": 0.1}, {"sensitive_features": ["f"]}, "1 entries for 200 people"),
         (
             {"budget": 0.1},
@@ -435,18 +536,30 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
             {"sensitive_features": "group"},
             "LinearSVC, which has no predict_proba",
         ),
-        ({"budget": 0.1, "private_estimator": "boost"}, {"sensitive_features": "group"}, "private_estimator is a str"),
-        ({"budget": 0.1}, {"sensitive_features": "group", "y": ["no", None] * 100}, "y is missing for 100 of 200 people"),
+        (
+            {"budget": 0.1, "private_estimator": "boost"},
+            {"sensitive_features": "group"},
+            "private_estimator is a str",
+        ),
+        (
+            {"budget": 0.1},
+            {"sensitive_features": "group", "y": ["no", None] * 100},
+            "y is missing for 100 of 200 people",
+        ),
     ],
 )
-def test_what_cannot_be_fitted_is_refused_in_a_sentence(given: dict[str, Any], fit: dict[str, Any], complaint: str) -> None:
+def test_what_cannot_be_fitted_is_refused_in_a_sentence(
+    given: dict[str, Any], fit: dict[str, Any], complaint: str
+) -> None:
     table, truth, group = population(200)
     fit = {name: group if isinstance(value, str) else value for name, value in fit.items()}
     with pytest.raises(ds.InputError, match=complaint):
         classifier().set_params(**given).fit(table, fit.pop("y", truth), **fit)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float64", "string", "category", "boolean", "Int64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int64", "float64", "string", "category", "boolean", "Int64"]
+)
 def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype: str) -> None:
     """Nullable numbers become numbers, as in scikit-learn's own classifiers."""
     pandas = pytest.importorskip("pandas")
@@ -461,11 +574,14 @@ def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype: str) -> None:
 
 
 def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden() -> None:
-    """Among the inputs it may be used for the guess: at budget 0 parity costs less than where it is hidden."""
+    """Among the inputs it may be used for the guess: at budget 0 parity costs less than where it is
+    hidden.
+    """
     table, truth, group = population(2000)
     among = np.column_stack([table, group == "m"])
     seen, hidden = (
-        classifier(budget=0.0, calibration=0).fit(each, truth, sensitive_features=group) for each in (among, table)
+        classifier(budget=0.0, calibration=0).fit(each, truth, sensitive_features=group)
+        for each in (among, table)
     )
     others, wanted, theirs = population(5000, seed=1)
     for private, new in ((seen, np.column_stack([others, theirs == "m"])), (hidden, others)):
@@ -476,8 +592,12 @@ def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden() -> None:
 
 def test_searches_reach_the_classifiers_inside_and_pickles_guess_alike() -> None:
     table, truth, group = population(200)
-    private = ds.PrivateClassifier(LogisticRegression(), GaussianNB(), fraction=0.5, calibration=0, random_state=0)
-    search = GridSearchCV(private, {"estimator__C": [0.1, 1.0]}, cv=2).fit(table, truth, sensitive_features=group)
+    private = ds.PrivateClassifier(
+        LogisticRegression(), GaussianNB(), fraction=0.5, calibration=0, random_state=0
+    )
+    search = GridSearchCV(private, {"estimator__C": [0.1, 1.0]}, cv=2).fit(
+        table, truth, sensitive_features=group
+    )
     assert search.best_estimator_.estimator.C == search.best_params_["estimator__C"]
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert (again.predict(table) == search.predict(table)).all()
@@ -488,20 +608,29 @@ def test_pipelines_of_columns_are_classifiers_like_others() -> None:
     pandas = pytest.importorskip("pandas")
     table, truth, group = population(200)
     frame = pandas.DataFrame({"a": table[:, 0], "town": np.where(table[:, 1] > 0, "Turku", "Oulu")})
-    tools = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["town"]))
+    tools = make_column_transformer(
+        (StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["town"])
+    )
     model = make_pipeline(tools, LogisticRegression())
     private = ds.PrivateClassifier(model, model, budget=0.2, calibration=0, random_state=0)
     private.fit(frame, truth, sensitive_features=group)
     assert private.predict(frame.assign(town="Vaasa")).shape == (200,)
-    assert private.predict(frame[["a", "town"]].iloc[::-1]).tolist() == private.predict(frame)[::-1].tolist()
+    assert (
+        private.predict(frame[["a", "town"]].iloc[::-1]).tolist()
+        == private.predict(frame)[::-1].tolist()
+    )
 
 
 @pytest.mark.parametrize("measure", [name for name in MEASURES if name != "g-leakage"])
 def test_every_measure_can_be_budgeted(measure: str) -> None:
-    """In the model by the certificate; for people by the limit of one rule, of which a ladder is tried elsewhere."""
+    """In the model by the certificate; for people by the limit of one rule, of which a ladder is
+    tried elsewhere.
+    """
     name = "sibson:alpha=3" if measure == "sibson" else measure
     table, truth, group = population(240)
-    private = classifier(budget=0.1, measure=name, calibration=0).fit(table, truth, sensitive_features=group)
+    private = classifier(budget=0.1, measure=name, calibration=0).fit(
+        table, truth, sensitive_features=group
+    )
     assert private.design_.solution.status is ds.Status.CERTIFIED
     others, wanted, theirs = population(400, seed=1)
     found = ds.evaluate(private, others, wanted, sensitive_features=theirs, measure=name)
@@ -520,7 +649,9 @@ def test_an_estimator_without_weights_says_so() -> None:
     table, truth, _ = population(100)
     with pytest.raises(ds.InputError, match="KNeighborsClassifier takes no sample_weight"):
         ds.PrivateClassifier(KNeighborsClassifier()).fit(table, truth, sample_weight=np.ones(100))
-    weighted = ds.PrivateClassifier(make_pipeline(StandardScaler(), LogisticRegression()), GaussianNB())
+    weighted = ds.PrivateClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), GaussianNB()
+    )
     assert weighted.fit(table, truth, sample_weight=np.ones(100)).score(table, truth) > 0.6
 
 
@@ -531,4 +662,6 @@ def test_without_scikit_learn_the_module_loads_and_says_what_is_missing() -> Non
         "except ds.InputError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "needs scikit-learn, which is not installed; pip install 'discreet[people]'" in done.stdout
+    assert (
+        "needs scikit-learn, which is not installed; pip install 'discreet[people]'"
+    ) in done.stdout

@@ -1,4 +1,6 @@
-"""Limits for people: the region holds the truth as often as it says, and no law in the region leaks beyond the limits."""
+"""Limits for people: the region holds the truth as often as it says, and no law in the region leaks
+beyond the limits.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,34 @@ import pytest
 from scipy.special import rel_entr
 
 from discreet.people.extremes import highest_of, leakage_of, limits_of
-from discreet.people.region import Fisher, Region, ball_radius, binomial_limits, levels_of, odds_limits, region_of
+from discreet.people.region import (
+    Fisher,
+    Region,
+    ball_radius,
+    binomial_limits,
+    levels_of,
+    odds_limits,
+    region_of,
+)
 from discreet.problems.adversary.inference import confidence_interval
 from discreet.problems.measures.g_leakage import GLeakage
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.registry import MEASURES, measure_of
 
-MUTUAL, CONDITIONAL = measure_of("mutual-information"), measure_of("conditional-mutual-information")
+MUTUAL = measure_of("mutual-information")
+CONDITIONAL = measure_of("conditional-mutual-information")
 Law = tuple[np.ndarray, np.ndarray]
 
 
 def measures_of(n: int, rng: np.random.Generator) -> list[Measure]:
     """Every family: Sibson's of a low and a high order, gains of three random actions."""
     plain = [measure_of(name) for name in MEASURES if name not in ("sibson", "g-leakage")]
-    return [*plain, measure_of("sibson:alpha=1.5"), measure_of("sibson:alpha=20"), GLeakage(rng.random((3, n)))]
+    return [
+        *plain,
+        measure_of("sibson:alpha=1.5"),
+        measure_of("sibson:alpha=20"),
+        GLeakage(rng.random((3, n))),
+    ]
 
 
 def drawn_law(m: int, n: int, rng: np.random.Generator, *, null: bool) -> Law:
@@ -41,7 +57,8 @@ def table_of(law: Law, people: int, rng: np.random.Generator) -> np.ndarray:
 
 def filled(low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A vertex of a box and the simplex: entries filled up in a random order."""
-    found, left = low.copy(), 1.0 - low.sum()
+    found = low.copy()
+    left = 1.0 - low.sum()
     for i in rng.permutation(low.size):
         more = min(high[i] - low[i], left)
         found[i] += more
@@ -64,17 +81,25 @@ def holds(region: Region, rates: np.ndarray) -> bool:
     if region.odds is None:
         return distance(region, rates) <= region.radius
     found = log_odds(rates)
-    return bool((region.odds[:, 0] <= found + 1e-12).all() and (found <= region.odds[:, 1] + 1e-12).all())
+    return bool(
+        (region.odds[:, 0] <= found + 1e-12).all() and (found <= region.odds[:, 1] + 1e-12).all()
+    )
 
 
 def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[Law]:
-    """Laws in a region, most of them on its border: vertices, moved towards the table until they are in ball and odds."""
+    """Laws in a region, most of them on its border: vertices, moved towards the table until they
+    are in ball and odds.
+    """
     for _ in range(count):
-        columns = [filled(low, high, rng) for low, high in zip(region.low.T, region.high.T, strict=True)]
+        columns = [
+            filled(low, high, rng) for low, high in zip(region.low.T, region.high.T, strict=True)
+        ]
         shares = filled(region.share_low, region.share_high, rng)
-        rates, inside = np.array(columns).T, 1.0
+        rates = np.array(columns).T
+        inside = 1.0
         if not holds(region, rates):
-            inside, outside = 0.0, 1.0
+            inside = 0.0
+            outside = 1.0
             for _ in range(30):
                 middle = 0.5 * (inside + outside)
                 within = holds(region, middle * rates + (1 - middle) * region.rates)
@@ -84,9 +109,20 @@ def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[La
 
 @pytest.mark.parametrize(("null", "counted"), [(True, True), (False, False)])
 @pytest.mark.parametrize(
-    ("m", "n", "people"), [(2, 2, 400), (2, 4, 3000), (3, 2, 3000), (6, 3, 20000), (4, 3, 60), (2, 20, 9000), (5, 15, 90000)]
+    ("m", "n", "people"),
+    [
+        (2, 2, 400),
+        (2, 4, 3000),
+        (3, 2, 3000),
+        (6, 3, 20000),
+        (4, 3, 60),
+        (2, 20, 9000),
+        (5, 15, 90000),
+    ],
 )
-def test_no_law_in_the_region_leaks_beyond_the_limits(m: int, n: int, people: int, null: bool, counted: bool) -> None:
+def test_no_law_in_the_region_leaks_beyond_the_limits(
+    m: int, n: int, people: int, null: bool, counted: bool
+) -> None:
     rng = np.random.default_rng([m, n, people, null, counted])
     region = region_of(table_of(drawn_law(m, n, rng, null=null), people, rng) + 1.0, 0.95, counted)
     laws = [(region.rates, region.shares), *laws_in(region, 40, rng)]
@@ -98,24 +134,38 @@ def test_no_law_in_the_region_leaks_beyond_the_limits(m: int, n: int, people: in
 
 
 @pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize(("m", "n", "given", "people"), [(2, 2, 2, 900), (2, 2, 3, 60), (3, 2, 2, 3000), (2, 3, 4, 5000)])
+@pytest.mark.parametrize(
+    ("m", "n", "given", "people"), [(2, 2, 2, 900), (2, 2, 3, 60), (3, 2, 2, 3000), (2, 3, 4, 5000)]
+)
 def test_no_law_in_the_region_says_more_to_who_knows_another_variable(
     m: int, n: int, given: int, people: int, counted: bool
 ) -> None:
     rng = np.random.default_rng([m, n, given, counted])
-    region = region_of(table_of(drawn_law(m, n * given, rng, null=False), people, rng) + 1.0, 0.95, counted, given)
+    region = region_of(
+        table_of(drawn_law(m, n * given, rng, null=False), people, rng) + 1.0, 0.95, counted, given
+    )
     low, high = limits_of(CONDITIONAL, region)
     for rates, shares in [(region.rates, region.shares), *laws_in(region, 60, rng)]:
         parts = [slice(k * n, (k + 1) * n) for k in range(given)]
-        value = sum(leakage_of(MUTUAL, rates[:, own], shares[own] / shares[own].sum()) * shares[own].sum() for own in parts)
+        value = sum(
+            leakage_of(MUTUAL, rates[:, own], shares[own] / shares[own].sum()) * shares[own].sum()
+            for own in parts
+        )
         assert low - 1e-12 <= value <= high * (1 + 1e-9)
         assert leakage_of(CONDITIONAL, rates, shares, given) == pytest.approx(value, rel=1e-9)
 
 
 def test_the_limits_are_near_what_laws_in_the_region_reach() -> None:
-    """Two groups, two guesses: of the measures that people ask for most the bound is no more than 6 % above a law."""
+    """Two groups, two guesses: of the measures that people ask for most the bound is no more than 6
+    % above a law.
+    """
     rng = np.random.default_rng(3)
-    for name in ("mutual-information", "parity-difference", "local-differential-privacy", "maximal-leakage"):
+    for name in (
+        "mutual-information",
+        "parity-difference",
+        "local-differential-privacy",
+        "maximal-leakage",
+    ):
         region = region_of(table_of(drawn_law(2, 2, rng, null=False), 20000, rng), 0.95)
         reached = max(leakage_of(measure_of(name), *law) for law in laws_in(region, 60, rng))
         assert limits_of(measure_of(name), region)[1] <= 1.06 * reached
@@ -134,24 +184,39 @@ DRAWS = 10_000
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
-    """10,000 tables each: all intervals at once, as the region divides the level. Limits follow from the region."""
+    """10,000 tables each: all intervals at once, as the region divides the level. Limits follow
+    from the region.
+    """
     rates, shares, people = (np.asarray(each) for each in CASES[case])
-    (m, n), given = rates.shape, 2 if case == "given a variable" else 1
-    tables = np.random.default_rng(7).multinomial(people, (rates * shares).ravel(), size=DRAWS).reshape(DRAWS, m, n) * 1.0
+    (m, n) = rates.shape
+    given = 2 if case == "given a variable" else 1
+    tables = (
+        np.random.default_rng(7)
+        .multinomial(people, (rates * shares).ravel(), size=DRAWS)
+        .reshape(DRAWS, m, n)
+        * 1.0
+    )
     groups = tables.sum(axis=1)
     of_shares, of_odds, of_box, of_ball = levels_of(m, n, 0.05, True, given)
-    low, high = limits_by_value(tables, np.broadcast_to(groups[:, None, :], tables.shape), of_box / (n if m == 2 else n * m))
+    low, high = limits_by_value(
+        tables, np.broadcast_to(groups[:, None, :], tables.shape), of_box / (n if m == 2 else n * m)
+    )
     inside = ((low <= rates) & (rates <= high)).all(axis=(1, 2))
-    low, high = limits_by_value(groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n))
+    low, high = limits_by_value(
+        groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n)
+    )
     inside &= ((low <= shares) & (shares <= high)).all(axis=1)
-    below = (
-        inside.copy()
-    )  # whether upper limits alone hold: the end of the odds on the side of the truth has all their level
+    # whether upper limits alone hold: the end of the odds on the side of the truth has all their
+    # level
+    below = inside.copy()
     if of_odds > 0.0:
         for k, truth in enumerate(log_odds(rates)):
             tails = Fisher.of(tables[:, :, 2 * k : 2 * k + 2]).tails(np.full(DRAWS, truth))
             inside &= np.minimum(*tails) > 0.5 * of_odds / given
-            below &= np.maximum(tails[0], truth <= 0.0) * np.maximum(tails[1], truth >= 0.0) > of_odds / given
+            below &= (
+                np.maximum(tails[0], truth <= 0.0) * np.maximum(tails[1], truth >= 0.0)
+                > of_odds / given
+            )
         assert below.mean() >= 0.95
         measure = MUTUAL if given == 1 else CONDITIONAL
         for table, held in zip(tables[:20], below[:20], strict=True):
@@ -161,32 +226,44 @@ def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
         spread = rel_entr(tables / groups[:, None, :], rates) * groups[:, None, :]
         inside &= spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), of_ball)
     assert inside.mean() >= 0.95
-    for table, held in zip(tables[:20], inside[:20], strict=True):  # the region is made of the same intervals
+    # the region is made of the same intervals
+    for table, held in zip(tables[:20], inside[:20], strict=True):
         region = region_of(table, 0.95, True, given)
         within = (region.low <= rates).all() and (rates <= region.high).all()
         within &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
         assert bool(within and holds(region, rates)) == held
 
 
-def limits_by_value(hits: np.ndarray, trials: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def limits_by_value(
+    hits: np.ndarray, trials: np.ndarray, level: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Limits of many probabilities, each pair of numbers looked up once."""
     distinct, place = np.unique(hits + 1j * trials, return_inverse=True)
-    return tuple(each[place].reshape(hits.shape) for each in binomial_limits(distinct.real, distinct.imag, level))
+    return tuple(
+        each[place].reshape(hits.shape)
+        for each in binomial_limits(distinct.real, distinct.imag, level)
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
     """Each person's guess has a probability of its own, of mean W_j, drawn from Dirichlet's law."""
     rates, shares, people = (np.asarray(each) for each in CASES[case])
-    rng, held, draws, given = np.random.default_rng(7), 0, 40, 2 if case == "given a variable" else 1
+    rng = np.random.default_rng(7)
+    held = 0
+    draws = 40
+    given = 2 if case == "given a variable" else 1
     for _ in range(draws):
         groups = rng.multinomial(int(people), shares)
-        table = np.array([rng.dirichlet(4.0 * rates[:, j], size=k).sum(axis=0) for j, k in enumerate(groups)]).T
+        table = np.array(
+            [rng.dirichlet(4.0 * rates[:, j], size=k).sum(axis=0) for j, k in enumerate(groups)]
+        ).T
         region = region_of(table, 0.95, False, given)
         inside = (region.low <= rates + 1e-12).all() and (rates <= region.high + 1e-12).all()
         inside &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
         held += bool(inside) and distance(region, rates) <= region.radius
-    assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)  # so few once in 200 times, if it were just 95 %
+    # so few once in 200 times, if it were just 95 %
+    assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)
 
 
 @pytest.mark.parametrize(
@@ -198,19 +275,35 @@ def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
         ("sibson:alpha=2", [[21, 35], [12, 20]]),
     ],
 )
-def test_a_guess_that_may_be_independent_leaks_at_least_nothing(name: str, table: list[list[float]]) -> None:
+def test_a_guess_that_may_be_independent_leaks_at_least_nothing(
+    name: str, table: list[list[float]]
+) -> None:
     """To the last digit: the table itself is in the region. Rounding of tangents claimed 1e-16."""
     assert limits_of(measure_of(name), region_of(np.array(table, dtype=float), 0.95))[0] == 0.0
 
 
 def test_limits_of_an_odds_ratio_are_those_of_fisher() -> None:
-    """As `scipy.stats.contingency.odds_ratio` has them; and where a margin leaves no room there is no limit."""
+    """As `scipy.stats.contingency.odds_ratio` has them; and where a margin leaves no room there is
+    no limit.
+    """
     from scipy.stats.contingency import odds_ratio
 
-    tables = np.array([[[30, 20], [10, 40]], [[0, 5], [10, 3]], [[3, 1], [0, 4]], [[5, 0], [5, 0]], [[0, 0], [3, 4]]])
+    tables = np.array(
+        [
+            [[30, 20], [10, 40]],
+            [[0, 5], [10, 3]],
+            [[3, 1], [0, 4]],
+            [[5, 0], [5, 0]],
+            [[0, 0], [3, 4]],
+        ]
+    )
     for table, (low, high) in zip(tables, np.exp(odds_limits(tables * 1.0, 0.05)), strict=True):
-        assert (low, high) == pytest.approx(tuple(odds_ratio(table).confidence_interval(0.95)), rel=1e-9)
-    (low, high), (mirrored, _) = odds_limits(np.array([[[300.0, 5e5], [200, 4e5]], [[5e5, 300.0], [4e5, 200]]]), 0.01)
+        assert (low, high) == pytest.approx(
+            tuple(odds_ratio(table).confidence_interval(0.95)), rel=1e-9
+        )
+    (low, high), (mirrored, _) = odds_limits(
+        np.array([[[300.0, 5e5], [200, 4e5]], [[5e5, 300.0], [4e5, 200]]]), 0.01
+    )
     assert mirrored == pytest.approx(-high, abs=1e-12)
     assert low < math.log(300 * 4 / (200 * 5)) < high
 
@@ -220,13 +313,15 @@ def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxe
     region = region_of(np.full((2, 2), 12500.0), 0.95)
     assert 50_000 * limits_of(MUTUAL, region)[1] == pytest.approx(2.31, abs=0.05)
     upper = region_of(np.full((2, 2), 12500.0), 0.95, upper=True)
-    assert 50_000 * highest_of(MUTUAL, upper) == pytest.approx(1.7, abs=0.05)  # with no lower limit beside it
+    # with no lower limit beside it
+    assert 50_000 * highest_of(MUTUAL, upper) == pytest.approx(1.7, abs=0.05)
     alone = replace(region_of(np.full((2, 2), 12500.0), 0.95, True), odds=None)
     assert limits_of(MUTUAL, alone)[1] > 2.0 * limits_of(MUTUAL, region)[1]
 
 
 def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_are_wider() -> None:
-    hits, trials = np.array([0.0, 3.0, 40.0, 41.0]), np.full(4, 41.0)
+    hits = np.array([0.0, 3.0, 40.0, 41.0])
+    trials = np.full(4, 41.0)
     low, high = binomial_limits(hits, trials, 0.05)
     for k in range(4):
         assert (low[k], high[k]) == pytest.approx(confidence_interval(int(hits[k]), 41), abs=1e-13)
@@ -265,7 +360,9 @@ def test_one_guess_or_one_group_leaks_exactly_nothing() -> None:
 
 
 def test_any_number_of_groups_has_limits_by_every_measure() -> None:
-    """More than have their corners looked at: a guess that is independent of 40 groups is known to leak little."""
+    """More than have their corners looked at: a guess that is independent of 40 groups is known to
+    leak little.
+    """
     region = region_of(np.full((2, 40), 4000.0), 0.95)
     most = {
         "mutual-information": 0.01,
@@ -289,7 +386,14 @@ def test_limits_by_rates_are_those_of_all_corners_where_these_are_largest() -> N
     """One rate at its largest, the others at their least: of 2ⁿ corners the n that matter."""
     rng = np.random.default_rng(5)
     region = region_of(table_of(drawn_law(3, 5, rng, null=False), 3000, rng) + 1.0, 0.95)
-    corners = [np.array(list(product(*zip(*each, strict=True)))) for each in zip(region.low, region.high, strict=True)]
+    corners = [
+        np.array(list(product(*zip(*each, strict=True))))
+        for each in zip(region.low, region.high, strict=True)
+    ]
     for name in ("parity-difference", "local-differential-privacy"):
-        values = [leakage_of(measure_of(name), rates[:, None].T, region.shares) for guess in corners for rates in guess]
+        values = [
+            leakage_of(measure_of(name), rates[:, None].T, region.shares)
+            for guess in corners
+            for rates in guess
+        ]
         assert highest_of(measure_of(name), region) == pytest.approx(max(values), rel=1e-8)

@@ -1,4 +1,6 @@
-"""A budget for each of several sensitive columns: what is kept, promised, evaluated, drawn and saved."""
+"""A budget for each of several sensitive columns: what is kept, promised, evaluated, drawn and
+saved.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(people, 3))
     sex = np.where(rng.random(people) < 1 / (1 + np.exp(-1.5 * table[:, 0])), "m", "f")
-    region = np.array(["east", "north", "west"])[np.digitize(table[:, 1] + rng.logistic(size=people), [-1, 1])]
+    region = np.array(["east", "north", "west"])[
+        np.digitize(table[:, 1] + rng.logistic(size=people), [-1, 1])
+    ]
     score = 2.0 * table[:, 0] + table[:, 1] + rng.logistic(size=people)
     return table, np.where(score > 0, "yes", "no"), pandas.DataFrame({"sex": sex, "region": region})
 
@@ -52,12 +56,21 @@ def fitted() -> ds.PrivateClassifier:
 
 def test_each_budget_is_kept_for_people_by_its_own_measure(fitted: ds.PrivateClassifier) -> None:
     assert fitted.statement_.startswith(
-        "holds for people, 95 %: the guess leaks at most the budgets of 0.02 nats about sex and 0.25 of total-variation "
+        "holds for people, 95 %: the guess leaks at most the budgets of 0.02 nats about sex and "
+        "0.25 of total-variation "
         "about region (1,000 calibration people; designed for "
     )
-    assert fitted.limit_ == {"sex": LeakageBudget(0.02), "region": LeakageBudget(0.25, measure_of("total-variation"))}
-    assert all(fitted.evaluation_.secrets[name].at_most <= amount for name, amount in BUDGETS.items())
-    assert fitted.rule_.groups == (*(("sex", v) for v in "fm"), *(("region", v) for v in ("east", "north", "west")))
+    assert fitted.limit_ == {
+        "sex": LeakageBudget(0.02),
+        "region": LeakageBudget(0.25, measure_of("total-variation")),
+    }
+    assert all(
+        fitted.evaluation_.secrets[name].at_most <= amount for name, amount in BUDGETS.items()
+    )
+    assert fitted.rule_.groups == (
+        *(("sex", v) for v in "fm"),
+        *(("region", v) for v in ("east", "north", "west")),
+    )
     designed = fitted.design_.budgets
     assert designed["region"] / designed["sex"] == pytest.approx(0.25 / 0.02)
     assert fitted.design_.solution.status is ds.Status.CERTIFIED
@@ -76,17 +89,26 @@ def test_the_probabilities_of_the_columns_stand_side_by_side(fitted: ds.PrivateC
     assert p[:, :2].sum(axis=1) == pytest.approx(np.ones(50))
     assert p[:, 2:].sum(axis=1) == pytest.approx(np.ones(50))
     ids = np.arange(50)
-    assert (fitted.rule_.predict(fitted.estimator_.probabilities(table), p, ids) == fitted.predict(table, ids)).all()
+    assert (
+        fitted.rule_.predict(fitted.estimator_.probabilities(table), p, ids)
+        == fitted.predict(table, ids)
+    ).all()
 
 
 def test_the_design_is_the_optimum_of_the_problem_of_several_secrets() -> None:
-    """Without people apart: the certified optimum of `Problem(constraints=...)`, which no other rule beats."""
+    """Without people apart: the certified optimum of `Problem(constraints=...)`, which no other
+    rule beats.
+    """
     table, truth, hidden = population(600)
-    private = classifier(fraction={"sex": 0.2, "region": 0.5}, calibration=0).fit(table, truth, sensitive_features=hidden)
+    private = classifier(fraction={"sex": 0.2, "region": 0.5}, calibration=0).fit(
+        table, truth, sensitive_features=hidden
+    )
     model = private.model_
     assert private.limit_["sex"].amount == pytest.approx(0.2 * model.bayes_leakages[0])
     direct = ds.solve(model.with_budget([each.amount for each in private.limit_.values()]))
-    assert private.design_.solution.error_probability == pytest.approx(direct.error_probability, rel=1e-8)
+    assert private.design_.solution.error_probability == pytest.approx(
+        direct.error_probability, rel=1e-8
+    )
     assert private.statement_.startswith("certified for this model: leaks ")
     assert " nats about sex and " in private.statement_
 
@@ -94,7 +116,9 @@ def test_the_design_is_the_optimum_of_the_problem_of_several_secrets() -> None:
 def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another() -> None:
     table, truth, hidden = population(1500)
     measure = {"sex": "conditional-mutual-information", "region": "parity-difference"}
-    private = classifier(budget={"sex": 0.05, "region": 0.3}, measure=measure).fit(table, truth, sensitive_features=hidden)
+    private = classifier(budget={"sex": 0.05, "region": 0.3}, measure=measure).fit(
+        table, truth, sensitive_features=hidden
+    )
     assert private.rule_.groups[:2] == (("sex", "no", "f"), ("sex", "no", "m"))
     assert private.evaluation_.secrets["sex"].measure.conditional
     tried = private.promise_.tried
@@ -109,11 +133,20 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each() -> No
     assert together.secrets_ == {}
     each = classifier(budget=0.05, measure={"sex": "mutual-information"}, calibration=0)
     each.fit(table, truth, sensitive_features=hidden)
-    assert {name: limit.amount for name, limit in each.limit_.items()} == {"sex": 0.05, "region": 0.05}
+    assert {name: limit.amount for name, limit in each.limit_.items()} == {
+        "sex": 0.05,
+        "region": 0.05,
+    }
     assert each.design_.solution.error_probability < together.design_.solution.error_probability
-    alone = classifier(budget={"sex": 0.05}, calibration=0).fit(table, truth, sensitive_features=hidden["sex"])
-    plain = classifier(budget=0.05, calibration=0).fit(table, truth, sensitive_features=hidden["sex"])
-    assert alone.design_.solution.error_probability == pytest.approx(plain.design_.solution.error_probability, rel=1e-9)
+    alone = classifier(budget={"sex": 0.05}, calibration=0).fit(
+        table, truth, sensitive_features=hidden["sex"]
+    )
+    plain = classifier(budget=0.05, calibration=0).fit(
+        table, truth, sensitive_features=hidden["sex"]
+    )
+    assert alone.design_.solution.error_probability == pytest.approx(
+        plain.design_.solution.error_probability, rel=1e-9
+    )
     by_place = classifier(budget={0: 0.05, 1: np.inf}, calibration=0)
     by_place.fit(table, truth, sensitive_features=hidden.to_numpy())
     assert by_place.design_.solution.error_probability <= each.design_.solution.error_probability
@@ -124,16 +157,23 @@ def test_any_number_of_groups_can_be_protected_together(measure: str) -> None:
     """Twenty combinations: limits of every measure, in the file of the rule too."""
     table, truth, hidden = population(1200)
     ages = np.random.default_rng(0).integers(0, 10, len(hidden))
-    private = classifier(budget=1.5, measure=measure).fit(table, truth, sensitive_features=hidden[["sex"]].assign(age=ages))
+    private = classifier(budget=1.5, measure=measure).fit(
+        table, truth, sensitive_features=hidden[["sex"]].assign(age=ages)
+    )
     assert len(private.groups_) == 20
     told = private.rule_.document["about"]["people"]["leakages"]
     assert {"total-variation", "maximal-leakage", "max-lift", "parity-difference"} <= set(told)
-    assert all(told[name]["high"] is not None for name in ("mutual-information", "total-variation", "maximal-leakage"))
+    assert all(
+        told[name]["high"] is not None
+        for name in ("mutual-information", "total-variation", "maximal-leakage")
+    )
 
 
 def test_too_few_people_are_told_what_they_could_promise_about_each_column() -> None:
     table, truth, hidden = population(400)
-    private = classifier(budget={"sex": 1e-4, "region": 1e-4}).fit(table, truth, sensitive_features=hidden)
+    private = classifier(budget={"sex": 1e-4, "region": 1e-4}).fit(
+        table, truth, sensitive_features=hidden
+    )
     assert len(set(private.predict(table).tolist())) == 1
     assert "it is always the same" in private.statement_
     assert "who can promise about 0.0" in private.statement_
@@ -155,7 +195,10 @@ class Shown:
     def look(self, _: Any) -> Evaluation:
         tables = np.full((2, 2, 2), 12.5)
         parts = [
-            Evaluation(0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, 1 - np.eye(2), True) for _ in "abc"
+            Evaluation(
+                0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, 1 - np.eye(2), True
+            )
+            for _ in "abc"
         ]
         for part, limit in zip(parts, next(self.limits), strict=False):
             part.__dict__["at_most"] = limit
@@ -164,7 +207,10 @@ class Shown:
 
 
 def test_a_rule_passes_only_if_every_column_keeps_its_budget() -> None:
-    limits = {name: LeakageBudget(amount, measure_of("chi-square")) for name, amount in (("a", 0.1), ("b", 0.2))}
+    limits = {
+        name: LeakageBudget(amount, measure_of("chi-square"))
+        for name, amount in (("a", 0.1), ("b", 0.2))
+    }
     climbed = Shown((0.05, 0.05), (0.1, 0.15), (0.05, 0.21), (0.0, 0.0))
     found = promised(limits, climbed.design, climbed.look)
     assert climbed.shares == list(LADDER[:3])
@@ -172,9 +218,12 @@ def test_a_rule_passes_only_if_every_column_keeps_its_budget() -> None:
 
 
 def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together() -> None:
-    """The level is not divided: a guess of which one column's leakage is at its budget passes in at most 5 % of tables."""
+    """The level is not divided: a guess of which one column's leakage is at its budget passes in at
+    most 5 % of tables.
+    """
     rng = np.random.default_rng(0)
-    rate = np.array([0.4, 0.6])  # of "yes" in both groups of column a; column b is independent of the guess
+    # of "yes" in both groups of column a; column b is independent of the guess
+    rate = np.array([0.4, 0.6])
     told = rate * 0.5
     leak = float((np.array([told, 0.5 - told]) * np.log(np.array([rate, 1 - rate]) / 0.5)).sum())
     wrong = 0
@@ -196,17 +245,27 @@ def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it() -
     assert found.breaks({"sex": 0.01, "region": 0.02})
     told = found.statement({"sex": 0.01, "region": 0.02})
     assert told.startswith("broken for people, 95 %: the guess leaks at least ")
-    assert told.endswith(" of mutual-information about sex, more than the budget of 0.01 nats about sex (2,000 people)")
+    assert told.endswith(
+        " of mutual-information about sex, more than the budget of 0.01 nats "
+        "about sex (2,000 people)"
+    )
     assert found.statement({"sex": 1.0, "region": 0.02}).startswith(
-        "holds for people, 95 %: the guess leaks at most the budgets of 1 nats about sex and 0.02 nats about region, and"
+        "holds for people, 95 %: the guess leaks at most the budgets of 1 nats about sex and 0.02 "
+        "nats about region, and"
     )
     wide = found.secrets["sex"].leakage.low
     assert found.breaks({"sex": wide * 0.999})
-    assert not found.breaks({"sex": wide * 0.999, "region": 1.0})  # at half of the level the limit is lower
+    # at half of the level the limit is lower
+    assert not found.breaks({"sex": wide * 0.999, "region": 1.0})
     told = found.statement({"sex": 1.0, "region": found.secrets["region"].at_most * 0.99})
     assert told.startswith("not shown for people, 95 %: the guess leaks at most ")
-    assert "about region, each by itself, which is no proof of the budgets of 1 nats about sex and " in told
-    assert set(found.about_each) == {"mutual-information about sex", "mutual-information about region"}
+    assert (
+        "about region, each by itself, which is no proof of the budgets of 1 nats about sex and "
+    ) in told
+    assert set(found.about_each) == {
+        "mutual-information about sex",
+        ("mutual-information about region"),
+    }
     assert "mutual-information about sex" in found.to_frame()["what"].tolist()
     assert "mutual-information about sex" in found._repr_html_()
 
@@ -215,21 +274,29 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted: ds.PrivateCl
     others, wanted, theirs = population(8000, seed=1)
     curve = fitted.frontier(others, wanted, sensitive_features=theirs, budgets=[0.1, 1.0])
     assert [point.share for point in curve] == [0.1, 1.0]
-    assert curve.points[0].people.confidence == pytest.approx(1 - 0.05 / 6)  # errors and two columns, of two rules
+    # errors and two columns, of two rules
+    assert curve.points[0].people.confidence == pytest.approx(1 - 0.05 / 6)
     best = curve.best({"sex": 0.02, "region": 0.5})
     assert best is curve.points[0]
     assert best.people.secrets["sex"].leakage.high <= 0.02
-    assert curve.statement({"sex": 0.02, "region": 0.5}).startswith("holds for people, 95 %: the guess leaks at most ")
+    assert curve.statement({"sex": 0.02, "region": 0.5}).startswith(
+        "holds for people, 95 %: the guess leaks at most "
+    )
     assert "no rule keeps the budget of 1e-06 nats about sex" in curve.statement({"sex": 1e-6})
     assert curve.to_dict()["measure"] == {"sex": "mutual-information", "region": "total-variation"}
     assert "leakage_high about region" in curve.to_frame().columns
     assert curve.plot().x_label == "design budgets ÷ budgets asked for"
     assert "total-variation about region" in curve._repr_html_()
-    assert repr(curve) == "PeopleFrontier(2 rules, 8,000 people, mutual-information about sex, total-variation about region)"
+    assert repr(curve) == (
+        "PeopleFrontier(2 rules, 8,000 people, mutual-information about sex, "
+        "total-variation about region)"
+    )
     with pytest.raises(ds.InputError, match="no column 'region', which has a budget"):
         fitted.frontier(others, wanted, sensitive_features=theirs[["sex"]])
     default = fitted.frontier(others, wanted, sensitive_features=theirs, points=2)
-    most = max(leaked / b for leaked, b in zip(fitted.model_.bayes_leakages, BUDGETS.values(), strict=True))
+    most = max(
+        leaked / b for leaked, b in zip(fitted.model_.bayes_leakages, BUDGETS.values(), strict=True)
+    )
     assert default.points[-1].share == pytest.approx(most)
 
 
@@ -239,12 +306,18 @@ def test_it_is_cloned_searched_and_deployed(fitted: ds.PrivateClassifier, tmp_pa
     assert again.budget == BUDGETS
     table, truth, hidden = population(300)
     with config_context(enable_metadata_routing=True):
-        asking = classifier(calibration=0, measure=MEASURES).set_fit_request(sensitive_features=True)
+        asking = classifier(calibration=0, measure=MEASURES).set_fit_request(
+            sensitive_features=True
+        )
         search = GridSearchCV(asking, {"budget": [BUDGETS, {"sex": 0.1, "region": 0.5}]}, cv=2)
         search.fit(table, truth, sensitive_features=hidden)
     assert search.best_params_["budget"]["sex"] in (0.02, 0.1)
-    logistic = ds.PrivateClassifier(LogisticRegression(), LogisticRegression(), budget=BUDGETS, random_state=0)
-    logistic.set_params(measure=MEASURES).fit(*population(2000)[:2], sensitive_features=population(2000)[2])
+    logistic = ds.PrivateClassifier(
+        LogisticRegression(), LogisticRegression(), budget=BUDGETS, random_state=0
+    )
+    logistic.set_params(measure=MEASURES).fit(
+        *population(2000)[:2], sensitive_features=population(2000)[2]
+    )
     rule = logistic.save(tmp_path / "rule", population(2000)[0])
     others = population(500, seed=3)[0]
     deployed = ds.DeployedRule.load(tmp_path / "rule")
@@ -253,28 +326,56 @@ def test_it_is_cloned_searched_and_deployed(fitted: ds.PrivateClassifier, tmp_pa
     assert asked["budget"] == BUDGETS
     assert asked["measure"] == {"sex": "mutual-information", "region": "total-variation"}
     page = (tmp_path / "rule" / "card.html").read_text(encoding="utf-8")
-    for words in ("budget of total-variation about region", "leaks at most about sex, 95 %", "budgets of the design ÷"):
+    for words in (
+        ("budget of total-variation about region"),
+        "leaks at most about sex, 95 %",
+        "budgets of the design ÷",
+    ):
         assert words in page
     card = json.loads((tmp_path / "rule" / "card.json").read_text(encoding="utf-8"))
-    assert card["model"]["secrets"]["sex"]["budget"] == pytest.approx(logistic.design_.budgets["sex"])
+    assert card["model"]["secrets"]["sex"]["budget"] == pytest.approx(
+        logistic.design_.budgets["sex"]
+    )
     assert card["tried"][0]["secrets"]["region"]["design_budget"] == pytest.approx(0.25 * LADDER[0])
 
 
 @pytest.mark.parametrize(
     ("given", "hidden", "complaint"),
     [
-        ({"budget": {"sexe": 0.1, "region": 0.1}}, None, "budget names 'sexe', which is not hidden"),
+        (
+            {"budget": {"sexe": 0.1, "region": 0.1}},
+            None,
+            ("budget names 'sexe', which is not hidden"),
+        ),
         ({"budget": {"sex": 0.1}}, None, "says nothing about the hidden column 'region'"),
         ({"budget": {"sex": 0.1, "region": -1.0}}, None, "the leakage budget is -1"),
         ({"fraction": {"sex": 0.1, "region": 2.0}}, None, "fraction is 2.0"),
-        ({"budget": {"sex": 0.1}, "fraction": 0.5}, None, "says nothing about|give one of budget= and fraction="),
-        ({"budget": {"sex": 0.1}}, "array", "one column without a name, and there is a budget by name"),
-        ({"budget": {"sex": 0.1, "alike": 0.1}}, "alike", "'alike' is the same for everybody, so no guess can tell it"),
-        ({"budget": {"sex": 0.1, "many": 0.1}}, "many", "'many' has 120 different values for 120 people.*into ranges"),
+        (
+            {"budget": {"sex": 0.1}, "fraction": 0.5},
+            None,
+            ("says nothing about|give one of budget= and fraction="),
+        ),
+        (
+            {"budget": {"sex": 0.1}},
+            "array",
+            ("one column without a name, and there is a budget by name"),
+        ),
+        (
+            {"budget": {"sex": 0.1, "alike": 0.1}},
+            "alike",
+            ("'alike' is the same for everybody, so no guess can tell it"),
+        ),
+        (
+            {"budget": {"sex": 0.1, "many": 0.1}},
+            "many",
+            ("'many' has 120 different values for 120 people.*into ranges"),
+        ),
         ({"budget": {"sex": 0.1}}, "none", "a budget and no sensitive_features"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(given: dict[str, Any], hidden: str | None, complaint: str) -> None:
+def test_what_does_not_fit_is_refused_in_a_sentence(
+    given: dict[str, Any], hidden: str | None, complaint: str
+) -> None:
     table, truth, both = population(120)
     columns: dict[str | None, Any] = {
         None: both,
@@ -290,12 +391,18 @@ def test_what_does_not_fit_is_refused_in_a_sentence(given: dict[str, Any], hidde
 def test_a_rule_is_designed_for_several_columns_from_their_probabilities() -> None:
     rng = np.random.default_rng(0)
     p_y, sex, region = (rng.dirichlet(np.ones(k), 300) for k in (2, 2, 3))
-    made = ds.design_rule(p_y, {"sex": sex, "region": region}, {"sex": 0.001, "region": 0.002}, key="0" * 32)
+    made = ds.design_rule(
+        p_y, {"sex": sex, "region": region}, {"sex": 0.001, "region": 0.002}, key="0" * 32
+    )
     assert made.solution.status is ds.Status.CERTIFIED
     assert made.rule.groups == (("sex", 0), ("sex", 1), ("region", 0), ("region", 1), ("region", 2))
     assert made.leakages["sex"] <= 0.001 * (1 + 1e-9)
     assert "about sex and" in repr(made)
-    half = ds.design_rule(p_y, {"sex": sex, "region": region}, fraction=0.5, groups={"sex": "fm", "region": "enw"})
+    half = ds.design_rule(
+        p_y, {"sex": sex, "region": region}, fraction=0.5, groups={"sex": "fm", "region": "enw"}
+    )
     assert half.rule.groups[:2] == (("sex", "f"), ("sex", "m"))
     model = people_problem(p_y, {"sex": sex, "region": region}, None, None, None)
-    assert half.budgets == pytest.approx(dict(zip(("sex", "region"), np.multiply(0.5, model.bayes_leakages), strict=True)))
+    assert half.budgets == pytest.approx(
+        dict(zip(("sex", "region"), np.multiply(0.5, model.bayes_leakages), strict=True))
+    )

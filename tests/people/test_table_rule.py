@@ -14,7 +14,8 @@ from discreet.problems.errors import InputError
 
 def people(count: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    sex, town = rng.choice(["f", "m"], count), rng.choice(["n", "s", "w"], count)
+    sex = rng.choice(["f", "m"], count)
+    town = rng.choice(["n", "s", "w"], count)
     score = rng.normal(size=count) + 0.7 * (sex == "m")
     pay = np.where(score + (town == "n") + rng.normal(size=count) > 0.7, "high", "low")
     return {"sex": sex, "town": town, "score": score, "pay": pay}
@@ -22,23 +23,31 @@ def people(count: int, seed: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def solution() -> ds.Solution:
-    problem = ds.Problem.from_frame(people(20_000, 0), hide="sex", guess="pay", fraction=0.1, bins=20, seed=1)
+    problem = ds.Problem.from_frame(
+        people(20_000, 0), hide="sex", guess="pay", fraction=0.1, bins=20, seed=1
+    )
     return ds.solve(problem, "tilt")
 
 
 def test_on_the_people_of_the_table_it_does_what_was_certified(solution: ds.Solution) -> None:
-    problem = ds.Problem.from_frame(people(5000, 0), hide="sex", guess="pay", fraction=0.1, bins=10, smoothing=0.0, seed=1)
-    found, table = ds.solve(problem, "tilt"), people(5000, 0)
+    problem = ds.Problem.from_frame(
+        people(5000, 0), hide="sex", guess="pay", fraction=0.1, bins=10, smoothing=0.0, seed=1
+    )
+    found = ds.solve(problem, "tilt")
+    table = people(5000, 0)
     rule = ds.TableRule(found)
     chances = rule.predict_proba(table)
     right = chances[np.arange(5000), np.searchsorted(["high", "low"], table["pay"])]
     assert 1.0 - right.mean() == pytest.approx(found.error_probability, rel=1e-9)
-    told = ds.evaluate(chances, None, table["pay"], sensitive_features=table["sex"], labels=rule.guesses)
+    told = ds.evaluate(
+        chances, None, table["pay"], sensitive_features=table["sex"], labels=rule.guesses
+    )
     assert told.leakage.estimate == pytest.approx(found.leakage, rel=1e-6)
 
 
 def test_it_guesses_for_new_people_and_is_evaluated_on_them(solution: ds.Solution) -> None:
-    rule, new = ds.TableRule(solution), people(30_000, 1)
+    rule = ds.TableRule(solution)
+    new = people(30_000, 1)
     seen = {name: new[name] for name in ("score", "town")}
     guesses = rule.predict(seen)
     assert set(guesses.tolist()) == {"high", "low"} == set(rule.possible_guesses)
@@ -46,19 +55,28 @@ def test_it_guesses_for_new_people_and_is_evaluated_on_them(solution: ds.Solutio
     assert found.error.low <= solution.error_probability <= found.error.high
     assert found.leakage.low <= solution.leakage <= found.leakage.high
     assert (np.mean(guesses != new["pay"])) == pytest.approx(found.error.estimate)
-    constant = ds.TableRule(ds.solve(ds.Problem.from_frame(people(900, 0), hide="sex", guess="pay", budget=0.0, use="town")))
+    constant = ds.TableRule(
+        ds.solve(
+            ds.Problem.from_frame(people(900, 0), hide="sex", guess="pay", budget=0.0, use="town")
+        )
+    )
     assert len(constant.possible_guesses) >= 1
 
 
-def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(solution: ds.Solution, tmp_path: Path) -> None:
+def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(
+    solution: ds.Solution, tmp_path: Path
+) -> None:
     import pandas as pd
 
-    rule, new = ds.TableRule(solution), people(3000, 2)
+    rule = ds.TableRule(solution)
+    new = people(3000, 2)
     chances = rule.predict_proba(new)
     assert (chances.max(axis=1) < 1.0).sum() > 20  # some guesses are drawn
     first = rule.predict(new)
     order = np.random.default_rng(0).permutation(3000)
-    np.testing.assert_array_equal(rule.predict({name: column[order] for name, column in new.items()}), first[order])
+    np.testing.assert_array_equal(
+        rule.predict({name: column[order] for name, column in new.items()}), first[order]
+    )
     np.testing.assert_array_equal(rule.predict(pd.DataFrame(new)), first)
     solution.save(tmp_path / "s.npz")
     stored = ds.TableRule(tmp_path / "s.npz")
@@ -69,7 +87,9 @@ def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(solution: 
     assert (by_id != first).any()
     fresh = [rule.predict(new, fresh=np.random.default_rng(k)) for k in range(2)]
     assert (fresh[0] != fresh[1]).any()
-    means = np.mean([rule.predict(new, ids=[f"{k} {i}" for i in ids]) == "high" for k in range(30)], axis=0)
+    means = np.mean(
+        [rule.predict(new, ids=[f"{k} {i}" for i in ids]) == "high" for k in range(30)], axis=0
+    )
     assert means.mean() == pytest.approx(chances[:, 0].mean(), abs=0.01)
 
 
@@ -77,7 +97,9 @@ def test_people_in_no_cell_fall_back(solution: ds.Solution) -> None:
     rule = ds.TableRule(solution)
     placed = rule.outcome_of({"score": [0.0, np.nan, 0.0], "town": ["n", "n", "elsewhere"]})
     assert placed.fallback.tolist() == [False, True, True]
-    assert rule.predict({"score": [0.0, np.nan, 0.0], "town": ["n", "n", "elsewhere"]}).shape == (3,)
+    assert rule.predict({"score": [0.0, np.nan, 0.0], "town": ["n", "n", "elsewhere"]}).shape == (
+        3,
+    )
 
 
 def test_what_is_no_solved_table_is_refused(solution: ds.Solution, tmp_path: Path) -> None:
@@ -91,5 +113,11 @@ def test_what_is_no_solved_table_is_refused(solution: ds.Solution, tmp_path: Pat
     ):
         with pytest.raises(InputError, match=said):
             ds.TableRule(given)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"ids has shape \[1\]; give one id for each of 3000 people"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"ids has shape \[1\]; give one id for each of 3000 "
+            r"people"
+        ),
+    ):
         ds.TableRule(solution).predict(people(3000, 2), ids=[1])

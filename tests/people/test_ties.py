@@ -12,10 +12,14 @@ from discreet.people.ties import NEAR
 
 
 def aware(people: int, guesses: int, seed: int = 1) -> np.ndarray:
-    """p(y_k, x_j given z, x) of people whose group is seen [people, guesses, 2]; the second is easier to tell apart."""
+    """p(y_k, x_j given z, x) of people whose group is seen [people, guesses, 2]; the second is
+    easier to tell apart.
+    """
     rng = np.random.default_rng(seed)
     group = rng.random(people) < 0.4
-    scores = rng.normal(size=(people, guesses)) * np.where(group, 2.5, 0.7)[:, None] + 0.4 * np.arange(guesses)
+    scores = rng.normal(size=(people, guesses)) * np.where(group, 2.5, 0.7)[
+        :, None
+    ] + 0.4 * np.arange(guesses)
     p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     return p_y[:, :, None] * np.eye(2)[group.astype(int)][:, None, :]
 
@@ -40,7 +44,8 @@ def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget: float)
     again = ds.certify(problem, columns, made.solution.tilt, made.solution.multiplier)
     assert again.status is ds.Status.CERTIFIED
     assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-12)
-    # other people of the same population: error and rates are near those of the design, though a whole group ties
+    # other people of the same population: error and rates are near those of the design, though a
+    # whole group ties
     others = aware(20_000, 2, seed=2)
     columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
     error = 1.0 - (columns * others.sum(axis=2)).sum(axis=1).mean()
@@ -52,8 +57,10 @@ def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget: float)
 
 def spread(people: int, guesses: int, law: int, seed: int) -> np.ndarray:
     """The same, with groups of which each is easier to tell apart in some of the guesses."""
-    of_law, rng = np.random.default_rng(100 * law), np.random.default_rng(seed)
-    scale, group = of_law.uniform(0.3, 2.5, (2, guesses)), (rng.random(people) < 0.4).astype(int)
+    of_law = np.random.default_rng(100 * law)
+    rng = np.random.default_rng(seed)
+    scale = of_law.uniform(0.3, 2.5, (2, guesses))
+    group = (rng.random(people) < 0.4).astype(int)
     scores = rng.normal(size=(people, guesses)) * scale[1 - group] + 0.4 * np.arange(guesses)
     p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     return p_y[:, :, None] * np.eye(2)[group][:, None, :]
@@ -61,10 +68,23 @@ def spread(people: int, guesses: int, law: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("guesses", "law", "budget"),
-    [(3, 0, 0.0), (4, 0, 0.0), (3, 1, 0.0), (4, 2, 0.0), (3, 4, 1e-3), (4, 3, 1e-3), (4, 4, 1e-3), (4, 1, 1e-2)],
+    [
+        (3, 0, 0.0),
+        (4, 0, 0.0),
+        (3, 1, 0.0),
+        (4, 2, 0.0),
+        (3, 4, 1e-3),
+        (4, 3, 1e-3),
+        (4, 4, 1e-3),
+        (4, 1, 1e-2),
+    ],
 )
-def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses: int, law: int, budget: float) -> None:
-    """Listing 256 of them left a constant rule or a gap of .2. Law 0: all guesses tie for a group; else some of them."""
+def test_any_number_of_guesses_and_sets_of_them_may_tie(
+    guesses: int, law: int, budget: float
+) -> None:
+    """Listing 256 of them left a constant rule or a gap of .2. Law 0: all guesses tie for a group;
+    else some of them.
+    """
 
     def people(count: int, seed: int) -> np.ndarray:
         return aware(count, guesses, seed=seed) if law == 0 else spread(count, guesses, law, seed)
@@ -76,7 +96,9 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses: int, law: int, 
     assert ties["second"] is not None
     assert not ties["points"]
     columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1)).T
-    again = ds.certify(equalized(joint, budget), columns, made.solution.tilt, made.solution.multiplier)
+    again = ds.certify(
+        equalized(joint, budget), columns, made.solution.tilt, made.solution.multiplier
+    )
     assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-9)
     others = people(20_000, 5)
     columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
@@ -112,7 +134,8 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people: int) -
     """For sets of two to four guesses; a guess that is tied for nobody is left alone."""
     rng = np.random.default_rng(people)
     among = rng.random((5, people)) < 0.6
-    among[:2], among[4] = True, False
+    among[:2] = True
+    among[4] = False
     seen = rng.dirichlet(np.ones(3), size=people).T
     treated = ties._Treatment(seen, rng.dirichlet(np.ones(people)), among)
     tilt = 3.0 * rng.normal(size=(5, 3))
@@ -126,10 +149,14 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people: int) -
 
 
 def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only() -> None:
-    """A whole group of the census was listed, as far as the list goes, and its design was off by a fifth."""
+    """A whole group of the census was listed, as far as the list goes, and its design was off by a
+    fifth.
+    """
     for seed in range(6):
         others = np.random.default_rng(seed).random(5000)
-        treated = ties._Treatment(np.stack([1.0 - others, others]), np.full(5000, 2e-4), np.ones((2, 5000), dtype=bool))
+        treated = ties._Treatment(
+            np.stack([1.0 - others, others]), np.full(5000, 2e-4), np.ones((2, 5000), dtype=bool)
+        )
         tilt = 4.0 * np.array([[-5.7, 2.8], [5.7, -2.8]])
         near = tilt + 1e-9 * np.arange(4.0).reshape(2, 2)
         assert treated.with_sums(near, treated.sums(tilt)[0])[1] <= 1e-13
@@ -147,7 +174,9 @@ def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out() -
 
 @pytest.mark.parametrize("off", [1e-3, -1e-3])
 def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off: float) -> None:
-    problem = ds.Problem.from_joint(np.random.default_rng(3).dirichlet(np.ones(1200)).reshape(2, 2, 300), 1.0)
+    problem = ds.Problem.from_joint(
+        np.random.default_rng(3).dirichlet(np.ones(1200)).reshape(2, 2, 300), 1.0
+    )
     problem = problem.with_budget(0.3 * problem.bayes_leakages[0])
     found = ds.solve(problem)
     columns = found.estimator.copy()
@@ -172,21 +201,29 @@ def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     certify = design.certify
     monkeypatch.setattr(
-        design, "certify", lambda *given, **options: (judged.append(given[1]), certify(*given, **options))[1]
+        design,
+        "certify",
+        lambda *given, **options: (judged.append(given[1]), certify(*given, **options))[1],
     )
-    monkeypatch.setattr(design, "solve", lambda *given, **options: pytest.fail("the loop is asked too"))
+    monkeypatch.setattr(
+        design, "solve", lambda *given, **options: pytest.fail("the loop is asked too")
+    )
     made = designed(equalized(aware(1500, 2)), None, None, None, None, key="0" * 32)
     assert made.solution.status is ds.Status.CERTIFIED
     assert len(judged) == 1
 
 
 def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second tilt that leaks a little too much is repaired at next to no cost; a list of some of many ties is not."""
+    """A second tilt that leaks a little too much is repaired at next to no cost; a list of some of
+    many ties is not.
+    """
     problem = equalized(aware(1500, 2), 1e-3)
     best = ds.solve(problem)
     with_ties = design.with_ties
 
-    def leaky(problem: ds.Problem, estimator: np.ndarray, tilt: np.ndarray, *, second: bool = True) -> ties.Tied:
+    def leaky(
+        problem: ds.Problem, estimator: np.ndarray, tilt: np.ndarray, *, second: bool = True
+    ) -> ties.Tied:
         made = with_ties(problem, estimator, tilt, second=second)
         known = np.eye(2)[:, problem.loss[:, made.rule.ties].argmin(axis=0)]
         columns = made.rule.columns + (1e-5 if second else 1.0) * (known - made.rule.columns)

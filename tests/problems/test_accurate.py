@@ -41,7 +41,9 @@ def test_sum_is_exact_to_twice_the_precision(vector: Array) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.0, 20.0))
-def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(seed: int, count: int, decades: float) -> None:
+def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(
+    seed: int, count: int, decades: float
+) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(100, count)) * 10.0 ** rng.uniform(-decades, 0.0, (100, count))
     high, low = dd_sum(values)
@@ -59,7 +61,9 @@ def test_dot_is_exact_to_twice_the_precision(both: Array) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 400), st.floats(0.0, 60.0))
-def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed: int, count: int, decades: float) -> None:
+def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(
+    seed: int, count: int, decades: float
+) -> None:
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 3, count)
     values = rng.random((2, count)) * 10.0 ** (-decades * (label == 1) - rng.uniform(0, 10, count))
@@ -81,8 +85,10 @@ def test_product_has_no_error(x: float, y: float) -> None:
 @given(vectors(4, most=1))
 def test_double_doubles_add_and_multiply(drawn: Array) -> None:
     values = drawn[:, 0]
-    a, b = exact_product(values[0], values[1]), exact_product(values[2], values[3])
-    exact_a, exact_b = _exact(a), _exact(b)
+    a = exact_product(values[0], values[1])
+    b = exact_product(values[2], values[3])
+    exact_a = _exact(a)
+    exact_b = _exact(b)
     assert abs(_exact(dd_add(a, b)) - exact_a - exact_b) <= (abs(exact_a) + abs(exact_b)) / 2**100
     if abs(exact_a * exact_b) > Fraction(1, 10**250):
         assert abs(_exact(dd_multiply(a, b)) - exact_a * exact_b) <= abs(exact_a * exact_b) / 2**100
@@ -98,8 +104,10 @@ def test_high_part_is_the_rounded_sum_despite_cancellation(count: int) -> None:
 
 def test_sums_by_blocks_agree_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
-    a, b = rng.random((3, 1, 1000)), rng.random((1, 2, 1000)) * 1e-8
-    whole_dot, whole_sum = dd_dot(a, b), dd_sum(a)
+    a = rng.random((3, 1, 1000))
+    b = rng.random((1, 2, 1000)) * 1e-8
+    whole_dot = dd_dot(a, b)
+    whole_sum = dd_sum(a)
     monkeypatch.setattr(accurate, "BLOCK", 96)
     for whole, pieces in ((whole_dot, dd_dot(a, b)), (whole_sum, dd_sum(a))):
         np.testing.assert_array_equal(whole[0], pieces[0])
@@ -124,5 +132,6 @@ def test_sums_do_not_change_their_arguments(values: Array) -> None:
 
 @given(_ORDINARY, _ORDINARY)
 def test_differences_are_rounded_downward(x: float, y: float) -> None:
-    exact, (found,) = Fraction(x) - Fraction(y), difference_below(np.array([x]), np.array([y])).tolist()
+    exact = Fraction(x) - Fraction(y)
+    (found,) = difference_below(np.array([x]), np.array([y])).tolist()
     assert Fraction(found) <= exact < Fraction(float(np.nextafter(found, np.inf)))

@@ -1,4 +1,6 @@
-"""The untrusted user who infers X and Y: errors against brute force, laws of information, coverage of intervals."""
+"""The untrusted user who infers X and Y: errors against brute force, laws of information, coverage
+of intervals.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,17 @@ def drawn_guess(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 def best(masses: Array) -> float:
-    """Error probability of the best inference of v from s, by trying every guessing rule; p(v, s) [v, S]."""
+    """Error probability of the best inference of v from s, by trying every guessing rule; p(v, s)
+    [v, S].
+    """
     values, seen = masses.shape
     rules = itertools.product(range(values), repeat=seen)
-    return float(min(sum(masses[v, s] for s in range(seen) for v in range(values) if v != rule[s]) for rule in rules))
+    return float(
+        min(
+            sum(masses[v, s] for s in range(seen) for v in range(values) if v != rule[s])
+            for rule in rules
+        )
+    )
 
 
 @given(drawn_guess())
@@ -48,7 +57,9 @@ def errors_are_those_of_the_best_rule(joint: Array, estimator: Array, found: Inf
     seen = np.einsum("xyz,gz->xyg", joint, estimator)
     assert found.x_error == pytest.approx(best(seen.sum(axis=1)), rel=1e-12, abs=1e-15)
     assert found.y_error == pytest.approx(best(seen.sum(axis=0)), rel=1e-12, abs=1e-15)
-    assert found.xy_error == pytest.approx(best(seen.reshape(-1, seen.shape[2])), rel=1e-12, abs=1e-15)
+    assert found.xy_error == pytest.approx(
+        best(seen.reshape(-1, seen.shape[2])), rel=1e-12, abs=1e-15
+    )
 
 
 def errors_and_information_are_in_order(joint: Array, found: Inference) -> None:
@@ -63,11 +74,18 @@ def errors_and_information_are_in_order(joint: Array, found: Inference) -> None:
     assert 0.0 <= found.equivocation_nats <= math.log(n) + 1e-12
 
 
-def problems_give_the_inference_of_their_joint_but_not_of_both_values(joint: Array, estimator: Array) -> None:
+def problems_give_the_inference_of_their_joint_but_not_of_both_values(
+    joint: Array, estimator: Array
+) -> None:
     m = joint.shape[1]
     estimator = np.resize(estimator, (m, joint.shape[2]))
-    estimator = estimator / estimator.sum(axis=0) if (estimator.sum(axis=0) > 0).all() else np.full(estimator.shape, 1 / m)
-    whole, part = inference(joint, estimator), inference(ds.Problem.from_joint(joint, 0.0), estimator)
+    estimator = (
+        estimator / estimator.sum(axis=0)
+        if (estimator.sum(axis=0) > 0).all()
+        else np.full(estimator.shape, 1 / m)
+    )
+    whole = inference(joint, estimator)
+    part = inference(ds.Problem.from_joint(joint, 0.0), estimator)
     assert part.x_error == pytest.approx(whole.x_error, rel=1e-9, abs=1e-13)
     assert part.y_error == pytest.approx(whole.y_error, rel=1e-9, abs=1e-13)
     assert part.leakage_nats == pytest.approx(whole.leakage_nats, rel=1e-6, abs=1e-13)
@@ -117,7 +135,8 @@ def test_invalid_estimators_are_refused(estimator: object, words: str) -> None:
         inference(ds.problems.paper_single(), estimator)
 
 
-# -- local estimates -------------------------------------------------------------------------------------------------------
+# -- local estimates
+# --------------------------------------------------------------------------------------------------
 
 
 def brute_force(laws: list[Array], prior: Array) -> Array:
@@ -137,22 +156,36 @@ def check(found: Inference, seen: Array) -> None:
     of_x = seen.sum(axis=1)
     of_x = of_x[:, of_x.sum(axis=0) > 0]  # some vectors of estimates never occur
     assert found.x_error == pytest.approx(1.0 - of_x.max(axis=0).sum(), rel=1e-10, abs=1e-14)
-    assert found.y_error == pytest.approx(1.0 - seen.sum(axis=0).max(axis=0).sum(), rel=1e-10, abs=1e-14)
+    assert found.y_error == pytest.approx(
+        1.0 - seen.sum(axis=0).max(axis=0).sum(), rel=1e-10, abs=1e-14
+    )
     assert found.xy_error == pytest.approx(1.0 - seen.max(axis=(0, 1)).sum(), rel=1e-10, abs=1e-14)
     posterior = of_x / of_x.sum(axis=0)
-    entropies = -np.where(posterior > 0, posterior * np.log(np.where(posterior > 0, posterior, 1.0)), 0.0).sum(axis=0)
-    assert found.equivocation_nats == pytest.approx(entropies @ of_x.sum(axis=0), rel=1e-9, abs=1e-13)
+    entropies = -np.where(
+        posterior > 0, posterior * np.log(np.where(posterior > 0, posterior, 1.0)), 0.0
+    ).sum(axis=0)
+    assert found.equivocation_nats == pytest.approx(
+        entropies @ of_x.sum(axis=0), rel=1e-9, abs=1e-13
+    )
 
 
 @pytest.mark.parametrize("sensors", range(1, 7))
 def test_identical_sensors_agree_with_brute_force(sensors: int) -> None:
-    law, prior = paper_conditional(), paper_p_xy()
+    law = paper_conditional()
+    prior = paper_p_xy()
     check(local_inference(law, prior, sensors), brute_force([law] * sensors, prior))
 
 
-@given(st.integers(0, 1000), st.integers(2, 3), st.integers(2, 3), st.lists(st.integers(0, 2), min_size=1, max_size=5))
+@given(
+    st.integers(0, 1000),
+    st.integers(2, 3),
+    st.integers(2, 3),
+    st.lists(st.integers(0, 2), min_size=1, max_size=5),
+)
 @settings(max_examples=30)
-def test_heterogeneous_sensors_agree_with_brute_force(seed: int, n: int, m: int, kinds: list[int]) -> None:
+def test_heterogeneous_sensors_agree_with_brute_force(
+    seed: int, n: int, m: int, kinds: list[int]
+) -> None:
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)
     kind = [rng.dirichlet(np.ones(bins), size=(n, m)) for bins in (2, 4, 5)]
@@ -170,25 +203,35 @@ def test_a_local_law_is_that_of_the_map_guess() -> None:
 
 
 def test_more_sensors_reveal_more() -> None:
-    errors = [local_inference(paper_conditional(), paper_p_xy(), k).x_error for k in (1, 5, 10, 20, 30)]
+    errors = [
+        local_inference(paper_conditional(), paper_p_xy(), k).x_error for k in (1, 5, 10, 20, 30)
+    ]
     assert errors[0] == pytest.approx(0.3, rel=1e-12)
     assert (np.diff(errors) < 0).all()
     assert errors[-1] < 0.003
 
 
 def test_a_simulation_is_reproducible_and_its_intervals_cover() -> None:
-    law, prior = paper_conditional(), paper_p_xy()
+    law = paper_conditional()
+    prior = paper_p_xy()
     exact = local_inference(law, prior, 8)
-    covered = dict.fromkeys(("x_error", "y_error", "xy_error", "equivocation_nats", "leakage_nats"), 0)
+    covered = dict.fromkeys(
+        ("x_error", "y_error", "xy_error", "equivocation_nats", "leakage_nats"), 0
+    )
     for seed in range(40):
-        found = local_inference(law, prior, 8, exactly=False, samples=1000, seed=seed, confidence=0.95)
+        found = local_inference(
+            law, prior, 8, exactly=False, samples=1000, seed=seed, confidence=0.95
+        )
         assert found.samples == 1000
         for name in covered:
             low, high = found.intervals[name]
             covered[name] += low <= getattr(exact, name) <= high
             assert low <= getattr(found, name) <= high
-    assert min(covered.values()) >= 34  # 38 expected; fewer than 34 of 40 has a probability under 1 in 100
-    first, again = (local_inference(law, prior, 8, exactly=False, samples=100, seed=3) for _ in range(2))
+    # 38 expected; fewer than 34 of 40 has a probability under 1 in 100
+    assert min(covered.values()) >= 34
+    first, again = (
+        local_inference(law, prior, 8, exactly=False, samples=100, seed=3) for _ in range(2)
+    )
     assert first == again
 
 
@@ -223,23 +266,32 @@ def test_a_sensor_that_excludes_values_is_simulated_too() -> None:
         (paper_conditional(), 3, {"exactly": False, "confidence": 1.0}, "confidence is 1.0"),
     ],
 )
-def test_bad_sensors_are_refused(laws: object, sensors: int | None, options: dict[str, object], words: str) -> None:
+def test_bad_sensors_are_refused(
+    laws: object, sensors: int | None, options: dict[str, object], words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         local_inference(laws, paper_p_xy(), sensors, **options)  # type: ignore[arg-type]
 
 
-# -- intervals ----------------------------------------------------------------------------------------------------------
+# -- intervals
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.003, 0.3, 0.5, 0.97, 1.0])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_clopper_pearson_covers_with_at_least_its_confidence(probability: float, confidence: float) -> None:
+def test_clopper_pearson_covers_with_at_least_its_confidence(
+    probability: float, confidence: float
+) -> None:
     samples = 60
     hits = np.arange(samples + 1)
-    log_choose = np.array([math.lgamma(61) - math.lgamma(k + 1) - math.lgamma(61 - k) for k in hits])
+    log_choose = np.array(
+        [math.lgamma(61) - math.lgamma(k + 1) - math.lgamma(61 - k) for k in hits]
+    )
     masses = np.exp(log_choose) * probability**hits * (1.0 - probability) ** (samples - hits)
     ends = [confidence_interval(int(k), samples, confidence) for k in hits]
-    covered = sum(mass for mass, (low, high) in zip(masses, ends, strict=True) if low <= probability <= high)
+    covered = sum(
+        mass for mass, (low, high) in zip(masses, ends, strict=True) if low <= probability <= high
+    )
     assert covered >= confidence - 1e-9
 
 
@@ -253,7 +305,9 @@ def test_an_interval_agrees_with_the_literature() -> None:
 
 
 def test_several_batches_of_samples_add_up() -> None:
-    found = local_inference(paper_conditional(), paper_p_xy(), 4, exactly=False, samples=40_000, seed=5)
+    found = local_inference(
+        paper_conditional(), paper_p_xy(), 4, exactly=False, samples=40_000, seed=5
+    )
     exact = local_inference(paper_conditional(), paper_p_xy(), 4)
     assert found.x_error == pytest.approx(exact.x_error, abs=0.01)
     assert found.equivocation_nats == pytest.approx(exact.equivocation_nats, abs=0.01)

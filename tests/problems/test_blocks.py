@@ -1,4 +1,6 @@
-"""Blocks of outcomes: passes over them, files mapped to memory, files written, and refusals of invalid problems."""
+"""Blocks of outcomes: passes over them, files mapped to memory, files written, and refusals of
+invalid problems.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,17 @@ def random_joint(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0) -> 
     return np.asarray(joint / joint.sum())
 
 
-def random_problem(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0, budget: float = 0.01) -> Problem:
+def random_problem(
+    n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0, budget: float = 0.01
+) -> Problem:
     return Problem.from_joint(random_joint(n, m, outcomes, seed), budget, name="an example")
 
 
 def together(blocks: Blocks) -> tuple[Array, Array]:
     parts = [chunk.read() for chunk in blocks.chunks()]
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
+        [loss for _, loss in parts], axis=1
+    )
 
 
 def assert_same(found: BlockProblem, expected: Problem) -> None:
@@ -50,7 +56,8 @@ def assert_same(found: BlockProblem, expected: Problem) -> None:
     assert (found.n, found.m, found.N) == (expected.n, expected.m, expected.N)
 
 
-# -- passing over ----------------------------------------------------------------------------------------------------------
+# -- passing over
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -86,7 +93,8 @@ def test_an_exception_ends_the_pass_and_its_threads() -> None:
     assert threading.active_count() == before
 
 
-# -- totals ----------------------------------------------------------------------------------------------------------------
+# -- totals
+# --------------------------------------------------------------------------------------------------
 
 
 @given(problems(), st.integers(1, 4))
@@ -107,14 +115,18 @@ def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has() -> None:
     problem = random_problem(2, 3, 500)
     unnamed = block_problem(ArrayBlocks(problem.p_xz, problem.loss), 0.1)
     assert repr(unnamed) == "BlockProblem(n=2, m=3, N=500, budget=0.1 nats)"
-    assert repr(BlockProblem.of(problem)) == "BlockProblem('an example', n=2, m=3, N=500, budget=0.01 nats)"
+    assert repr(BlockProblem.of(problem)) == (
+        "BlockProblem('an example', n=2, m=3, N=500, budget=0.01 nats)"
+    )
 
 
 @pytest.mark.parametrize("total", [1 + 9e-10, 1 - 9e-10, 1 + 1e-14])
 def test_a_total_near_one_is_divided_out(total: float) -> None:
     joint = random_joint() * total
     expected = Problem.from_joint(joint, 0.01)
-    found = block_problem(ArrayBlocks(joint.sum(axis=1), (1 - np.eye(3)) @ joint.sum(axis=0), 77), 0.01)
+    found = block_problem(
+        ArrayBlocks(joint.sum(axis=1), (1 - np.eye(3)) @ joint.sum(axis=0), 77), 0.01
+    )
     assert_same(found, expected)
     assert found.p_x.sum() == pytest.approx(1.0, abs=3e-16)
 
@@ -122,7 +134,10 @@ def test_a_total_near_one_is_divided_out(total: float) -> None:
 def test_a_large_problem_is_checked_compiled() -> None:
     joint = random_joint(2, 2, 300_000)
     expected = Problem.from_joint(joint, 0.01)
-    one, two = (block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads) for threads in (1, 2))
+    one, two = (
+        block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads)
+        for threads in (1, 2)
+    )
     assert_same(one, expected)
     np.testing.assert_array_equal(one.p_x, two.p_x)
     np.testing.assert_array_equal(one.constant_errors, two.constant_errors)
@@ -141,7 +156,8 @@ def test_a_large_problem_is_checked_compiled() -> None:
     emptied = expected.p_xz.copy()
     emptied[0] += emptied[1]
     emptied[1] = 0.0
-    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)  # a private value without probability is accepted
+    # a private value without probability is accepted
+    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
     emptied[:, 271_828] = 0.0
     with pytest.raises(InputError, match="outcome 271828 has zero probability"):
         block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
@@ -168,7 +184,9 @@ def _spoilt(what: str, value: float) -> tuple[Array, Array]:
     ],
 )
 @pytest.mark.parametrize("size", [50, 1000])
-def test_entries_that_are_not_masses_are_named(what: str, value: float, words: str, size: int) -> None:
+def test_entries_that_are_not_masses_are_named(
+    what: str, value: float, words: str, size: int
+) -> None:
     with pytest.raises(InputError, match=words):
         block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
 
@@ -195,12 +213,14 @@ def test_chunks_out_of_order_are_refused() -> None:
         block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
 
 
-# -- iterators -------------------------------------------------------------------------------------------------------------
+# -- iterators
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stated", [None, 500])
 def test_any_restartable_iterator_is_a_source(stated: int | None) -> None:
-    problem, started = random_problem(), []
+    problem = random_problem()
+    started = []
 
     def factory() -> Iterator[tuple[Array, Array]]:
         started.append(1)
@@ -242,11 +262,13 @@ def test_an_iterator_that_changes_is_noticed() -> None:
         block_problem(blocks, 0.01)
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_archive_is_mapped_in_place(tmp_path: Path) -> None:
-    problem, path = random_problem(), tmp_path / "p.npz"
+    problem = random_problem()
+    path = tmp_path / "p.npz"
     save_problem(path, problem)
     found = map_problem(path)
     assert_same(found, problem)
@@ -267,16 +289,23 @@ def test_a_joint_is_summed_as_it_is_read(tmp_path: Path) -> None:
         assert_same(found, Problem.from_joint(joint, 0.1, loss_matrix=matrix))
 
 
-@pytest.mark.parametrize("convert", [np.asfortranarray, lambda array: array.astype(">f8"), lambda array: array.astype("f4")])
+@pytest.mark.parametrize(
+    "convert",
+    [np.asfortranarray, lambda array: array.astype(">f8"), lambda array: array.astype("f4")],
+)
 def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> None:
     problem = random_problem()
-    a, loss = convert(problem.p_xz), convert(problem.loss)
+    a = convert(problem.p_xz)
+    loss = convert(problem.loss)
     np.save(tmp_path / "a.npy", a)
     np.save(tmp_path / "loss.npy", loss)
     np.savez(tmp_path / "both.npz", p_xz=a, loss=loss)
     expected = a.astype(np.float64)
     total = expected.sum()
-    for found in (map_problem(tmp_path / "a.npy", 0.1, loss=tmp_path / "loss.npy"), map_problem(tmp_path / "both.npz", 0.1)):
+    for found in (
+        map_problem(tmp_path / "a.npy", 0.1, loss=tmp_path / "loss.npy"),
+        map_problem(tmp_path / "both.npz", 0.1),
+    ):
         np.testing.assert_allclose(together(found.blocks)[0], expected / total, rtol=1e-9)
         for part in next(found.blocks.chunks()).read():
             assert part.dtype == np.float64
@@ -284,10 +313,15 @@ def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> N
 
 @settings(max_examples=25)
 @given(problem=problems())
-def test_a_written_problem_is_read_back(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_written_problem_is_read_back(
+    problem: Problem, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("written") / "p.npz"
-    write_blocks(path, ArrayBlocks(problem.p_xz, problem.loss, 2), budget=problem.budget, name="written")
-    mapped, loaded = map_problem(path), load_problem(path)
+    write_blocks(
+        path, ArrayBlocks(problem.p_xz, problem.loss, 2), budget=problem.budget, name="written"
+    )
+    mapped = map_problem(path)
+    loaded = load_problem(path)
     for a, loss in (together(mapped.blocks), (loaded.p_xz, loaded.loss)):
         np.testing.assert_array_equal(a, problem.p_xz)
         np.testing.assert_array_equal(loss, problem.loss)
@@ -298,7 +332,8 @@ def test_a_written_problem_is_read_back(problem: Problem, tmp_path_factory: pyte
 
 
 def test_a_written_problem_is_mapped_without_a_copy(tmp_path: Path) -> None:
-    problem, path = random_problem(), tmp_path / "p.npz"
+    problem = random_problem()
+    path = tmp_path / "p.npz"
     write_blocks(path, BlockProblem.of(problem).blocks)
     blocks = map_problem(path, 0.1).blocks
     assert isinstance(blocks, ArrayBlocks)
@@ -310,7 +345,8 @@ def test_a_written_problem_is_mapped_without_a_copy(tmp_path: Path) -> None:
 
 
 def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
-    problem, path = random_problem(), tmp_path / "p.npz"
+    problem = random_problem()
+    path = tmp_path / "p.npz"
 
     def breaking() -> Iterator[tuple[Array, Array]]:
         yield problem.p_xz[:, :100], problem.loss[:, :100]
@@ -336,7 +372,9 @@ def _write(path: Path, **members: Any) -> Path:
 
 
 def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    a, loss, path = random_problem().p_xz, random_problem().loss, tmp_path / "x.npz"
+    a = random_problem().p_xz
+    loss = random_problem().loss
+    path = tmp_path / "x.npz"
 
     def refused(words: str, where: Path, **options: Any) -> None:
         with pytest.raises(FileError, match=words) as caught:
@@ -362,7 +400,10 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> 
     refused("real numbers", _write(path, p_xz=a.astype(complex), loss=loss))
     refused("single number", _write(path, p_xz=a, loss=loss, budget=[1.0, 2.0]))
     refused("negative", _write(path, joint=-random_joint()))
-    refused(r"joint\[1, 2, 4\] is nan", _write(path, joint=np.where(np.arange(30).reshape(2, 3, 5) == 29, np.nan, 1 / 30)))
+    refused(
+        r"joint\[1, 2, 4\] is nan",
+        _write(path, joint=np.where(np.arange(30).reshape(2, 3, 5) == 29, np.nan, 1 / 30)),
+    )
     np.savez_compressed(path, p_xz=a, loss=loss)
     refused("compressed and cannot be mapped", path)
     np.save(tmp_path / "a.npy", a)
@@ -379,7 +420,11 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> 
 def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path: Path) -> None:
     problem = random_problem()
     with pytest.raises(InputError, match="leave it out"):
-        map_problem(_write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss), 0.1, loss_matrix=np.eye(3))
+        map_problem(
+            _write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss),
+            0.1,
+            loss_matrix=np.eye(3),
+        )
     with pytest.raises(InputError, match="one row per value"):
         map_problem(_write(tmp_path / "j.npz", joint=random_joint()), 0.1, loss_matrix=np.eye(2))
 
@@ -416,7 +461,8 @@ def test_damaged_files_are_read_correctly_or_refused(
     assert a.sum() == pytest.approx(1.0, abs=2e-15)
 
 
-# -- memory ----------------------------------------------------------------------------------------------------------------
+# -- memory
+# --------------------------------------------------------------------------------------------------
 
 _MEASURE = """
 import sys
@@ -452,9 +498,18 @@ print(problem.N, anonymous() - before)
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell anonymous from mapped memory")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"),
+    reason=("the system does not tell anonymous from mapped memory"),
+)
 def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _MEASURE, str(tmp_path / "p.npz"), str(tmp_path / "estimator.npy")]
+    command = [
+        sys.executable,
+        "-c",
+        _MEASURE,
+        str(tmp_path / "p.npz"),
+        str(tmp_path / "estimator.npy"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     outcomes, grown = map(int, done.stdout.split())
     assert outcomes == 1_500_000

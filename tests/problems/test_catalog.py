@@ -1,4 +1,6 @@
-"""The catalog: reference values, laws of every entry, parameters from text, refusals, lazily loaded names."""
+"""The catalog: reference values, laws of every entry, parameters from text, refusals, lazily loaded
+names.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ from discreet.problems.errors import InputError
 
 NAMES = [entry.name for entry in catalog.entries()]
 
-# Bayes error and I_MAP in nats with the digits they were published with, and the perfect-privacy error certified to a
-# relative gap of 1e-10. The last published digit of two leakages is off by 0.5 and 0.55 of a unit (see EXACT), so "agrees"
-# below means: within one unit of the last digit.
+# Bayes error and I_MAP in nats with the digits they were published with, and the perfect-privacy
+# error certified to a relative gap of 1e-10. The last published digit of two leakages is off by 0.5
+# and 0.55 of a unit (see EXACT), so "agrees" below means: within one unit of the last digit.
 REFERENCE = [
     ("paper-single", {}, "0.0793277703", "1.062397241e-2", 0.130702456282),
     ("paper-single", {"bins": 64}, "0.0699066132", "1.238829112e-2", 0.121218219641),
@@ -50,8 +52,11 @@ def agrees(value, text):
 
 
 def perfect_privacy_error(problem):
-    """Optimum of the linear program Φ P = 0 by HiGHS, scaled so that its absolute tolerances are small relative to it."""
-    m, count = problem.m, problem.N
+    """Optimum of the linear program Φ P = 0 by HiGHS, scaled so that its absolute tolerances are
+    small relative to it.
+    """
+    m = problem.m
+    count = problem.N
     private = problem.phi[:-1] / np.abs(problem.phi[:-1]).max()
     unit = 100.0 / problem.bayes_error
     found = linprog(
@@ -65,11 +70,14 @@ def perfect_privacy_error(problem):
     return found.fun / unit
 
 
-# -- reference values --------------------------------------------------------------------------------------------------
+# -- reference values
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "parameters", "error", "leakage", "perfect"), REFERENCE)
-def test_the_papers_instances_have_their_reference_values(name, parameters, error, leakage, perfect):
+def test_the_papers_instances_have_their_reference_values(
+    name, parameters, error, leakage, perfect
+):
     problem = catalog.build(name, **parameters)
     assert agrees(problem.bayes_error, error)
     assert agrees(problem.bayes_leakage, leakage)
@@ -83,7 +91,8 @@ def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
     assert problem.bayes_leakage == pytest.approx(leakage, rel=1e-12)
 
 
-# -- laws of every entry -----------------------------------------------------------------------------------------------
+# -- laws of every entry
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,7 +111,8 @@ def test_every_entry_builds_a_documented_problem(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_is_a_pure_function(name):
-    one, two = catalog.build(name, fraction=0.3), catalog.build(name, fraction=0.3)
+    one = catalog.build(name, fraction=0.3)
+    two = catalog.build(name, fraction=0.3)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     np.testing.assert_array_equal(one.loss, two.loss)
     assert one.budget == two.budget
@@ -131,9 +141,11 @@ def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
 def test_defaults_given_as_text_build_the_same_problem(name):
     entry = catalog.entry(name)
     words = {
-        p.name: ",".join(map(str, p.default)) if isinstance(p.default, tuple) else str(p.default) for p in entry.parameters
+        p.name: ",".join(map(str, p.default)) if isinstance(p.default, tuple) else str(p.default)
+        for p in entry.parameters
     }
-    plain, spelt = catalog.build(name), catalog.build(name, **words)
+    plain = catalog.build(name)
+    spelt = catalog.build(name, **words)
     np.testing.assert_array_equal(plain.p_xz, spelt.p_xz)
     assert plain.name == spelt.name
     assert plain.budget == spelt.budget
@@ -147,7 +159,8 @@ def test_entries_are_listed_family_by_family_with_the_paper_first():
     assert len(set(NAMES)) == len(NAMES)
 
 
-# -- what the families promise -----------------------------------------------------------------------------------------
+# -- what the families promise
+# -----------------------------------------------------------------------------------------
 
 
 def test_random_problems_differ_by_seed_and_have_the_sizes_asked_for():
@@ -177,7 +190,9 @@ def test_zero_mass_has_outcomes_and_values_that_never_happen():
 
 
 def test_near_deterministic_tends_to_a_deterministic_channel():
-    assert problems.near_deterministic(noise=1e-6).bayes_error == pytest.approx(3 / 5 * 1e-6, rel=1e-9)
+    assert problems.near_deterministic(noise=1e-6).bayes_error == pytest.approx(
+        3 / 5 * 1e-6, rel=1e-9
+    )
     assert problems.near_deterministic(noise=0.0).bayes_error == 0.0
     assert problems.near_deterministic(n=1, m=1).bayes_error == 0.0
 
@@ -186,7 +201,8 @@ def test_duplicated_outcomes_merge_back():
     problem = problems.duplicated(N=12, copies=8)
     reduced = discreet.problems.reduce(problem)
     assert problem.N == 96
-    assert 12 <= reduced.problem.N < 24  # rounding puts a few copies on either side of a step of the comparison
+    # rounding puts a few copies on either side of a step of the comparison
+    assert 12 <= reduced.problem.N < 24
     assert reduced.problem.bayes_error == pytest.approx(problem.bayes_error, rel=1e-13)
 
 
@@ -211,7 +227,9 @@ def test_the_released_variable_is_the_one_that_is_asked_for():
     np.testing.assert_allclose(problem.p_x, np.array([60, 30, 20, 15, 12]) / 137, rtol=1e-15)
     assert problem.bayes_error == 0.0
     assert problem.bayes_leakage == pytest.approx(problem.entropy_x, rel=1e-12)
-    assert problem.with_budget(math.inf, measure="maximal-leakage").bayes_leakage == pytest.approx(math.log(5), rel=1e-12)
+    assert problem.with_budget(math.inf, measure="maximal-leakage").bayes_leakage == pytest.approx(
+        math.log(5), rel=1e-12
+    )
 
 
 def test_the_binary_channel_is_a_chain():
@@ -242,11 +260,19 @@ def test_the_secrets_of_the_census_have_a_constraint_each():
     np.testing.assert_allclose(age, joint.sum(axis=(0, 2)), rtol=1e-13)
     np.testing.assert_allclose(both, joint.sum(axis=2).reshape(8, -1), rtol=1e-13)
     np.testing.assert_allclose(problem.loss, problems.census().loss, rtol=1e-13)
-    assert [term.budget.amount for term in problem.terms] == [0.5 * most for most in problem.bayes_leakages]
+    assert [term.budget.amount for term in problem.terms] == [
+        0.5 * most for most in problem.bayes_leakages
+    ]
     fair = problems.census(secrets=2, budget=0.02, measure="parity-difference")
     assert [str(term.budget) for term in fair.terms] == ["0.02 of parity-difference"] * 2
     assert all(term.budget.perfect for term in problems.census(secrets=2, fraction=0).terms)
-    with pytest.raises(InputError, match=r"constraints\[0\]: the private joint has no given variable"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"constraints\[0\]: the private joint has no given "
+            r"variable"
+        ),
+    ):
         problems.census(secrets=2, measure="conditional-mutual-information")
     given = problems.census(measure="conditional-mutual-information")
     assert given.budget == 0.5 * given.bayes_leakage
@@ -277,7 +303,8 @@ def test_counts_by_group_hold_more_outcomes_and_never_a_larger_error():
         assert problem.N == outcomes
         errors.append(problem.bayes_error)
     assert errors[0] > 1.3 * errors[1] > errors[3] > 0.0
-    apart, pooled = problems.multi_groups(), problems.multi_groups(pooled=True)
+    apart = problems.multi_groups()
+    pooled = problems.multi_groups(pooled=True)
     assert (apart.N, pooled.N) == (400, 84)
     assert pooled.bayes_error > 2.0 * apart.bayes_error
 
@@ -313,7 +340,8 @@ def test_building_readings_tell_the_two_variables_apart():
 
 
 def test_building_leaks_by_the_coupling_of_load_and_occupancy():
-    apart, coupled = problems.building(coupling=0.0), problems.building()
+    apart = problems.building(coupling=0.0)
+    coupled = problems.building()
     np.testing.assert_allclose(apart.constant_errors, coupled.constant_errors, rtol=1e-13)
     np.testing.assert_allclose(apart.p_x, coupled.p_x, rtol=1e-13)
     assert coupled.bayes_leakage > 10.0 * apart.bayes_leakage
@@ -344,7 +372,8 @@ def test_surveys_hold_every_respondent():
     assert catalog.build("anes96", z="age,educ", bins="4", y_classes="4").N == 16
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -353,39 +382,71 @@ def test_surveys_hold_every_respondent():
         (
             "paper-singel",
             {},
-            r"no problem 'paper-singel' \(did you mean 'paper-single'\?\); it has: paper-single, paper-multi",
+            r"no problem 'paper-singel' \(did you mean 'paper-single'\?\); it has: paper-single, "
+            r"paper-multi",
         ),
         (
             "paper-single",
             {"bin": 3},
             r"no parameter 'bin' \(did you mean 'bins'\?\); its parameters are: bins \(default 4\)",
         ),
-        ("paper-single", {"bins": "many"}, "bins of paper-single is 'many'; give an integer, such as its default 4"),
+        (
+            "paper-single",
+            {"bins": "many"},
+            ("bins of paper-single is 'many'; give an integer, such as its default 4"),
+        ),
         ("paper-single", {"bins": 1}, "bins is 1; give an integer ≥ 2"),
         ("paper-single", {"bins": 4.0}, "bins is 4.0; give an integer"),
         ("paper-single", {"fraction": -0.5}, "fraction is -0.5; give a finite number ≥ 0"),
         ("paper-single", {"budget": -1.0}, r"the leakage budget is -1(\.0)? nats"),
         ("paper-single", {"equivocation": 2.0}, "exceeds H"),
-        ("paper-multi", {"sensors": 3000}, "count vectors, which take .* to build and the limit is 4 GiB"),
+        (
+            "paper-multi",
+            {"sensors": 3000},
+            ("count vectors, which take .* to build and the limit is 4 GiB"),
+        ),
         ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'; give a number"),
         ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5; give a finite number ≥ 0 and ≤ 1"),
         ("dirichlet", {"concentration": 0.0}, "concentration is 0.0; give a finite number > 0"),
         ("dirichlet", {"seed": -1}, "seed is -1; give an integer ≥ 0"),
         ("zero-mass", {"share": 1.0}, "leaves none of 60 outcomes"),
-        ("multi-mixed", {"groups": 9}, "groups is 9 and sensors is 6; give at most one group per sensor"),
+        (
+            "multi-mixed",
+            {"groups": 9},
+            ("groups is 9 and sensors is 6; give at most one group per sensor"),
+        ),
         ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\); give 2 numbers"),
         ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0; give finite numbers > 0"),
         ("multi-mixed", {"weight_x": (0.1, math.nan)}, "weight_x holds nan; give finite numbers"),
-        ("multi-mixed", {"correlation": 0.7}, "correlation is 0.7, which the marginals do not allow; give less than 0.65"),
+        (
+            "multi-mixed",
+            {"correlation": 0.7},
+            ("correlation is 0.7, which the marginals do not allow; give less than 0.65"),
+        ),
         ("multi-groups", {"sizes": ()}, "sizes is empty"),
         ("multi-groups", {"sizes": (3, 0)}, "sizes is 0; give an integer ≥ 1"),
         ("multi-groups", {"sizes": (1, 1, 1)}, r"weight_x is \(0.1, 0.7\); give 3 numbers"),
-        ("multi-groups", {"sizes": (60, 60)}, "groups of 60 sensors with 4 bins have 1,576,963,521 vectors of counts"),
+        (
+            "multi-groups",
+            {"sizes": (60, 60)},
+            ("groups of 60 sensors with 4 bins have 1,576,963,521 vectors of counts"),
+        ),
         ("building", {"few": 12}, "give many > few"),
         ("building", {"coupling": 1.5}, "coupling is 1.5; give a finite number ≥ 0 and ≤ 1"),
         ("road", {"noise": 1e-3}, "is too small for a road of this size"),
-        ("smart-meter", {"home": "0,5"}, "home of smart-meter is '0,5'; give a number, such as its default 0.6"),
-        ("anes96", {"bins": "4,x"}, "bins of anes96 is '4,x'; give values separated by commas, such as its default 4,3,3,3"),
+        (
+            "smart-meter",
+            {"home": "0,5"},
+            ("home of smart-meter is '0,5'; give a number, such as its default 0.6"),
+        ),
+        (
+            "anes96",
+            {"bins": "4,x"},
+            (
+                "bins of anes96 is '4,x'; give values separated by commas, "
+                "such as its default 4,3,3,3"
+            ),
+        ),
         ("anes96", {"x": "voet"}, "anes96 has no column 'voet'; its columns are: popul"),
         ("anes96", {"x": "age"}, "the column age of anes96 has 71 values"),
         ("anes96", {"z": "age,educ"}, "bins has 4 entries and z has 2 columns"),
@@ -399,7 +460,13 @@ def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
 
 def test_without_statsmodels_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
-    with pytest.raises(InputError, match=r'needs statsmodels; install it with: pip install "discreet\[data\]"'):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"needs statsmodels; install it with: pip install "
+            r'"discreet\[data\]"'
+        ),
+    ):
         problems.anes96()
 
 
@@ -447,7 +514,13 @@ def test_a_duplicate_or_incomplete_entry_is_refused():
 def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
     entry = catalog.entry(name)
     shown = list(inspect.signature(entry.build).parameters)
-    assert shown == [*(p.name for p in entry.parameters), "budget", "equivocation", "fraction", "measure"]
+    assert shown == [
+        *(p.name for p in entry.parameters),
+        "budget",
+        "equivocation",
+        "fraction",
+        "measure",
+    ]
     with pytest.raises(TypeError, match="colour"):
         entry.build(colour="red")
 
@@ -457,7 +530,8 @@ def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it
     problem = catalog.build(name, measure="maximal-leakage")
     assert str(problem.measure) == "maximal-leakage"
     assert problem.budget == 0.5 * problem.bayes_leakage
-    assert problem.bayes_leakage >= (1.0 - 1e-9) * catalog.build(name).bayes_leakage  # mutual information is never more
+    # mutual information is never more
+    assert problem.bayes_leakage >= (1.0 - 1e-9) * catalog.build(name).bayes_leakage
     asked = catalog.build(name, budget=0.2, measure="sibson:alpha=2")
     assert str(asked.constraint) == "0.2 nats of sibson:alpha=2.0"
 
@@ -478,7 +552,8 @@ def test_titles_name_what_differs_from_the_defaults():
     assert problems.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
 
 
-# -- choosing a budget -------------------------------------------------------------------------------------------------
+# -- choosing a budget
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_four_ways_to_give_a_budget():
@@ -492,7 +567,8 @@ def test_the_four_ways_to_give_a_budget():
         Budget(leakage=0.1, perfect=True).apply(problem)
 
 
-# -- names of the package ----------------------------------------------------------------------------------------------
+# -- names of the package
+# ----------------------------------------------------------------------------------------------
 
 
 def test_every_exported_name_exists_and_every_builder_is_exported():
@@ -510,7 +586,8 @@ def test_every_exported_name_exists_and_every_builder_is_exported():
 def test_importing_problems_is_light():
     code = (
         "import sys; from discreet.problems import Problem, catalog; "
-        "heavy = {'scipy.stats', 'pandas', 'statsmodels', 'cvxpy'} & set(sys.modules); print(sorted(heavy))"
+        "heavy = {'scipy.stats', 'pandas', 'statsmodels', 'cvxpy'} & set(sys.modules); "
+        "print(sorted(heavy))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -1,4 +1,6 @@
-"""Sums under mostly deterministic estimators: sums by label agree with sums of products, in double-double."""
+"""Sums under mostly deterministic estimators: sums by label agree with sums of products, in
+double-double.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def _estimator(m: int, drawn: int, seed: int) -> Array:
 
 
 def _close(high: float, low: float, truth: Fraction) -> bool:
-    return abs(Fraction(float(high)) + Fraction(float(low)) - truth) <= abs(truth) * Fraction(1, 2**90)
+    return abs(Fraction(float(high)) + Fraction(float(low)) - truth) <= abs(truth) * Fraction(
+        1, 2**90
+    )
 
 
 @pytest.mark.parametrize(("m", "drawn"), [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
@@ -51,17 +55,22 @@ def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
     assert column_error(normalise(estimator[:, [0, 2, 3]])) == 0.0
     assert 1e-300 <= column_error(normalise(estimator)) <= 1.1e-300
     for many in (1, _N):  # all products are formed, and only those of drawn guesses
-        weights, values = np.repeat(estimator, many, axis=1), np.full((1, 4 * many), 1.0 / 4 / many)
+        weights = np.repeat(estimator, many, axis=1)
+        values = np.full((1, 4 * many), 1.0 / 4 / many)
         assert float(Decisions.of(weights).sums(values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
 def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied() -> None:
-    estimator, values = _estimator(3, 7, seed=2), np.random.default_rng(3).random((3, _N))
+    estimator = _estimator(3, 7, seed=2)
+    values = np.random.default_rng(3).random((3, _N))
     found = Decisions.of(estimator)
     assert found.places.size == 7
     np.testing.assert_array_equal(found.matrix(), estimator)
-    np.testing.assert_array_equal(found.chosen(values), np.where(estimator == 1.0, values, 0.0).sum(axis=0))
-    several = np.array([[1.0, 0.0], [1.0, 0.0]])  # no estimator, but sums over it are defined as well
+    np.testing.assert_array_equal(
+        found.chosen(values), np.where(estimator == 1.0, values, 0.0).sum(axis=0)
+    )
+    # no estimator, but sums over it are defined as well
+    several = np.array([[1.0, 0.0], [1.0, 0.0]])
     assert Decisions.of(several).sums(values[:2, :2])[0].tolist() == [values[:2, 0].tolist()] * 2
 
 
@@ -80,7 +89,8 @@ def test_sums_by_label_and_by_products_give_the_same_verdict(budget: float) -> N
     large = Problem.from_joint(np.repeat(joint, copies, axis=2) / copies, budget)
     estimator = small.bayes_estimator.copy()
     estimator[:, 7] = 0.25, 0.75
-    tilt, multiplier = np.array([[0.1, -0.2], [-0.3, 0.2]]), 0.5
+    tilt = np.array([[0.1, -0.2], [-0.3, 0.2]])
+    multiplier = 0.5
     few = certify(small, estimator, tilt, multiplier).certificate
     many = certify(large, np.repeat(estimator, copies, axis=1), tilt, multiplier).certificate
     assert many.own_error == pytest.approx(few.own_error, rel=1e-15)
@@ -96,7 +106,8 @@ def test_the_bound_over_blocks_loses_no_more_than_rounding(m: int) -> None:
     problem = Problem.from_joint(rng.dirichlet(np.full(2 * m * _N, 0.3)).reshape(2, m, _N), 0.01)
     duals = feasible_duals(0.3 * rng.standard_normal((m, 2)), 2.0, problem.p_x, problem.budget)
     assert duals is not None
-    exact, bound = _exact_bound(problem, *duals), lower_bound(problem, *duals)
+    exact = _exact_bound(problem, *duals)
+    bound = lower_bound(problem, *duals)
     assert 0 <= exact - Fraction(bound) <= Fraction(1e-14) * abs(exact)
 
 

@@ -36,7 +36,9 @@ def test_threads_share_one_result() -> None:
     assert build(4) is not build(3)
 
 
-def test_compilation_works_where_the_cache_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_works_where_the_cache_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     caching = pytest.importorskip("numba.core.caching")
 
     def refuse(self: object) -> None:
@@ -125,7 +127,8 @@ for size in (2, 3):
 def test_machine_code_is_found_again_in_another_process(tmp_path: Path) -> None:
     """Functions that call others too, and each of the versions made for different values.
 
-    The first process compiles the module's source, the second reads its bytecode. Under these seeds sets differ in order.
+    The first process compiles the module's source, the second reads its bytecode. Under these seeds
+    sets differ in order.
     """
     pytest.importorskip("numba")
     source = tmp_path / "kernels.py"

@@ -34,12 +34,15 @@ def shifted_normals() -> list[list[Any]]:
     return grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
 
 
-def mixtures(seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = math.inf) -> ContinuousProblem:
+def mixtures(
+    seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = math.inf
+) -> ContinuousProblem:
     rng = np.random.default_rng(seed)
     laws = [
         [
             Mixture(
-                rng.dirichlet(np.ones(parts)), [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)]
+                rng.dirichlet(np.ones(parts)),
+                [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)],
             )
             for _ in range(m)
         ]
@@ -48,14 +51,16 @@ def mixtures(seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = 
     return ContinuousProblem(laws, rng.dirichlet(np.ones(n * m)).reshape(n, m), budget)
 
 
-# -- the problem ---------------------------------------------------------------------------------------------------------
+# -- the problem
+# --------------------------------------------------------------------------------------------------
 
 
 def test_on_a_partition_a_continuous_problem_is_the_discrete_one() -> None:
     edges = np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])
     from discreet.problems import paper_single
 
-    ours, theirs = paper_continuous(0.01).on(edges), paper_single(budget=0.01)
+    ours = paper_continuous(0.01).on(edges)
+    theirs = paper_single(budget=0.01)
     np.testing.assert_allclose(ours.p_xz, theirs.p_xz, rtol=1e-14)
     np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-14)
     assert ours.budget == theirs.budget
@@ -64,7 +69,9 @@ def test_on_a_partition_a_continuous_problem_is_the_discrete_one() -> None:
 def test_equal_distributions_are_one_density() -> None:
     same = ContinuousProblem(grid(lambda j, i: stats.norm(i, 1.0)), P_XY, 0.0)
     assert len(same.components) == 2
-    spelt = ContinuousProblem([[stats.norm(0, 1), stats.norm(loc=0.0, scale=1.0)]], [[0.5, 0.5]], 0.1)
+    spelt = ContinuousProblem(
+        [[stats.norm(0, 1), stats.norm(loc=0.0, scale=1.0)]], [[0.5, 0.5]], 0.1
+    )
     assert len(spelt.components) == 1
 
 
@@ -89,8 +96,12 @@ def test_normal_values_are_as_accurate_as_assumed() -> None:
 
 def test_budget_and_equivocation_agree() -> None:
     problem = paper_continuous(0.01)
-    assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(0.02, rel=1e-12)
-    assert paper_continuous(equivocation=problem.equivocation).budget == pytest.approx(0.01, rel=1e-12)
+    assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(
+        0.02, rel=1e-12
+    )
+    assert paper_continuous(equivocation=problem.equivocation).budget == pytest.approx(
+        0.01, rel=1e-12
+    )
     assert problem.with_budget(0.0).components is problem.components
     np.testing.assert_allclose(problem.posterior([0.5, 1e9]).sum(axis=0), 1.0)
     np.testing.assert_allclose(problem.posterior([1e9])[:, 0], problem.p_x)
@@ -101,17 +112,36 @@ def test_budget_and_equivocation_agree() -> None:
     ("entry", "words"),
     [
         (
-            Density(lambda z: 1.01 * NormalDensity(0, 1).pdf(z), NormalDensity(0, 1).cdf, breakpoints=[0.0]),
+            Density(
+                lambda z: 1.01 * NormalDensity(0, 1).pdf(z),
+                NormalDensity(0, 1).cdf,
+                breakpoints=[0.0],
+            ),
             "does not integrate",
         ),
         (
-            Density(NormalDensity(0, 1).pdf, lambda z: 0.99 * NormalDensity(0, 1).cdf(z), breakpoints=[0.0]),
+            Density(
+                NormalDensity(0, 1).pdf,
+                lambda z: 0.99 * NormalDensity(0, 1).cdf(z),
+                breakpoints=[0.0],
+            ),
             "not from 0 to 1",
         ),
-        (Density(NormalDensity(0.01, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "does not integrate"),
-        (Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "nan"),
+        (
+            Density(NormalDensity(0.01, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0]),
+            "does not integrate",
+        ),
+        (
+            Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]),
+            "nan",
+        ),
         (Density(lambda z: 1.0, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "vectorise"),
-        (Density(NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, NormalDensity(0.1, 1).sf, [0.0]), "add up to 1"),
+        (
+            Density(
+                NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, NormalDensity(0.1, 1).sf, [0.0]
+            ),
+            "add up to 1",
+        ),
         (stats.rdist(0.2), "is infinite near z = -?1, and too much of its mass is next to it"),
         (stats.rdist(0.9), r"off by 2.*e-07, most near z = -?1\)"),
         (stats.norm(0, -1), "nan"),
@@ -135,7 +165,9 @@ def test_a_bad_density_is_refused_in_one_sentence(entry: Any, words: str) -> Non
         ([[0.3, 0.2], [0.15, 0.35]], {"accuracy": 0.1}, "accuracy"),
     ],
 )
-def test_a_bad_model_is_refused_in_one_sentence(p_xy: Any, options: dict[str, Any], words: str) -> None:
+def test_a_bad_model_is_refused_in_one_sentence(
+    p_xy: Any, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
 
@@ -158,7 +190,8 @@ def test_a_total_within_the_tolerance_is_scaled() -> None:
     assert problem.p_xy.sum() == pytest.approx(1.0, abs=1e-15)
 
 
-# -- densities -----------------------------------------------------------------------------------------------------------
+# -- densities
+# --------------------------------------------------------------------------------------------------
 
 FAMILIES = {
     "beta": stats.beta(0.5, 0.7),
@@ -195,19 +228,28 @@ def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> No
     law = FAMILIES[name]
     prepared = component(law, name)
     assert not prepared.located
-    points = np.unique(np.concatenate([law.ppf(np.linspace(1e-6, 1 - 1e-6, 2000)), prepared.breakpoints]))
+    points = np.unique(
+        np.concatenate([law.ppf(np.linspace(1e-6, 1 - 1e-6, 2000)), prepared.breakpoints])
+    )
     density = prepared.pdf(points)
     pieces = np.split(np.arange(points.size), np.flatnonzero(np.isin(points, prepared.breakpoints)))
     for piece in pieces:
         values = density[piece]
         values = values[np.isfinite(values)]
-        steps = np.diff(values[1:]) if values.size > 2 else np.empty(0)  # the breakpoint itself may be a jump
+        # the breakpoint itself may be a jump
+        steps = np.diff(values[1:]) if values.size > 2 else np.empty(0)
         rounding = 1e-12 * np.abs(values).max(initial=0.0)
         assert (steps >= -rounding).all() or (steps <= rounding).all()
 
 
 @pytest.mark.parametrize(
-    "law", [stats.chi(3, scale=0.3), stats.gamma(3, scale=0.3), stats.gumbel_l(scale=0.3), stats.gumbel_r(scale=0.3)]
+    "law",
+    [
+        stats.chi(3, scale=0.3),
+        stats.gamma(3, scale=0.3),
+        stats.gumbel_l(scale=0.3),
+        stats.gumbel_r(scale=0.3),
+    ],
 )
 def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law: Any) -> None:
     """In scipy.stats (z - location) / scale overflows, and the density with it."""
@@ -217,9 +259,15 @@ def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law: Any) -> No
     assert component(law, "Z").pdf(ends).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("law", "turn", "place"), [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)])
-def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(law: Any, turn: float, place: float) -> None:
-    """A normal law is known to fall only beyond its breakpoint, and mass 1e-10 of the Pareto law lies beyond 1e100."""
+@pytest.mark.parametrize(
+    ("law", "turn", "place"), [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)]
+)
+def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
+    law: Any, turn: float, place: float
+) -> None:
+    """A normal law is known to fall only beyond its breakpoint, and mass 1e-10 of the Pareto law
+    lies beyond 1e100.
+    """
     broken = Density(lambda z: np.where(z == place, np.nan, law.pdf(z)), law.cdf, law.sf, [turn])
     with pytest.raises(InputError, match=r"density of Z is nan at z = (0\.5|1e\+100)"):
         component(broken, "Z").pdf(np.array([place]))
@@ -249,25 +297,36 @@ def test_turning_points_are_found_where_they_are_not_known() -> None:
     assert found.upper_floor > 0.0
 
 
-# -- the lower bound -----------------------------------------------------------------------------------------------------
+# -- the lower bound
+# --------------------------------------------------------------------------------------------------
 
 
 def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
-    """The integral by roots and cdf differences alone: labels on a fine grid, every change bisected."""
+    """The integral by roots and cdf differences alone: labels on a fine grid, every change
+    bisected.
+    """
     coefficients = problem.tilted(tilt)
 
     def label(z: Array) -> Array:
         return np.asarray((coefficients @ problem.densities(z)).argmin(axis=0))
 
-    points = np.unique(np.concatenate([problem.quantiles, np.linspace(problem.quantiles[0], problem.quantiles[-1], 4001)]))
+    points = np.unique(
+        np.concatenate(
+            [problem.quantiles, np.linspace(problem.quantiles[0], problem.quantiles[-1], 4001)]
+        )
+    )
     labels = label(points)
     changes = np.flatnonzero(labels[1:] != labels[:-1])
-    low, high, left = points[changes], points[changes + 1], labels[changes]
+    low = points[changes]
+    high = points[changes + 1]
+    left = labels[changes]
     for _ in range(60):
         middle = 0.5 * (low + high)
         same = label(middle) == left
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    edges, names = [-np.inf, *low], [labels[0], *labels[changes + 1]]
+        low = np.where(same, middle, low)
+        high = np.where(same, high, middle)
+    edges = [-np.inf, *low]
+    names = [labels[0], *labels[changes + 1]]
     masses, _ = problem.masses(np.array([*edges, np.inf]))
     return math.fsum((coefficients[names].T * masses).ravel())
 
@@ -298,7 +357,9 @@ def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
     """A narrow spike is found that decides a tiny interval far from all other mass."""
     spike = NormalDensity(5.0, 1e-6)
     problem = ContinuousProblem(
-        [[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]], [[0.5, 0.5]], 1.0
+        [[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]],
+        [[0.5, 0.5]],
+        1.0,
     )
     swept = sweep(problem, np.zeros((2, 1)), 1e-12)
     assert swept.value <= 0.5 * 0.999
@@ -307,12 +368,16 @@ def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
 
 
 def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
-    """Left of all peaks Laplace densities are proportional: two guesses can tie on the whole half-line."""
+    """Left of all peaks Laplace densities are proportional: two guesses can tie on the whole
+    half-line.
+    """
     problem = ContinuousProblem(grid(lambda j, i: stats.laplace(i + 0.5 * j, 0.3)), P_XY, 0.1)
     coefficients = problem.losses
     left = problem.densities(-1.0)[:, 0]
     tilt = np.zeros((2, 2))
-    tilt[0, 0] = -float((coefficients[0] - coefficients[1]) @ left) / float(problem.private[0] @ left)
+    tilt[0, 0] = -float((coefficients[0] - coefficients[1]) @ left) / float(
+        problem.private[0] @ left
+    )
     swept = sweep(problem, tilt, 1e-11)
     assert swept.slack <= 1e-11
     assert swept.cells < 2000
@@ -331,11 +396,15 @@ def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label() -> No
     assert lost <= slack[0] <= 1.2 * lost
 
 
-# -- rules ---------------------------------------------------------------------------------------------------------------
+# -- rules
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=30)
-@given(st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True), st.integers(0, 1000))
+@given(
+    st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True),
+    st.integers(0, 1000),
+)
 def test_refining_a_rule_changes_neither_error_nor_leakage(points: list[float], seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = paper_continuous(0.01)
@@ -345,7 +414,9 @@ def test_refining_a_rule_changes_neither_error_nor_leakage(points: list[float], 
     coarse = IntervalRule(np.array([-np.inf, inner[0], np.inf]), rng.dirichlet(np.ones(2), 2).T)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
     fine = IntervalRule(edges, coarse.probabilities(np.concatenate([[inner[0]], inner[1:], [1e9]])))
-    assert fine.error_probability(problem) == pytest.approx(coarse.error_probability(problem), rel=1e-13)
+    assert fine.error_probability(problem) == pytest.approx(
+        coarse.error_probability(problem), rel=1e-13
+    )
     assert fine.leakage(problem) == pytest.approx(coarse.leakage(problem), rel=1e-9, abs=1e-30)
     assert fine.simplified().edges.size == coarse.simplified().edges.size
 
@@ -370,11 +441,15 @@ def test_a_random_rule_draws_with_its_probabilities() -> None:
 
 
 def test_exact_error_agrees_with_simulation() -> None:
-    problem, rng = paper_continuous(0.01), np.random.default_rng(5)
+    problem = paper_continuous(0.01)
+    rng = np.random.default_rng(5)
     rule = IntervalRule.from_labels([0.4746, 1.196], np.array([0, 1, 0]), 2)
-    x, y = rng.random(400_000) < 0.3, rng.random(400_000) < 0.5
+    x = rng.random(400_000) < 0.3
+    y = rng.random(400_000) < 0.5
     wrong = rule(0.4 * x + 0.6 * y + rng.normal(0, 0.1, x.size)) != y
-    assert wrong.mean() == pytest.approx(rule.error_probability(problem), abs=4 * math.sqrt(0.075 / x.size))
+    assert wrong.mean() == pytest.approx(
+        rule.error_probability(problem), abs=4 * math.sqrt(0.075 / x.size)
+    )
 
 
 @pytest.mark.parametrize(
@@ -385,7 +460,14 @@ def test_exact_error_agrees_with_simulation() -> None:
         ([0.0, np.inf], np.ones((2, 1)), "from -inf to inf"),
         ([-np.inf, np.inf], np.full((2, 2), 0.5), "shape"),
         ([-np.inf, np.inf], [[0.5], [0.6]], "column 0 of the estimator sums to 1.1, not to 1"),
-        ([-np.inf, np.inf], [[np.nan], [1.0]], r"the estimator\[0, 0\] is nan, which is not finite"),
+        (
+            [-np.inf, np.inf],
+            [[np.nan], [1.0]],
+            (
+                r"the estimator\[0, 0\] is nan, which is not "
+                r"finite"
+            ),
+        ),
     ],
 )
 def test_a_bad_rule_is_refused(edges: Any, estimator: Any, words: str) -> None:
@@ -403,7 +485,8 @@ def test_invalid_labels_measurements_and_problems_are_refused() -> None:
         rule.on(mixtures(0))
 
 
-# -- the certificate -----------------------------------------------------------------------------------------------------
+# -- the certificate
+# --------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -419,11 +502,19 @@ def optimum_of_the_paper(budget: float) -> Certificate:
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
 def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
-    """The bracket of any answer holds the optimum, which is known here from a certified solution."""
+    """The bracket of any answer holds the optimum, which is known here from a
+    certified solution.
+    """
     rng = np.random.default_rng(seed)
-    problem, optimum = paper_continuous(budget), optimum_of_the_paper(budget)
+    problem = paper_continuous(budget)
+    optimum = optimum_of_the_paper(budget)
     rule = IntervalRule.from_labels(np.sort(rng.uniform(-0.5, 1.5, 3)), rng.integers(0, 2, 4), 2)
-    judged = certify(problem, rule, rng.normal(size=(2, 2)) * rng.choice([1e-3, 1.0, 1e3]), float(rng.exponential()))
+    judged = certify(
+        problem,
+        rule,
+        rng.normal(size=(2, 2)) * rng.choice([1e-3, 1.0, 1e3]),
+        float(rng.exponential()),
+    )
     assert 0.0 <= judged.certificate.lower <= optimum.upper
     assert judged.certificate.upper >= optimum.lower
     if budget > 0.0:
@@ -444,7 +535,9 @@ def test_duals_are_derived_for_a_rule_without() -> None:
 def test_a_problem_lists_the_assumptions_of_its_certificates() -> None:
     assert any("5e-13 relative" in sentence for sentence in paper_continuous(0.01).assumes)
     laws = grid(lambda j, i: stats.skewnorm(2.0, i + 0.5 * j, 0.3))
-    assert any("found numerically" in sentence for sentence in ContinuousProblem(laws, P_XY, 0.01).assumes)
+    assert any(
+        "found numerically" in sentence for sentence in ContinuousProblem(laws, P_XY, 0.01).assumes
+    )
     bare = Density(NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0])
     coarse = ContinuousProblem([[NormalDensity(1, 1), bare]], [[0.5, 0.5]], 0.01)
     assert any("absolute" in sentence for sentence in coarse.assumes)
@@ -452,7 +545,10 @@ def test_a_problem_lists_the_assumptions_of_its_certificates() -> None:
 
 def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
     rule = IntervalRule.from_labels([0.5], np.array([0, 1]), 2)
-    problems = [ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)]
+    problems = [
+        ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy)
+        for accuracy in (5e-13, 1e-9, 1e-7)
+    ]
     gaps = [certify(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]
 
@@ -468,6 +564,14 @@ def test_certify_takes_densities(budget: float) -> None:
 
 
 def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wrong_most() -> None:
-    law = ds.problems.Density(lambda z: 1.01 * stats.norm.pdf(z), stats.norm.cdf, stats.norm.sf, breakpoints=[0.0])
-    with pytest.raises(ds.InputError, match=r"does not integrate to its cdf .* most near z = -1\.28338\)"):
+    law = ds.problems.Density(
+        lambda z: 1.01 * stats.norm.pdf(z), stats.norm.cdf, stats.norm.sf, breakpoints=[0.0]
+    )
+    with pytest.raises(
+        ds.InputError,
+        match=(
+            r"does not integrate to its cdf .* most near z = "
+            r"-1\.28338\)"
+        ),
+    ):
         ds.ContinuousProblem([[law, stats.norm(1)]], [[0.5, 0.5]], budget=0.1)

@@ -1,4 +1,6 @@
-"""Problem and solution files keep how a table became the problem: bins, labels, digest, seed, date and versions."""
+"""Problem and solution files keep how a table became the problem: bins, labels, digest, seed, date
+and versions.
+"""
 
 from __future__ import annotations
 
@@ -25,27 +27,45 @@ PAYS = ("low", "mid", "high")
 
 def people(count: int = 500) -> dict[str, Any]:
     rng = np.random.default_rng(2)
-    age, town = rng.integers(18, 90, count).astype(float), rng.choice(["n", "s", "w"], count).astype(object)
-    age[:20], town[10:30] = np.nan, None
+    age = rng.integers(18, 90, count).astype(float)
+    town = rng.choice(["n", "s", "w"], count).astype(object)
+    age[:20] = np.nan
+    town[10:30] = None
     pay = np.array(PAYS)[rng.integers(0, 3, count)]
-    return {"sex": rng.choice(["f", "m"], count), "race": rng.integers(0, 3, count), "age": age, "town": town, "pay": pay}
+    return {
+        "sex": rng.choice(["f", "m"], count),
+        "race": rng.integers(0, 3, count),
+        "age": age,
+        "town": town,
+        "pay": pay,
+    }
 
 
 def problem(**options: Any) -> ds.Problem:
-    asked = {"hide": "sex", "guess": "pay", "fraction": 0.5, "missing": "category", "min_count": 5, "seed": 12345}
+    asked = {
+        "hide": "sex",
+        "guess": "pay",
+        "fraction": 0.5,
+        "missing": "category",
+        "min_count": 5,
+        "seed": 12345,
+    }
     return ds.Problem.from_frame(people(), **asked | options)
 
 
 def same(one: SampleReport, other: SampleReport) -> None:
     assert repr(one) == repr(other)
     for field in dataclasses.fields(one):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        mine = getattr(one, field.name)
+        theirs = getattr(other, field.name)
         if isinstance(mine, np.ndarray):
             np.testing.assert_array_equal(mine, theirs)
         elif field.name == "columns":
             for column, again in zip(mine, theirs, strict=True):
                 np.testing.assert_array_equal(column.edges, again.edges)
-                assert dataclasses.asdict(column) | {"edges": 0} == dataclasses.asdict(again) | {"edges": 0}
+                assert dataclasses.asdict(column) | {"edges": 0} == dataclasses.asdict(again) | {
+                    "edges": 0
+                }
         else:
             assert mine == theirs, field.name
 
@@ -56,7 +76,11 @@ def same(one: SampleReport, other: SampleReport) -> None:
         {},
         {"min_count": 0, "bins": None},
         {"hide": ["race", "sex"], "measure": {"sex": "conditional-mutual-information"}},
-        {"loss_matrix": {pay: {guess: float(guess != pay) for guess in PAYS} | {"?": 0.4} for pay in PAYS}},
+        {
+            "loss_matrix": {
+                pay: {guess: float(guess != pay) for guess in PAYS} | {"?": 0.4} for pay in PAYS
+            }
+        },
     ],
 )
 def test_what_is_saved_is_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -71,12 +95,15 @@ def test_what_is_saved_is_loaded(tmp_path: Path, options: dict[str, Any]) -> Non
     stored = ds.load_solution(tmp_path / "s.npz")
     assert stored.samples is not None
     same(made.samples, stored.samples)
-    one, other = made.samples.outcome_of(people()), stored.samples.outcome_of(people())
+    one = made.samples.outcome_of(people())
+    other = stored.samples.outcome_of(people())
     np.testing.assert_array_equal(one.outcomes, other.outcomes)
     assert ds.verify(tmp_path / "p.npz", tmp_path / "s.npz").budget_kept is not False
 
 
-def test_a_file_says_from_what_when_and_by_what_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_says_from_what_when_and_by_what_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     made = problem()
     ds.save_problem(tmp_path / "p.npz", made)
@@ -115,9 +142,16 @@ def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(
 
 
 def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path: Path) -> None:
-    arrays, texts = ("joint", "p_xz", "loss", "budget"), ("name", "constraint")
+    arrays = ("joint", "p_xz", "loss", "budget")
+    texts = ("name", "constraint")
     ds.save_problem(tmp_path / "table.npz", problem())
-    with pytest.raises(FileError, match=r"has a member '(cells|counts|samples)\.npy' that does not belong"):
+    with pytest.raises(
+        FileError,
+        match=(
+            r"has a member '(cells|counts|samples)\.npy' that does "
+            r"not belong"
+        ),
+    ):
         read_archive(tmp_path / "table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
     plain = ds.problems.paper_single(bins=8)
     ds.save_problem(tmp_path / "plain.npz", plain)
@@ -127,7 +161,9 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     read_archive(tmp_path / "answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
     ds.solve(problem(), "tilt").save(tmp_path / "counted.npz")
     with pytest.raises(FileError, match="does not belong"):
-        read_archive(tmp_path / "counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+        read_archive(
+            tmp_path / "counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30
+        )
     assert ds.load_problem(tmp_path / "plain.npz").samples is None
 
 
@@ -140,14 +176,22 @@ def test_another_budget_and_a_mapped_file_read_it_too(tmp_path: Path) -> None:
 
 
 def _text(change: dict[str, Any]) -> Any:
-    return lambda members: members | {"samples": np.array(json.dumps(json.loads(str(members["samples"])) | change))}
+    return lambda members: (
+        members | {"samples": np.array(json.dumps(json.loads(str(members["samples"])) | change))}
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda members: {k: v for k, v in members.items() if k != "cells"}, "without all of samples, cells and counts"),
-        (lambda members: {k: v for k, v in members.items() if k != "samples"}, "without all of samples, cells and counts"),
+        (
+            lambda members: {k: v for k, v in members.items() if k != "cells"},
+            "without all of samples, cells and counts",
+        ),
+        (
+            lambda members: {k: v for k, v in members.items() if k != "samples"},
+            "without all of samples, cells and counts",
+        ),
         (lambda members: members | {"samples": np.array("{")}, "samples cannot be read"),
         (lambda members: members | {"samples": np.array("[]")}, "samples cannot be read"),
         (_text({"version": 2}), "version 2, and version 1 is read: update discreet"),
@@ -158,12 +202,24 @@ def _text(change: dict[str, Any]) -> Any:
         (_text({"seed": "x"}), "samples cannot be read"),
         (_text({"smoothing": None}), "make no sense"),
         (_text({"guesses": ["a"]}), "about other guesses, secrets or outcomes"),
-        (_text({"secrets": [{"name": "sex", "labels": ["f"]}]}), "about other guesses, secrets or outcomes"),
+        (
+            _text({"secrets": [{"name": "sex", "labels": ["f"]}]}),
+            ("about other guesses, secrets or outcomes"),
+        ),
         (_text({"truths": "high"}), "labels are no list"),
-        (lambda members: members | {"counts": members["counts"] + 0.5}, "counts are not all whole numbers ≥ 0"),
+        (
+            lambda members: members | {"counts": members["counts"] + 0.5},
+            ("counts are not all whole numbers ≥ 0"),
+        ),
         (lambda members: members | {"counts": members["counts"][1:]}, "cells have shape"),
-        (lambda members: members | {"cells": members["cells"] + 9}, "cells have a bin that the columns lack"),
-        (lambda members: members | {"cells": members["cells"] - 5}, "cells are not all whole numbers ≥ -1"),
+        (
+            lambda members: members | {"cells": members["cells"] + 9},
+            ("cells have a bin that the columns lack"),
+        ),
+        (
+            lambda members: members | {"cells": members["cells"] - 5},
+            ("cells are not all whole numbers ≥ -1"),
+        ),
     ],
 )
 def test_bad_reports_are_refused_in_one_sentence(tmp_path: Path, change: Any, said: str) -> None:

@@ -1,4 +1,6 @@
-"""Problems in Dask: the answer of the same arrays in this process, bit for bit, on any workers and in any partition."""
+"""Problems in Dask: the answer of the same arrays in this process, bit for bit, on any workers and
+in any partition.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def arrays() -> tuple[Array, Array]:
 
 @pytest.fixture(scope="module", autouse=True)
 def in_numpy() -> Iterator[None]:
-    """Small chunks, several parts also on a machine of many cores, and no compiled kernels in any process."""
+    """Small chunks, several parts also on a machine of many cores, and no compiled kernels in any
+    process.
+    """
     with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="threads", num_workers=2):
         patch.setattr(blocks, "chunk_size", lambda outcomes: SIZE)
         patch.setattr(dask_, "chunk_size", lambda outcomes: SIZE)
@@ -103,7 +107,8 @@ def test_chunks_are_those_of_the_arrays(arrays: tuple[Array, Array]) -> None:
     assert (held.n, held.m, held.N) == (2, 2, OUTCOMES)
     for mine, theirs in zip(held.chunks(), ArrayBlocks(*arrays).chunks(), strict=True):
         assert (mine.start, mine.count) == (theirs.start, theirs.count)
-        if mine.start % (13 * SIZE) == 0 or mine.start // SIZE in (14, 58):  # two of them with a cut inside
+        # two of them with a cut inside
+        if mine.start % (13 * SIZE) == 0 or mine.start // SIZE in (14, 58):
             for one, other in zip(mine.read(), theirs.read(), strict=True):
                 np.testing.assert_array_equal(one, other)
 
@@ -130,13 +135,15 @@ def test_totals_that_are_slightly_off_are_divided_out(arrays: tuple[Array, Array
     assert_same(solved(from_dask(*in_dask(off, CUTS["many small"]), 0.01)), one)
 
 
-# -- what may be given -----------------------------------------------------------------------------------------------------
+# -- what may be given
+# --------------------------------------------------------------------------------------------------
 
 
 def test_data_frames_delayed_blocks_parquet_and_zarr(
     arrays: tuple[Array, Array], expected: Solution, tmp_path: Path
 ) -> None:
-    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
     names = ["p0", "p1", "l0", "l1"]
     table = pd.DataFrame(np.concatenate(arrays).T, columns=names)
     for number, rows in enumerate((slice(0, 70_000), slice(70_000, None))):
@@ -144,7 +151,9 @@ def test_data_frames_delayed_blocks_parquet_and_zarr(
     read = dd.read_parquet(tmp_path / "*.parquet")
     assert_same(solved(from_dask(read[names[:2]], read[names[2:]], 0.01)), expected)
 
-    for name, array in zip(("p_xz", "loss"), in_dask(arrays, (80_000, OUTCOMES - 80_000)), strict=True):
+    for name, array in zip(
+        ("p_xz", "loss"), in_dask(arrays, (80_000, OUTCOMES - 80_000)), strict=True
+    ):
         array.rechunk((1, 50_000)).to_zarr(tmp_path / f"{name}.zarr")
     stored = [da.from_zarr(tmp_path / f"{name}.zarr") for name in ("p_xz", "loss")]
     assert_same(solved(from_dask(*stored, 0.01)), expected)
@@ -158,8 +167,15 @@ def test_data_frames_delayed_blocks_parquet_and_zarr(
 
 def test_few_outcomes_are_solved_as_arrays() -> None:
     small = ds.problems.paper_single(bins=64, budget=0.01)
-    found = ds.solve(from_dask(da.from_array(small.p_xz, chunks=30), da.from_array(small.loss, chunks=(1, 50)), 0.01))
-    assert found.error_probability == ds.solve(block_problem(ArrayBlocks(small.p_xz, small.loss), 0.01)).error_probability
+    found = ds.solve(
+        from_dask(
+            da.from_array(small.p_xz, chunks=30), da.from_array(small.loss, chunks=(1, 50)), 0.01
+        )
+    )
+    assert (
+        found.error_probability
+        == ds.solve(block_problem(ArrayBlocks(small.p_xz, small.loss), 0.01)).error_probability
+    )
 
 
 def bad_values(arrays: tuple[Array, Array]) -> Any:
@@ -172,19 +188,36 @@ def bad_values(arrays: tuple[Array, Array]) -> Any:
     ("given", "words"),
     [
         (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray, which is not in Dask"),
-        (lambda arrays: (da.from_array(arrays[0][0]), arrays[1]), r"p_xz is a Dask array of shape \[\d+\]; give one of \["),
+        (
+            lambda arrays: (da.from_array(arrays[0][0]), arrays[1]),
+            (
+                r"p_xz is a Dask array of shape "
+                r"\[\d+\]; give one of \["
+            ),
+        ),
         (lambda arrays: ([arrays[0]], [arrays[1]]), "other things than delayed blocks"),
         (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None), "give pairs"),
         (lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]), r"p_xz of block 0 has shape \[\]"),
         (lambda arrays: ([dask.delayed("words")], [dask.delayed(2)]), "not made of numbers"),
-        (lambda arrays: ([dask.delayed(np.ones((2, 3)))], [dask.delayed(np.ones((2, 4)))]), "with the same B"),
-        (lambda arrays: ([dask.delayed(np.ones((2, 0)))], [dask.delayed(np.ones((2, 0)))]), "hold no outcomes"),
-        (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], [dask.delayed(1)] * 2), "1 blocks and loss 2"),
+        (
+            lambda arrays: ([dask.delayed(np.ones((2, 3)))], [dask.delayed(np.ones((2, 4)))]),
+            "with the same B",
+        ),
+        (
+            lambda arrays: ([dask.delayed(np.ones((2, 0)))], [dask.delayed(np.ones((2, 0)))]),
+            "hold no outcomes",
+        ),
+        (
+            lambda arrays: (in_dask(arrays, CUTS["one block"])[0], [dask.delayed(1)] * 2),
+            "1 blocks and loss 2",
+        ),
         (lambda arrays: in_dask((arrays[0] * 0.5, arrays[1]), CUTS["one block"]), "sums to 0.5"),
         (bad_values, r"loss\[1, 123456\] is nan"),
     ],
 )
-def test_bad_input_is_refused(arrays: tuple[Array, Array], given: Callable[[Any], Any], words: str) -> None:
+def test_bad_input_is_refused(
+    arrays: tuple[Array, Array], given: Callable[[Any], Any], words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         from_dask(*given(arrays), 0.01)
 
@@ -195,7 +228,8 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         from_dask(None, None, 0.01)
 
 
-# -- processes -------------------------------------------------------------------------------------------------------------
+# -- processes
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -233,13 +267,20 @@ def client() -> Iterator[Any]:
     settings = {"distributed.worker.daemon": False, "distributed.comm.timeouts.connect": "60s"}
     with dask.config.set(settings):
         cluster = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit=0,
+            silence_logs=50,
         )
         with distributed.Client(cluster) as found:
             yield found
         try:
             cluster.close(timeout=30)
-        except TimeoutError:  # distributed may wait forever for a worker that it was about to start again
+        except (
+            TimeoutError
+        ):  # distributed may wait forever for a worker that it was about to start again
             for process in multiprocessing.active_children():
                 process.kill()
 

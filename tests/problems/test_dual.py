@@ -1,4 +1,6 @@
-"""The lower bound: repaired duals are feasible, and the bound is at most its exact value, for any numbers."""
+"""The lower bound: repaired duals are feasible, and the bound is at most its exact value, for any
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,19 @@ _SMALL = st.sampled_from([0.0, 1e-9, 0.01])
 
 
 def _small(budget: float) -> Problem:
-    return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
+    return Problem.from_joint(
+        np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget
+    )
 
 
 @given(st.data())
 def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
     problem = data.draw(problems())
     repaired = feasible_duals(
-        data.draw(finite_tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS), problem.p_x, problem.budget
+        data.draw(finite_tilts((problem.m, problem.n))),
+        data.draw(_MULTIPLIERS),
+        problem.p_x,
+        problem.budget,
     )
     assert repaired is not None
     tilt, multiplier = repaired
@@ -54,11 +61,16 @@ def test_weak_duality(data: st.DataObject) -> None:
     leakage = exactly.leakage(problem, estimator, normalised=True)
     problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
     repaired = feasible_duals(
-        data.draw(finite_tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS), problem.p_x, problem.budget
+        data.draw(finite_tilts((problem.m, problem.n))),
+        data.draw(_MULTIPLIERS),
+        problem.p_x,
+        problem.budget,
     )
     assert repaired is not None
     bound = lower_bound(problem, *repaired)
-    assert bound == -math.inf or Fraction(bound) <= exactly.error_probability(problem, estimator, normalised=True)
+    assert bound == -math.inf or Fraction(bound) <= exactly.error_probability(
+        problem, estimator, normalised=True
+    )
 
 
 @given(st.data())
@@ -72,11 +84,15 @@ def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> No
     assert second is not None
     size = np.abs(tilt).max(axis=1, keepdims=True) + 1e-300
     far = 800.0 * multiplier  # log of the smallest prior
-    assert (np.abs(second[0] - first[0]) <= 2.0**-45 * (size + (far if np.isfinite(second[1]) else 0.0))).all()
+    assert (
+        np.abs(second[0] - first[0]) <= 2.0**-45 * (size + (far if np.isfinite(second[1]) else 0.0))
+    ).all()
 
 
 def test_a_rare_private_value_costs_the_others_no_digits() -> None:
-    """Its log ratios may be of order one where those of common values are 1e-9: h_i is off by rounding of its own terms."""
+    """Its log ratios may be of order one where those of common values are 1e-9: h_i is off by
+    rounding of its own terms.
+    """
     for seed in range(40):
         rng = np.random.default_rng(seed)
         rare = 10.0 ** -rng.uniform(3.0, 60.0)
@@ -104,7 +120,9 @@ def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
 
 
 def test_the_bound_is_rounded_down_at_ties_too() -> None:
-    """Outcomes whose tilted losses agree to the last digit: the doubt is subtracted, whichever label is computed."""
+    """Outcomes whose tilted losses agree to the last digit: the doubt is subtracted, whichever
+    label is computed.
+    """
     rng = np.random.default_rng(6)
     for _ in range(50):
         p_xz = rng.dirichlet(np.ones(12)).reshape(2, 6)
@@ -128,12 +146,17 @@ def test_the_bound_is_rounded_down_at_ties_too() -> None:
     ],
 )
 def test_unusable_duals_are_refused(tilt: float, multiplier: float) -> None:
-    assert feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget) is None
+    assert (
+        feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget)
+        is None
+    )
 
 
 def test_zero_tilts_prove_the_bayes_error() -> None:
     problem = _small(0.01)
-    assert lower_bound(problem, np.zeros((3, 2)), 0.0) == pytest.approx(problem.bayes_error, rel=1e-15)
+    assert lower_bound(problem, np.zeros((3, 2)), 0.0) == pytest.approx(
+        problem.bayes_error, rel=1e-15
+    )
     assert lower_bound(problem, np.zeros((3, 2)), 0.0) <= problem.bayes_error
 
 
@@ -144,7 +167,10 @@ def test_zero_tilts_prove_the_bayes_error() -> None:
 def test_huge_duals_give_a_valid_bound(tilt: float, multiplier: float) -> None:
     problem = _small(1e-3)
     repaired = feasible_duals(
-        tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]), multiplier, problem.p_x, problem.budget
+        tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]),
+        multiplier,
+        problem.p_x,
+        problem.budget,
     )
     assert repaired is not None
     assert exactly.support(problem, *repaired) <= 0
@@ -154,8 +180,12 @@ def test_huge_duals_give_a_valid_bound(tilt: float, multiplier: float) -> None:
 def test_tilted_losses_follow_the_sign_convention() -> None:
     problem = _small(0.1)
     tilt = np.arange(6.0).reshape(3, 2)
-    expected = problem.loss[1, 2] + tilt[1, 0] * problem.p_xz[0, 2] + tilt[1, 1] * problem.p_xz[1, 2]
-    assert in_order_losses(problem.p_xz, problem.loss, tilt)[1, 2] == pytest.approx(expected, rel=1e-15)
+    expected = (
+        problem.loss[1, 2] + tilt[1, 0] * problem.p_xz[0, 2] + tilt[1, 1] * problem.p_xz[1, 2]
+    )
+    assert in_order_losses(problem.p_xz, problem.loss, tilt)[1, 2] == pytest.approx(
+        expected, rel=1e-15
+    )
     assert in_order_losses(problem.p_xz, problem.loss, np.zeros((3, 2))) is not problem.loss
 
 
@@ -168,14 +198,22 @@ def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n: int) -> N
         tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
         loss = np.abs(rng.standard_normal((2, 1)))
         loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
-        losses, size = in_order_losses(p_xz, loss, tilt), float(np.abs(tilt).max() + loss.max())
-        terms = [[Fraction(t) * Fraction(a) for t, a in zip(row, p_xz[:, 0], strict=True)] for row in tilt]
-        true = [Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)]
+        losses = in_order_losses(p_xz, loss, tilt)
+        size = float(np.abs(tilt).max() + loss.max())
+        terms = [
+            [Fraction(t) * Fraction(a) for t, a in zip(row, p_xz[:, 0], strict=True)]
+            for row in tilt
+        ]
+        true = [
+            Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)
+        ]
         for chosen in range(2):
-            doubt, finer = (
-                label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen]),
-                dd_label_doubt(p_xz, loss, tilt)[chosen],
-            )
+            doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
+            finer = dd_label_doubt(p_xz, loss, tilt)[chosen]
             wasted = true[chosen] - min(true)
             assert wasted <= Fraction(float(doubt[0]))
-            assert wasted <= Fraction(float(finer[0])) <= wasted * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)
+            assert (
+                wasted
+                <= Fraction(float(finer[0]))
+                <= wasted * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)
+            )

@@ -1,4 +1,6 @@
-"""Laws of the envelopes: convex, non-increasing, in order, around the truth, and tighter with every certificate."""
+"""Laws of the envelopes: convex, non-increasing, in order, around the truth, and tighter with every
+certificate.
+"""
 
 from __future__ import annotations
 
@@ -28,28 +30,47 @@ MULTIPLIERS = st.floats(0.0, 1e3)
 
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
-    """A model and a few certificates of it at drawn budgets, from any estimators, with and without any duals."""
+    """A model and a few certificates of it at drawn budgets, from any estimators, with and without
+    any duals.
+    """
     model = draw(MODELS)
     bounds = []
     for kind in draw(KINDS):
-        problem = model.with_budget(draw(BUDGETS) * (max(model.bayes_leakage, 1e-300) if kind % 2 else 1.0))
+        problem = model.with_budget(
+            draw(BUDGETS) * (max(model.bayes_leakage, 1e-300) if kind % 2 else 1.0)
+        )
         duals = (draw(tilts((model.m, model.n))), draw(MULTIPLIERS)) if kind >= 2 else ()
         verdict = certify(problem, draw(estimators((model.m, model.N))), *duals)
-        bounds.append(Scale.of(model).bound(verdict.certificate, verdict.multipliers, problem.budget))
+        bounds.append(
+            Scale.of(model).bound(verdict.certificate, verdict.multipliers, problem.budget)
+        )
     return model, bounds
 
 
 def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
     """Budgets to check: all known ones, some between and around them, and some beyond."""
-    known = [0.0, 5e-324, model.bayes_leakage, found.horizon, 2.0 * found.horizon + 1.0, *(bound.budget for bound in bounds)]
+    known = [
+        0.0,
+        5e-324,
+        model.bayes_leakage,
+        found.horizon,
+        2.0 * found.horizon + 1.0,
+        *(bound.budget for bound in bounds),
+    ]
     known += [float(budget) for budget in found.candidates()[0]]
     ordered = np.unique(known)
-    return np.unique(np.concatenate([ordered, 0.5 * (ordered[1:] + ordered[:-1]), found.horizon * np.linspace(0, 1, 17)]))
+    return np.unique(
+        np.concatenate(
+            [ordered, 0.5 * (ordered[1:] + ordered[:-1]), found.horizon * np.linspace(0, 1, 17)]
+        )
+    )
 
 
 @given(judged(), st.data())
 def test_laws_of_envelopes(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
-    """Every law is asked of every model, since to judge its estimators takes longer than all of them."""
+    """Every law is asked of every model, since to judge its estimators takes longer than all of
+    them.
+    """
     model, bounds = drawn
     found = envelope_of(model, bounds)
     in_order_and_not_increasing(model, bounds, found)
@@ -63,7 +84,8 @@ def test_laws_of_envelopes(drawn: tuple[Problem, list[Bound]], data: st.DataObje
 
 def in_order_and_not_increasing(model: Problem, bounds: list[Bound], found: Envelope) -> None:
     at = places(model, bounds, found)
-    upper, lower = found.upper(at), found.lower(at)
+    upper = found.upper(at)
+    lower = found.lower(at)
     assert (lower <= upper).all()
     slack = 1e-14 * upper[:-1]  # each value is rounded on its own
     assert (np.diff(upper) <= slack).all()
@@ -76,12 +98,17 @@ def convex_above_in_exact_arithmetic(found: Envelope) -> None:
     assert corners[0][0] == 0
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(corners)]
     assert all(slope < 0 for slope in slopes)
-    # The hull is built in floating point: of three points that are in line up to rounding, the middle one may be kept.
+    # The hull is built in floating point: of three points that are in line up to rounding, the
+    # middle one may be kept.
     assert all(a <= b * (1 - Fraction(1, 2**40)) for a, b in itertools.pairwise(slopes))
 
 
 def convex_below(bounds: list[Bound], found: Envelope) -> None:
-    ends = [0.0, *(bound.budget for bound in bounds if bound.budget <= found.horizon), found.horizon]
+    ends = [
+        0.0,
+        *(bound.budget for bound in bounds if bound.budget <= found.horizon),
+        found.horizon,
+    ]
     for a in ends:
         for b in ends:
             values = found.lower([a, 0.5 * (a + b), b])
@@ -109,7 +136,8 @@ def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: E
     few = envelope_of(model, bounds[:-1])
     at = places(model, bounds, many)
     slack = 1e-13 * few.upper(0.0)
-    raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))  # exact privacy may cost more than a rounded estimator
+    # exact privacy may cost more than a rounded estimator
+    raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))
     assert raised <= 1e-9 * few.upper(0.0)
     assert (many.upper(at) <= few.upper(at) + slack + raised).all()
     assert (many.lower(at) >= few.lower(at) - slack).all()
@@ -139,7 +167,8 @@ def test_a_single_tangent_is_followed_on_both_sides() -> None:
     found = envelope_of(model, [bound])
     assert found.lower([0.004, 0.005, 0.006]) == pytest.approx([0.092, 0.09, 0.088], rel=1e-12)
     assert found.upper([0.005, 0.01]) == pytest.approx(
-        [0.1, 0.1 + (model.bayes_error - 0.1) * (0.01 - 0.005) / (model.bayes_leakage - 0.005)], rel=1e-9
+        [0.1, 0.1 + (model.bayes_error - 0.1) * (0.01 - 0.005) / (model.bayes_leakage - 0.005)],
+        rel=1e-9,
     )
 
 
@@ -149,7 +178,9 @@ def test_a_lower_bound_of_zero_gives_no_tangent() -> None:
 
 
 def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
-    """p(z given x) = ½(1 ± 2e-14), Y = Z: the Bayes rule errs 0 and leaks 2e-28 nats; exactly private is only ½."""
+    """p(z given x) = ½(1 ± 2e-14), Y = Z: the Bayes rule errs 0 and leaks 2e-28 nats; exactly
+    private is only ½.
+    """
     p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
     model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
     certificate = certify(model, model.bayes_estimator).certificate

@@ -1,4 +1,6 @@
-"""Columns of integers make perfectly private estimators exactly private: laws, checked with fractions."""
+"""Columns of integers make perfectly private estimators exactly private: laws, checked with
+fractions.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,24 @@ from discreet.reports.second_opinion import second_opinion
 def exact_columns_of(solution: ds.Solution) -> dict[int, list[int]]:
     """Outcome → integers, as a file states them."""
     texts = json.loads(str(solution.members().get("exact_columns", "{}")))
-    return {int(outcome): [int(weight, 0) for weight in column] for outcome, column in texts.items()}
+    return {
+        int(outcome): [int(weight, 0) for weight in column] for outcome, column in texts.items()
+    }
 
 
 def columns_of(estimator: Any, exact: dict[int, list[int]]) -> list[list[Fraction]]:
-    """The columns as fractions: those of integers, and otherwise those of doubles, completed at the likeliest guess."""
+    """The columns as fractions: those of integers, and otherwise those of doubles, completed at the
+    likeliest guess.
+    """
     found = []
     for outcome, column in enumerate(np.asarray(estimator).T.tolist()):
         values = [Fraction(value) for value in column]
         likeliest = column.index(max(column))
         values[likeliest] += 1 - sum(values)
         weights = exact.get(outcome)
-        found.append(values if weights is None else [Fraction(weight, sum(weights)) for weight in weights])
+        found.append(
+            values if weights is None else [Fraction(weight, sum(weights)) for weight in weights]
+        )
     return found
 
 
@@ -43,12 +51,17 @@ def excess(problem: Problem, columns: list[list[Fraction]]) -> Fraction:
     """max |u_ij − s_i π_j|."""
     a = [[Fraction(value) for value in row] for row in problem.p_xz.tolist()]
     total = sum(map(sum, a))  # type: ignore[arg-type]
-    law = [[sum(column[i] * mass for column, mass in zip(columns, row, strict=True)) for row in a] for i in range(problem.m)]
+    law = [
+        [sum(column[i] * mass for column, mass in zip(columns, row, strict=True)) for row in a]
+        for i in range(problem.m)
+    ]
     return max(abs(u * total - sum(row) * sum(a[j])) for row in law for j, u in enumerate(row))  # type: ignore[arg-type, type-var]
 
 
 @given(make.problems(0.0, general=False))
-def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_can_be(problem: Problem) -> None:
+def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_can_be(
+    problem: Problem,
+) -> None:
     solution = ds.solve(problem, "tilt")
     if solution.certificate is None or solution.estimator is None:
         return
@@ -57,7 +70,11 @@ def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_c
     if solution.certificate.private_within == 0.0:
         assert excess(problem, columns) == 0
         pairs = zip(columns, problem.loss.T.tolist(), strict=True)
-        error = sum(p * Fraction(cost) for column, costs in pairs for p, cost in zip(column, costs, strict=True))
+        error = sum(
+            p * Fraction(cost)
+            for column, costs in pairs
+            for p, cost in zip(column, costs, strict=True)
+        )
         assert error <= Fraction(solution.certificate.upper)
 
 
@@ -92,7 +109,9 @@ def test_an_estimator_that_ignores_the_outcome_needs_no_integers() -> None:
 
 
 def test_an_estimator_that_leaks_is_not_called_private() -> None:
-    """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small change makes it private."""
+    """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small
+    change makes it private.
+    """
     p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
     problem = Problem(p_xz, p_xz[::-1], 0.0)
     solution = ds.certify(problem, problem.bayes_estimator)
@@ -103,7 +122,9 @@ def test_an_estimator_that_leaks_is_not_called_private() -> None:
 
 
 def test_what_a_file_cannot_state_exactly_is_stated_within_a_number() -> None:
-    """An exactly private estimator next to this one differs in 105 probabilities: as integers these would be too long."""
+    """An exactly private estimator next to this one differs in 105 probabilities: as integers these
+    would be too long.
+    """
     problem = ds.problems.dirichlet(n=4, m=36, N=300, seed=1, budget=0.0)
     solution = ds.solve(problem, "tilt")
     assert solution.status is ds.Status.CERTIFIED
@@ -120,16 +141,22 @@ def test_what_a_file_cannot_state_exactly_is_stated_within_a_number() -> None:
 def test_a_rule_of_blocks_is_verified_as_private() -> None:
     problem = ds.problems.paper_single(bins=3000, budget=0.0)
     pieces = [slice(start, start + 700) for start in range(0, 3000, 700)]
-    blocks = blocks_from(lambda: ((problem.p_xz[:, piece], problem.loss[:, piece]) for piece in pieces), 2, 2)
+    blocks = blocks_from(
+        lambda: ((problem.p_xz[:, piece], problem.loss[:, piece]) for piece in pieces), 2, 2
+    )
     streamed = ds.problems.block_problem(blocks, budget=0.0)
     solution = ds.solve(streamed, "tilt")
     members = solution.members()
-    assert set(json.loads(str(members["exact_columns"]))) == {str(tie) for tie in members["ties"].tolist()}
+    assert set(json.loads(str(members["exact_columns"]))) == {
+        str(tie) for tie in members["ties"].tolist()
+    }
     for source in (streamed, problem):
         found = ds.verify(source, members)
         assert found.budget_kept
         assert found.bracket[1] - found.bracket[0] < 1e-12
-    without = ds.verify(streamed, {name: value for name, value in members.items() if name != "exact_columns"})
+    without = ds.verify(
+        streamed, {name: value for name, value in members.items() if name != "exact_columns"}
+    )
     assert without.budget_kept is False
     assert without.deviation[1] < 1e-12
 
@@ -148,7 +175,9 @@ def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 30])
 def test_equations_with_long_integers_are_solved_exactly(size: int) -> None:
-    """Also with a common factor, with integer solutions of either sign, and where pivots vanish modulo the prime."""
+    """Also with a common factor, with integer solutions of either sign, and where pivots vanish
+    modulo the prime.
+    """
     rng = random.Random(size)
     matrix = [[rng.randrange(-(2**150), 2**150) for _ in range(size)] for _ in range(size)]
     matrix[0][0] = 2**127 - 1 if size > 1 else 6
@@ -166,6 +195,8 @@ def test_equations_with_long_integers_are_solved_exactly(size: int) -> None:
             assert sum(a * x for a, x in zip(row, values, strict=False)) == row[-1] * unit
 
 
-@given(st.lists(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-300), st.just(5e-324)), max_size=40))
+@given(
+    st.lists(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-300), st.just(5e-324)), max_size=40)
+)
 def test_sums_of_doubles_are_exact(values: list[float]) -> None:
     assert _exact_sums(np.array([values, values[::-1]]))[1] == sum(map(Fraction, values))

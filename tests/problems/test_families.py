@@ -1,4 +1,6 @@
-"""The families of scipy.stats against ball arithmetic: their functions are as accurate as stated, at both ends."""
+"""The families of scipy.stats against ball arithmetic: their functions are as accurate as stated,
+at both ends.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,14 @@ SHAPES: dict[str, list[tuple[float, ...]]] = {
     "pareto": [(0.1,), (1e7,)],
     "t": [(0.6,), (600.0,)],
     "triang": [(0.0,), (1.0,), (1e-10,), (0.92,)],
-    "truncnorm": [(0.4, 9.5), (-35.0, -0.2), (-1.0, 2.0), (5.0, 5.0 + 1e-9), (-math.inf, -3.0), (300.0, math.inf)],
+    "truncnorm": [
+        (0.4, 9.5),
+        (-35.0, -0.2),
+        (-1.0, 2.0),
+        (5.0, 5.0 + 1e-9),
+        (-math.inf, -3.0),
+        (300.0, math.inf),
+    ],
     "weibull_min": [(0.8,), (52.0,)],
 }
 
@@ -48,22 +57,30 @@ def exactly(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def points_of(law: Any, rng: np.random.Generator) -> np.ndarray:
-    """Points in the middle, in tails down to 1e-250, and next to finite ends down to the neighbouring double."""
+    """Points in the middle, in tails down to 1e-250, and next to finite ends down to the
+    neighbouring double.
+    """
     ends = np.array(law.support())
     inner = ends[np.isfinite(ends)]
     tails = 10.0 ** rng.uniform(-250.0, -1.0, 5)
     spread = float(np.ptp(law.ppf([0.01, 0.99])))
-    beside = inner[:, None] + spread * np.array([[-1.0], [1.0]])[: inner.size or 1] * 10.0 ** rng.uniform(-16.0, 0.0, 8)
+    beside = inner[:, None] + spread * np.array([[-1.0], [1.0]])[
+        : inner.size or 1
+    ] * 10.0 ** rng.uniform(-16.0, 0.0, 8)
     near = np.concatenate([np.nextafter(inner, math.inf), np.nextafter(inner, -math.inf)])
     with np.errstate(all="ignore"):
-        found = np.concatenate([law.ppf(tails), law.isf(tails), law.ppf(rng.random(5)), beside.ravel(), near])
+        found = np.concatenate(
+            [law.ppf(tails), law.isf(tails), law.ppf(rng.random(5)), beside.ravel(), near]
+        )
     found = found[np.isfinite(found) & (np.abs(found - law.kwds["loc"]) > 1e-290)]
     return np.unique(found[(found > ends[0]) & (found < ends[1])])
 
 
 @pytest.mark.parametrize("place", [(0.0, 1.0), (0.37, 0.0625), (-56.93, 13.8)])
 @pytest.mark.parametrize("name", TURNS)
-def test_every_family_is_as_accurate_as_stated_at_both_ends(name: str, place: tuple[float, float], exactly: Any) -> None:
+def test_every_family_is_as_accurate_as_stated_at_both_ends(
+    name: str, place: tuple[float, float], exactly: Any
+) -> None:
     flint.ctx.prec = 2500
     for shapes in SHAPES.get(name, [()]):
         law = getattr(stats, name)(*shapes, loc=place[0], scale=place[1])
@@ -73,13 +90,25 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(name: str, place: tu
         accuracy = max(ACCURACY, known.accuracy)
         for point, values in zip(z.tolist(), computed.T.tolist(), strict=True):
             least = 0.05 if known.known else 1.0
-            shares = [1.0, *(min(1.0, max(least, -math.log(max(v, 1e-300)) / 690.0)) for v in values[1:])]
-            for value, exact, share in zip(values, exactly.exact_values(law, point), shares, strict=True):
+            shares = [
+                1.0,
+                *(min(1.0, max(least, -math.log(max(v, 1e-300)) / 690.0)) for v in values[1:]),
+            ]
+            for value, exact, share in zip(
+                values, exactly.exact_values(law, point), shares, strict=True
+            ):
                 allowed = flint.arb(accuracy) * share * exact + UNDERFLOW
-                assert abs(flint.arb(value) - exact) <= allowed, (shapes, point, value, float(exact.mid()))
+                assert abs(flint.arb(value) - exact) <= allowed, (
+                    shapes,
+                    point,
+                    value,
+                    float(exact.mid()),
+                )
 
 
-@pytest.mark.parametrize("steep", [stats.pareto(1e7), stats.lomax(1e7), stats.truncnorm(1.0, 1.0 + 1e-6)])
+@pytest.mark.parametrize(
+    "steep", [stats.pareto(1e7), stats.lomax(1e7), stats.truncnorm(1.0, 1.0 + 1e-6)]
+)
 @pytest.mark.parametrize("flat", [stats.pareto(0.1), stats.truncnorm(1.0, 3.0)])
 def test_mass_next_to_an_end_is_bracketed(steep: Any, flat: Any, exactly: Any) -> None:
     """The optimum of Pareto laws once lay 2.2e-10 above a bracket of relative width 3e-12."""
@@ -90,7 +119,10 @@ def test_mass_next_to_an_end_is_bracketed(steep: Any, flat: Any, exactly: Any) -
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_a_rare_private_value_is_solved_at_perfect_privacy(rare: float) -> None:
-    laws = [[NormalDensity(0.0, 1.0), NormalDensity(1.0, 1.0)], [NormalDensity(0.5, 1.0), NormalDensity(2.0, 1.0)]]
+    laws = [
+        [NormalDensity(0.0, 1.0), NormalDensity(1.0, 1.0)],
+        [NormalDensity(0.5, 1.0), NormalDensity(2.0, 1.0)],
+    ]
     prior = 0.5 * np.array([[1.0 - rare] * 2, [rare] * 2])
     found = ds.solve(ContinuousProblem(laws, prior, 0.0))
     assert found.status is ds.Status.CERTIFIED
@@ -103,9 +135,12 @@ def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget: float) -> Non
     for _ in range(100):
         p_x = rng.dirichlet(np.full(3, 0.2)) + 1e-12
         p_x /= p_x.sum()
-        found = feasible_duals(rng.normal(size=(2, 3)) / p_x, float(10.0 ** rng.uniform(-3.0, 3.0)), p_x, budget)
+        found = feasible_duals(
+            rng.normal(size=(2, 3)) / p_x, float(10.0 ** rng.uniform(-3.0, 3.0)), p_x, budget
+        )
         assert found is not None
-        share, (tilt, multiplier) = 1e-6, found
+        share = 1e-6
+        (tilt, multiplier) = found
         other = p_x * (1.0 + rng.uniform(-1.0, 1.0, 3) * share)
         other *= p_x.sum() / other.sum()
         lowered = tilt - 2.0 * share * change_with_prior(tilt, multiplier, p_x)
@@ -113,7 +148,10 @@ def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget: float) -> Non
         if math.isinf(multiplier):
             assert (lowered @ other <= rounding).all()
         elif multiplier > 0.0:
-            assert (multiplier * np.log(np.exp(lowered / multiplier) @ other) <= rounding + 1e-13 * multiplier).all()
+            assert (
+                multiplier * np.log(np.exp(lowered / multiplier) @ other)
+                <= rounding + 1e-13 * multiplier
+            ).all()
 
 
 def test_a_guess_whose_mass_underflows_is_not_called_private() -> None:
@@ -126,7 +164,9 @@ def test_a_guess_whose_mass_underflows_is_not_called_private() -> None:
 
 def test_disjoint_densities_are_certified_at_an_optimum_of_0() -> None:
     for budget in (0.0, math.inf):
-        problem = ContinuousProblem([[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget)
+        problem = ContinuousProblem(
+            [[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget
+        )
         found = ds.solve(problem)
         assert found.status is ds.Status.CERTIFIED
         assert found.certificate is not None

@@ -1,4 +1,6 @@
-"""Passes: what is found of chunks is merged in one order, wherever the chunks lie and however they are cut into parts."""
+"""Passes: what is found of chunks is merged in one order, wherever the chunks lie and however they
+are cut into parts.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,15 @@ def own_start(chunk: Chunk) -> object:
 
 
 @given(st.integers(1, 3 * FAN**2), st.data())
-def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(count: int, data: st.DataObject) -> None:
+def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(
+    count: int, data: st.DataObject
+) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, count), max_size=9)) | {0, count})
     chunks = list(Counted(count).chunks())
-    parts = [joined(found_in(chunks[lo:hi], lo, lo, own_start, None), nested) for lo, hi in pairwise(cuts)]
+    parts = [
+        joined(found_in(chunks[lo:hi], lo, lo, own_start, None), nested)
+        for lo, hi in pairwise(cuts)
+    ]
     whole = fold(Counted(count), own_start, nested, threads=1)
     while len(parts) > 1:  # neighbours join in any order
         at = data.draw(st.integers(0, len(parts) - 2))
@@ -57,13 +64,19 @@ def test_siblings_are_merged_at_once_and_once() -> None:
 
 
 def test_only_chunks_that_something_is_given_for_are_visited() -> None:
-    visited = fold(Counted(50), lambda chunk, more: (chunk.start, more), nested, given={3: "a", 40: "b"})
+    visited = fold(
+        Counted(50), lambda chunk, more: (chunk.start, more), nested, given={3: "a", 40: "b"}
+    )
     assert visited == ((3, "a"), (40, "b"))
 
 
 def test_mapped_blocks_are_read_through_their_change() -> None:
     doubled = Mapped(Counted(40), lambda p_xz, loss: (2.0 * p_xz, loss + 1.0))
-    total = fold(doubled, lambda chunk: [part.sum() for part in chunk.read()], lambda parts: np.sum(parts, axis=0))
+    total = fold(
+        doubled,
+        lambda chunk: [part.sum() for part in chunk.read()],
+        lambda parts: np.sum(parts, axis=0),
+    )
     np.testing.assert_array_equal(total, [2 * 780, 780 + 40])
     assert (doubled.n, doubled.m, doubled.N) == (1, 1, 40)
     np.testing.assert_array_equal(next(doubled.chunks()).read()[1], [[1.0]])
@@ -87,7 +100,10 @@ def test_sums_that_round_do_not_depend_on_the_parts() -> None:
 
     found = []
     for cuts in ([0, 600], [0, 1, 599, 600], list(range(0, 601, 50))):
-        parts = [joined(found_in(chunks[lo:hi], 10 * lo, lo, rounded, None), sum) for lo, hi in pairwise(cuts)]
+        parts = [
+            joined(found_in(chunks[lo:hi], 10 * lo, lo, rounded, None), sum)
+            for lo, hi in pairwise(cuts)
+        ]
         found.append(finished(joined([node for part in parts for node in part], sum), sum))
     assert found[0] == found[1] == found[2] == fold(ArrayBlocks(values, values, 10), rounded, sum)
     assert found[0] != math.fsum(map(rounded, chunks))  # these sums do round
@@ -98,4 +114,8 @@ def test_there_are_never_more_than_some_hundred_thousand_chunks() -> None:
         size = chunk_size(outcomes)
         assert -(-outcomes // size) <= 1 << 17
         assert size & (size - 1) == 0
-    assert (chunk_size(1 << 21), chunk_size(1 << 22), chunk_size(1 << 35)) == (1 << 16, 1 << 18, 1 << 18)
+    assert (chunk_size(1 << 21), chunk_size(1 << 22), chunk_size(1 << 35)) == (
+        1 << 16,
+        1 << 18,
+        1 << 18,
+    )

@@ -1,4 +1,6 @@
-"""Groups of sensors generated on the fly: the outcomes of `grouped_sensors`, and what truncation leaves out of them."""
+"""Groups of sensors generated on the fly: the outcomes of `grouped_sensors`, and what truncation
+leaves out of them.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,17 @@ CASES: dict[str, tuple[list[Array], Array]] = {
     "three of several bins": ([different(1, 4, 3), different(2, 3, 2), different(3, 5, 4)], SPARSE),
     "a long last group": ([different(4, 1, 2), different(5, 60, 4)], SPARSE),
     "single sensors": ([different(seed, 1, 3) for seed in range(6)], np.full((3, 2), 1 / 6)),
-    "empty bins": ([np.array([[[[0.0, 0.5, 0.5]], [[0.3, 0.7, 0.0]]]] * 7)] * 2, np.array([[0.4], [0.6]])),
+    "empty bins": (
+        [np.array([[[[0.0, 0.5, 0.5]], [[0.3, 0.7, 0.0]]]] * 7)] * 2,
+        np.array([[0.4], [0.6]]),
+    ),
 }
 
 
 def together(blocks: Blocks) -> tuple[Array, Array]:
     """All blocks as two arrays; checks that chunks follow one another and are not too large."""
-    parts, at = [], 0
+    parts = []
+    at = 0
     for chunk in blocks.chunks():
         assert chunk.start == at
         assert chunk.count <= CHUNK_OUTCOMES
@@ -53,7 +59,9 @@ def together(blocks: Blocks) -> tuple[Array, Array]:
         parts.append((a, loss))
         at += chunk.count
     assert at == blocks.N
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
+        [loss for _, loss in parts], axis=1
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -80,13 +88,16 @@ def test_what_is_left_out_is_in_the_last_outcome(name: str, tail: float) -> None
     assert lattice.size == lattice.left_out + lattice.N - (1 if lattice.left_out else 0)
     a, loss = together(lattice)
     np.testing.assert_allclose(a.sum(axis=1), prior.sum(axis=1), rtol=1e-13)
-    np.testing.assert_allclose(loss.sum(axis=1), lattice.loss_matrix.T @ prior.sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(
+        loss.sum(axis=1), lattice.loss_matrix.T @ prior.sum(axis=0), rtol=1e-13
+    )
     if lattice.left_out:
         np.testing.assert_array_equal(a[:, -1], lattice.rest.sum(axis=1))
     tables = [groups._kept(law, prior, tail / len(laws))[0] for law in laws]
     assert math.prod(table.shape[1] for table in tables) == lattice.size - lattice.left_out
     kept = np.prod([[math.fsum(row) for row in table] for table in tables], axis=0)
-    lost, rest = prior[prior > 0.0] * (1.0 - kept), lattice.rest[prior > 0.0]
+    lost = prior[prior > 0.0] * (1.0 - kept)
+    rest = lattice.rest[prior > 0.0]
     assert (lost <= rest + 1e-14).all()
     assert (rest <= lost * (1 + 1e-8) + 1e-14).all()
 
@@ -109,9 +120,12 @@ def test_the_optimum_is_that_of_the_stored_model(tail: float) -> None:
     laws, prior = CASES["two groups"]
     stored = Problem.from_joint(grouped_sensors(laws, prior), 0.01)
     streamed = grouped_problem(laws, prior, 0.01, tail=tail)
-    one, other = ds.solve(stored, "tilt"), ds.solve(streamed, "tilt", gap=1e-6)
+    one = ds.solve(stored, "tilt")
+    other = ds.solve(streamed, "tilt", gap=1e-6)
     assert one.status.value == other.status.value == "certified"
-    assert max(one.certificate.lower, other.certificate.lower) <= min(one.certificate.upper, other.certificate.upper)
+    assert max(one.certificate.lower, other.certificate.lower) <= min(
+        one.certificate.upper, other.certificate.upper
+    )
     assert other.leakage <= 0.01
 
 
@@ -120,7 +134,9 @@ def test_perfect_privacy_and_equivocation() -> None:
     stored = Problem.from_joint(grouped_sensors(laws, prior), equivocation=0.9)
     streamed = grouped_problem(laws, prior, equivocation=0.9)
     assert streamed.budget == pytest.approx(stored.budget, rel=1e-12)
-    one, other = (ds.solve(each.with_budget(0.0), "tilt").error_probability for each in (stored, streamed))
+    one, other = (
+        ds.solve(each.with_budget(0.0), "tilt").error_probability for each in (stored, streamed)
+    )
     assert other == pytest.approx(one, rel=1e-9)
 
 

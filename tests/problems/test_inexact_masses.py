@@ -1,4 +1,6 @@
-"""Densities: a bracket holds whatever the masses of intervals may be wrong by, against integrals of 50 digits."""
+"""Densities: a bracket holds whatever the masses of intervals may be wrong by, against integrals of
+50 digits.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,20 @@ def _normal_mass(mean: float, sigma: float, low: float, high: float) -> Any:
     with mpmath.workdps(50):
         if low > mean:  # the upper tail keeps its digits as a lower one
             return _normal_mass(-mean, sigma, -high, -low)
-        below, above = ((_real(z) - _real(mean)) / _real(sigma) if math.isfinite(z) else mpmath.mpf(z) for z in (low, high))
+        below, above = (
+            (_real(z) - _real(mean)) / _real(sigma) if math.isfinite(z) else mpmath.mpf(z)
+            for z in (low, high)
+        )
         return mpmath.ncdf(above) - mpmath.ncdf(below)
 
 
-def _true_law(problem: ContinuousProblem, rule: IntervalRule, laws: list[tuple[float, float]]) -> tuple[Any, Any]:
+def _true_law(
+    problem: ContinuousProblem, rule: IntervalRule, laws: list[tuple[float, float]]
+) -> tuple[Any, Any]:
     """(error probability, leakage) of a rule for normal components (mean, σ), as mpf.
 
-    Columns of doubles sum to 1 but for a rounding, which is no leakage: the joint law is divided by its own total.
+    Columns of doubles sum to 1 but for a rounding, which is no leakage: the joint law is divided by
+    its own total.
     """
     with mpmath.workdps(50):
         edges = rule.edges.tolist()
@@ -57,7 +65,12 @@ def _true_law(problem: ContinuousProblem, rule: IntervalRule, laws: list[tuple[f
             return mpmath.fsum(parts)
 
         total = mpmath.fsum(map(_real, problem.private.ravel().tolist()))
-        error = mpmath.fsum(given_guess(*pair) for pair in zip(problem.losses, rule.estimator, strict=True)) / total
+        error = (
+            mpmath.fsum(
+                given_guess(*pair) for pair in zip(problem.losses, rule.estimator, strict=True)
+            )
+            / total
+        )
         parts = [[given_guess(each, row) for each in problem.private] for row in rule.estimator]
         made = mpmath.fsum(each for row in parts for each in row)
         joint = [[each / made for each in row] for row in parts]
@@ -65,7 +78,9 @@ def _true_law(problem: ContinuousProblem, rule: IntervalRule, laws: list[tuple[f
         leaked = mpmath.mpf(0)
         for row in joint:
             mass = mpmath.fsum(row)
-            leaked += mpmath.fsum(u * mpmath.log(u / (mass * p)) for u, p in zip(row, prior, strict=True) if u > 0)
+            leaked += mpmath.fsum(
+                u * mpmath.log(u / (mass * p)) for u, p in zip(row, prior, strict=True) if u > 0
+            )
         return error, leaked
 
 
@@ -78,15 +93,20 @@ def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_
     with mpmath.workdps(50):
         truth = _normal_mass(0.0, 1.0, 0.0, _NARROW) / 2
         assert judged.lower <= truth <= judged.upper
-    assert judged.relative_gap < 1e-5  # the survival function of scipy's uniform law is 1 − cdf: 4e-16 absolute
+    # the survival function of scipy's uniform law is 1 − cdf: 4e-16 absolute
+    assert judged.relative_gap < 1e-5
 
 
 @pytest.mark.parametrize("width", [1e-9, 1e-6, 1e-3, 0.1])
 @pytest.mark.parametrize("at", [0.3, 1.0])
 def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width: float, at: float) -> None:
-    """N(0, 1) against N(0, 1.5): the ratio of two masses is that of the densities, of which cdfs know little."""
+    """N(0, 1) against N(0, 1.5): the ratio of two masses is that of the densities, of which cdfs
+    know little.
+    """
     free = ContinuousProblem(
-        [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.0, 1.5)] * 2], [[0.25, 0.25], [0.25, 0.25]], math.inf
+        [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.0, 1.5)] * 2],
+        [[0.25, 0.25], [0.25, 0.25]],
+        math.inf,
     )
     rule = IntervalRule.from_labels([at, at + width], [0, 1, 0], 2)
     normals = [(0.0, 1.0), (0.0, 1.5)]
@@ -102,8 +122,14 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width: float, at: floa
 
 
 @example(87914, 0.0, 1e-12)
-@given(st.integers(0, 10**6), st.floats(-12.0, 0.0), st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, math.inf]))
-def test_brackets_of_rules_with_intervals_of_any_width(seed: int, exponent: float, budget: float) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.floats(-12.0, 0.0),
+    st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, math.inf]),
+)
+def test_brackets_of_rules_with_intervals_of_any_width(
+    seed: int, exponent: float, budget: float
+) -> None:
     rng = np.random.default_rng(seed)
     normals = [(float(rng.normal()), float(rng.uniform(0.2, 2.0))) for _ in range(4)]
     laws = [
@@ -112,7 +138,9 @@ def test_brackets_of_rules_with_intervals_of_any_width(seed: int, exponent: floa
     ]
     problem = ContinuousProblem(laws, rng.dirichlet(np.ones(4)).reshape(2, 2), budget)
     inner = np.unique(rng.normal(size=3)[:, None] + np.array([0.0, 10.0**exponent]))
-    rule = IntervalRule(np.concatenate([[-np.inf], inner, [np.inf]]), rng.dirichlet(np.ones(2), inner.size + 1).T)
+    rule = IntervalRule(
+        np.concatenate([[-np.inf], inner, [np.inf]]), rng.dirichlet(np.ones(2), inner.size + 1).T
+    )
     verdict = certify(problem, rule)
     error, leaked = _true_law(problem, verdict.answer, normals)
     assert verdict.certificate.lower <= error <= verdict.certificate.upper
@@ -157,6 +185,9 @@ def test_a_stated_ratio_family_is_listed_among_the_assumptions() -> None:
 
     with_family = ContinuousProblem([[stated(0.0, "mine"), stated(1.0, "mine")]], [[0.5, 0.5]], 0.1)
     without = ContinuousProblem([[stated(0.0, None), NormalDensity(1.0, 1.0)]], [[0.5, 0.5]], 0.1)
-    assert any("monotone ratios" in each and "y[0]" in each and "y[1]" in each for each in with_family.assumes)
+    assert any(
+        "monotone ratios" in each and "y[0]" in each and "y[1]" in each
+        for each in with_family.assumes
+    )
     assert not any("ratio" in each for each in without.assumes)
     assert any("next to a breakpoint" in each for each in without.assumes)

@@ -1,4 +1,6 @@
-"""Entropy, leakage and the Fano bound: relative accuracy at every size, and the laws of mutual information."""
+"""Entropy, leakage and the Fano bound: relative accuracy at every size, and the laws of mutual
+information.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,14 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-_RESOLVED = 1e-100  # a smaller leakage is rounding of the estimator's own entries, and is only bounded
+# a smaller leakage is rounding of the estimator's own entries, and is only bounded
+_RESOLVED = 1e-100
 SHARES = st.floats(0.0, 1.0)
 
 
-def _near_private(rng: np.random.Generator, n: int, m: int, outcomes: int, size: float) -> tuple[Array, Array]:
+def _near_private(
+    rng: np.random.Generator, n: int, m: int, outcomes: int, size: float
+) -> tuple[Array, Array]:
     """A joint p_xz, and an estimator whose probabilities vary by about `size` over the outcomes."""
     p_xz = rng.dirichlet(np.full(n * outcomes, 1.0)).reshape(n, outcomes)
     base = rng.dirichlet(np.ones(m))[:, None]
@@ -42,10 +47,16 @@ def test_leakage_is_accurate_relative_to_itself(shape: tuple[int, int, int], siz
 
 @pytest.mark.parametrize("dependence", [1e-7, 1e-10, 1e-14])
 def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
-    """The paper's hard case: X and Z are nearly independent, so that posteriors agree to many digits."""
+    """The paper's hard case: X and Z are nearly independent, so that posteriors agree to many
+    digits.
+    """
     rng = np.random.default_rng(8)
     w = rng.dirichlet(np.ones(12))
-    p_xz = np.array([[0.3], [0.7]]) * w * (1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 12))
+    p_xz = (
+        np.array([[0.3], [0.7]])
+        * w
+        * (1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 12))
+    )
     problem = Problem(p_xz / p_xz.sum(), np.zeros((2, 12)), math.inf)
     exact = exactly.leakage(problem, np.eye(2)[:, np.arange(12) % 2])
     assert 0 < exact < 1e-13
@@ -58,20 +69,29 @@ def test_laws_of_leakage(data: st.DataObject) -> None:
     first, second = (data.draw(estimators((problem.m, problem.N))) for _ in range(2))
     near_exact_arithmetic_and_its_ceiling_above(problem, first)
     convex_in_the_estimator(problem, first, second, data.draw(SHARES))
-    not_raised_by_processing(problem, first, *(data.draw(estimators((2, size))) for size in (problem.m, problem.N)))
+    not_raised_by_processing(
+        problem, first, *(data.draw(estimators((2, size))) for size in (problem.m, problem.N))
+    )
 
 
 def near_exact_arithmetic_and_its_ceiling_above(problem: Problem, estimator: Array) -> None:
     law = problem.output_law(estimator)
-    exact, computed = exactly.leakage(problem, estimator), law.leakage()
-    assert abs(computed - exact) <= 1e-12 * exact + 2.0**-90 * mpmath.sqrt(exact) + 2.0**-180 + _RESOLVED
+    exact = exactly.leakage(problem, estimator)
+    computed = law.leakage()
+    assert (
+        abs(computed - exact)
+        <= 1e-12 * exact + 2.0**-90 * mpmath.sqrt(exact) + 2.0**-180 + _RESOLVED
+    )
     assert law.leakage_ceiling() >= exact
-    assert law.leakage_ceiling((problem.m + 1) * 2.0**-53) >= exactly.leakage(problem, estimator, normalised=True)
+    assert law.leakage_ceiling((problem.m + 1) * 2.0**-53) >= exactly.leakage(
+        problem, estimator, normalised=True
+    )
     assert 0.0 <= computed <= problem.entropy_x + 1e-12
 
 
 def convex_in_the_estimator(problem: Problem, first: Array, second: Array, share: float) -> None:
-    a, b = problem.output_law(first), problem.output_law(second)
+    a = problem.output_law(first)
+    b = problem.output_law(second)
     mixed = a.blend(b, share)
     assert mixed.leakage() <= (1 - share) * a.leakage() + share * b.leakage() + 1e-15
     direct = problem.output_law((1 - share) * first + share * second)
@@ -79,11 +99,14 @@ def convex_in_the_estimator(problem: Problem, first: Array, second: Array, share
     np.testing.assert_allclose(mixed.deviation, direct.deviation, rtol=0, atol=1e-15)
 
 
-def not_raised_by_processing(problem: Problem, estimator: Array, post: Array, merged: Array) -> None:
+def not_raised_by_processing(
+    problem: Problem, estimator: Array, post: Array, merged: Array
+) -> None:
     def leakage(columns: Array) -> float:  # of any number of guesses
         return output_law(problem.p_xz, columns).leakage()
 
-    before, whole = leakage(estimator), leakage(np.eye(problem.N))  # I(X; Z)
+    before = leakage(estimator)
+    whole = leakage(np.eye(problem.N))  # I(X; Z)
     assert leakage(post @ estimator) <= before + 1e-15
     assert before <= whole + 1e-14
     assert leakage(merged) <= whole + 1e-14
@@ -98,7 +121,9 @@ def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: obj
     before = output_law(p_xz, estimator)
     after = output_law(p_xz[rows][:, columns], estimator[labels][:, columns])
     np.testing.assert_allclose(after.mass, before.mass[labels], rtol=1e-15)
-    np.testing.assert_allclose(after.deviation, before.deviation[labels][:, rows], rtol=1e-12, atol=1e-30)
+    np.testing.assert_allclose(
+        after.deviation, before.deviation[labels][:, rows], rtol=1e-12, atol=1e-30
+    )
     assert after.leakage() == pytest.approx(before.leakage(), rel=1e-12, abs=1e-60)
 
 
@@ -111,7 +136,9 @@ def test_constant_guesses_leak_exactly_nothing() -> None:
 
 def test_full_disclosure_leaks_the_entropy() -> None:
     p_xz = np.diag([0.5, 0.3, 0.2])
-    assert output_law(p_xz, np.eye(3)).leakage() == pytest.approx(entropy(np.array([0.5, 0.3, 0.2])), rel=1e-15)
+    assert output_law(p_xz, np.eye(3)).leakage() == pytest.approx(
+        entropy(np.array([0.5, 0.3, 0.2])), rel=1e-15
+    )
 
 
 @pytest.mark.parametrize("tiny", [1e-200, 1e-300, 1e-310, 5e-324])
@@ -149,14 +176,23 @@ def test_unused_guesses_have_no_ratio() -> None:
 
 @given(st.floats(-1.0, 1e300))
 def test_divergence_kernel_is_accurate_relative_to_itself(x: float) -> None:
-    exact = mpmath.mpf(1) if x == -1.0 else (1 + mpmath.mpf(x)) * mpmath.log1p(mpmath.mpf(x)) - mpmath.mpf(x)
+    exact = (
+        mpmath.mpf(1)
+        if x == -1.0
+        else (1 + mpmath.mpf(x)) * mpmath.log1p(mpmath.mpf(x)) - mpmath.mpf(x)
+    )
     if abs(x) < 1e-20:
         exact = mpmath.mpf(x) ** 2 / 2
-    assert abs(float(phi_divergence(np.array([x]))[0]) - exact) <= 1e-14 * exact + mpmath.mpf(10) ** -307
+    assert (
+        abs(float(phi_divergence(np.array([x]))[0]) - exact)
+        <= 1e-14 * exact + mpmath.mpf(10) ** -307
+    )
 
 
 @given(st.sampled_from([1, -1]), st.floats(-16.0, -0.5))
-def test_the_two_formulas_of_the_divergence_agree_where_they_meet(sign: int, exponent: float) -> None:
+def test_the_two_formulas_of_the_divergence_agree_where_they_meet(
+    sign: int, exponent: float
+) -> None:
     x = mpmath.mpf(sign) * mpmath.mpf(10) ** exponent
     double = float(x)
     exact = (1 + mpmath.mpf(double)) * mpmath.log1p(mpmath.mpf(double)) - mpmath.mpf(double)
@@ -171,7 +207,9 @@ def test_entropy() -> None:
 
 
 def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
-    """(H − 1)/log2 n with H in bits: 2 bits of equivocation over 4 values leave an error of at least one half."""
+    """(H − 1)/log2 n with H in bits: 2 bits of equivocation over 4 values leave an error of at
+    least one half.
+    """
     assert fano_bound(2 * math.log(2.0), 4) == pytest.approx(0.5, rel=1e-14)
     assert fano_bound(math.log(2.0), 2) == pytest.approx(0.0, abs=1e-15)
     assert fano_bound(0.3, 1) == 0.0
@@ -181,20 +219,25 @@ def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
 
 @given(st.integers(2, 5), st.integers(2, 4), st.integers(0, 10_000))
 def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> None:
-    """No inference of X from Ŷ beats either bound, and the sharp bound is at least the plain one."""
+    """No inference of X from Ŷ beats either bound, and the sharp bound is at least
+    the plain one.
+    """
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * guesses, rng.choice([0.05, 0.3, 2.0]))).reshape(n, guesses)
     p_out = joint.sum(axis=0)
     equivocation = entropy(joint.ravel()) - entropy(p_out)
     error = 1.0 - joint.max(axis=0).sum()
-    plain, sharp = fano_bound(equivocation, n), fano_bound(equivocation, n, sharp=True)
+    plain = fano_bound(equivocation, n)
+    sharp = fano_bound(equivocation, n, sharp=True)
     assert plain <= sharp + 1e-12
     assert sharp <= error + 1e-9
 
 
 @given(st.integers(2, 6), st.floats(0.0, 1.0))
 def test_sharp_fano_bound_is_attained(n: int, fraction: float) -> None:
-    """The symmetric channel attains it: right with probability 1 − e, otherwise uniform over the wrong values."""
+    """The symmetric channel attains it: right with probability 1 − e, otherwise uniform over the
+    wrong values.
+    """
     e = fraction * (1.0 - 1.0 / n)
     law = np.array([1.0 - e, *[e / (n - 1)] * (n - 1)])
     assume(entropy(law) > 1e-12)

@@ -1,4 +1,6 @@
-"""The judge: the bracket holds the optimum for any input, and the gap is the sum of the KKT residuals."""
+"""The judge: the bracket holds the optimum for any input, and the gap is the sum of the KKT
+residuals.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _POSITIVE = budgets.filter(lambda budget: budget > 0.0)
 _ROUND = st.sampled_from([0.0, 1e-6, 0.01, 0.2, math.inf])
 
 
-def _random(budget: float, n: int = 2, m: int = 2, outcomes: int = 4, seed: int = 0, spread: float = 1.0) -> Problem:
+def _random(
+    budget: float, n: int = 2, m: int = 2, outcomes: int = 4, seed: int = 0, spread: float = 1.0
+) -> Problem:
     joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, spread))
     return Problem.from_joint(joint.reshape(n, m, outcomes), budget)
 
@@ -39,7 +43,9 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
     """Check every claim of a certificate with exact arithmetic."""
     judged = verdict.certificate
     assert 0.0 <= judged.lower <= judged.upper
-    assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(judged.upper)
+    assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(
+        judged.upper
+    )
     assert exactly.error_probability(problem, verdict.estimator) <= Fraction(judged.upper)
     for normalised in (False, True):
         assert exactly.leakage(problem, verdict.estimator, normalised) <= judged.leakage_ceiling
@@ -58,7 +64,8 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
         assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
 
 
-# -- any input -----------------------------------------------------------------------------------------------------
+# -- any input
+# --------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -68,7 +75,13 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
     tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
     multiplier = data.draw(st.one_of(st.none(), st.floats(0.0, 5.0), anything))
     anchors = data.draw(st.lists(garbage(shape), max_size=1))
-    verdict = certify(problem, data.draw(st.one_of(garbage(shape), estimators(shape))), tilt, multiplier, anchors=anchors)
+    verdict = certify(
+        problem,
+        data.draw(st.one_of(garbage(shape), estimators(shape))),
+        tilt,
+        multiplier,
+        anchors=anchors,
+    )
     _assert_proven(problem, verdict)
     assert np.isfinite(verdict.tilt).all()
     assert verdict.multiplier >= 0.0
@@ -76,16 +89,23 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
 
 @given(st.data())
 def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> None:
-    """Weak duality by `certify`: the lower bound from one estimator is compared with the error of another."""
+    """Weak duality by `certify`: the lower bound from one estimator is compared with the error of
+    another.
+    """
     problem = data.draw(problems(1.0))
     shape = (problem.m, problem.N)
     challenger = data.draw(estimators(shape))
     leakage = exactly.leakage(problem, challenger, normalised=True)
     problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
     verdict = certify(
-        problem, data.draw(estimators(shape)), data.draw(tilts((problem.m, problem.n))), data.draw(st.floats(0, 10))
+        problem,
+        data.draw(estimators(shape)),
+        data.draw(tilts((problem.m, problem.n))),
+        data.draw(st.floats(0, 10)),
     )
-    assert Fraction(verdict.certificate.lower) <= exactly.error_probability(problem, challenger, normalised=True)
+    assert Fraction(verdict.certificate.lower) <= exactly.error_probability(
+        problem, challenger, normalised=True
+    )
 
 
 @given(st.data())
@@ -93,7 +113,9 @@ def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
     problem = data.draw(problems(_POSITIVE))
     estimator = data.draw(estimators((problem.m, problem.N)))
     without = certify(problem, estimator).certificate
-    with_them = certify(problem, estimator, data.draw(tilts((problem.m, problem.n))), data.draw(anything)).certificate
+    with_them = certify(
+        problem, estimator, data.draw(tilts((problem.m, problem.n))), data.draw(anything)
+    ).certificate
     assert with_them.upper == without.upper
     assert with_them.lower >= without.lower or with_them.relative_gap <= 1e-9
 
@@ -101,16 +123,22 @@ def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
 @given(st.data())
 def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
     problem = data.draw(problems(_ROUND))
-    tilt = data.draw(st.one_of(st.none(), estimators((problem.m, problem.n)).map(lambda t: 0.4 - t)))
-    verdict = certify(problem, data.draw(estimators((problem.m, problem.N))), tilt, data.draw(st.floats(0.0, 2.0)))
-    judged, kkt = verdict.certificate, verdict.certificate.kkt
+    tilt = data.draw(
+        st.one_of(st.none(), estimators((problem.m, problem.n)).map(lambda t: 0.4 - t))
+    )
+    verdict = certify(
+        problem, data.draw(estimators((problem.m, problem.N))), tilt, data.draw(st.floats(0.0, 2.0))
+    )
+    judged = verdict.certificate
+    kkt = verdict.certificate.kkt
     assume(judged.lower > 0.0)
     parts = kkt.complementarity + kkt.alignment + kkt.slackness
     assert parts == pytest.approx(judged.gap, rel=1e-9, abs=1e-13 * (1.0 + judged.upper))
     assert min(kkt.to_dict().values()) >= 0.0
 
 
-# -- the true optimum ------------------------------------------------------------------------------------------------
+# -- the true optimum
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -131,7 +159,9 @@ def test_bracket_holds_the_exact_perfect_privacy_optimum(seed: int) -> None:
 
 
 def _linear_program(problem: Problem) -> tuple[Array, Array]:
-    """Estimator and tilt of the perfect-privacy linear program in the unknown second row, by HiGHS."""
+    """Estimator and tilt of the perfect-privacy linear program in the unknown second
+    row, by HiGHS.
+    """
     price = problem.loss[1] - problem.loss[0]
     feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
     found = linprog(price, A_eq=feature[:1], b_eq=[0.0], bounds=(0.0, 1.0), method="highs")
@@ -144,7 +174,9 @@ def _linear_program(problem: Problem) -> tuple[Array, Array]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("fraction", [0.05, 0.5, 0.95])
 def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
-    """n = m = 2, two outcomes: a convex problem in two numbers, solved by a search along the feasible set's boundary."""
+    """n = m = 2, two outcomes: a convex problem in two numbers, solved by a search along the
+    feasible set's boundary.
+    """
     joint = 0.3 * np.random.default_rng(seed).dirichlet(np.ones(8)).reshape(2, 2, 2)
     joint[0, 0, 0] += 0.35
     joint[1, 1, 1] += 0.35  # so that the Bayes rule makes both guesses
@@ -158,20 +190,28 @@ def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
 
 
 def _search(problem: Problem) -> tuple[float, Array]:
-    """Least error and its estimator: for each p_1, p_2 as far from p_1 as the budget allows; convex in p_1."""
+    """Least error and its estimator: for each p_1, p_2 as far from p_1 as the budget allows; convex
+    in p_1.
+    """
     price = problem.loss[0] - problem.loss[1]  # extra loss of guess 0, at either outcome
 
     def furthest(first: float) -> Array:
         target = 1.0 if price[1] < 0 else 0.0
 
         def excess(share: float) -> float:
-            return _plain_leakage(problem, np.array([first, first + share * (target - first)])) - problem.budget
+            return (
+                _plain_leakage(problem, np.array([first, first + share * (target - first)]))
+                - problem.budget
+            )
 
         share = 1.0 if excess(1.0) <= 0.0 else brentq(excess, 0.0, 1.0, xtol=1e-15)
         return np.array([first, first + share * (target - first)])
 
     found = minimize_scalar(
-        lambda p: float(price @ furthest(p)), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
+        lambda p: float(price @ furthest(p)),
+        bounds=(0.0, 1.0),
+        method="bounded",
+        options={"xatol": 1e-10},
     )
     points = [furthest(p) for p in (0.0, float(found.x), 1.0)]
     point = min(points, key=lambda p: float(price @ p))
@@ -181,16 +221,23 @@ def _search(problem: Problem) -> tuple[float, Array]:
 def _plain_leakage(problem: Problem, row: Array) -> float:
     u = np.array([problem.p_xz @ row, problem.p_xz @ (1 - row)])
     base = np.outer(u.sum(axis=1), problem.p_x)
-    return float(sum(x * math.log(x / y) for x, y in zip(u.ravel(), base.ravel(), strict=True) if x > 0))
+    return float(
+        sum(x * math.log(x / y) for x, y in zip(u.ravel(), base.ravel(), strict=True) if x > 0)
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
-    """The optimum falls as ε grows, so no lower bound may exceed the upper bound at a smaller budget."""
+    """The optimum falls as ε grows, so no lower bound may exceed the upper bound at a smaller
+    budget.
+    """
     base = _random(math.inf, n=2, m=3, outcomes=10, seed=seed)
     leakage = base.bayes_leakage
     fractions = [0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.8, 1.0, 2.0, math.inf]
-    judged = [ds.certify(base.with_budget(leakage * f), base.bayes_estimator).certificate for f in fractions]
+    judged = [
+        ds.certify(base.with_budget(leakage * f), base.bayes_estimator).certificate
+        for f in fractions
+    ]
     for k, tighter in enumerate(judged):
         for looser in judged[k:]:
             assert looser.lower <= tighter.upper
@@ -202,10 +249,13 @@ def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
 def test_permuting_labels_permutes_the_answer(budget: float) -> None:
     rng = np.random.default_rng(3)
     joint = rng.dirichlet(np.ones(2 * 3 * 8)).reshape(2, 3, 8)
-    x, y, z = rng.permutation(2), rng.permutation(3), rng.permutation(8)
+    x = rng.permutation(2)
+    y = rng.permutation(3)
+    z = rng.permutation(8)
     problem = Problem.from_joint(joint, budget)
     moved = Problem.from_joint(joint[x][:, y][:, :, z], budget)
-    estimator, tilt = rng.dirichlet(np.ones(3), 8).T, rng.uniform(-0.1, 0.1, (3, 2))
+    estimator = rng.dirichlet(np.ones(3), 8).T
+    tilt = rng.uniform(-0.1, 0.1, (3, 2))
     here = certify(problem, estimator, tilt, 0.3)
     there = certify(moved, estimator[y][:, z], tilt[y][:, x], 0.3)
     assert there.certificate.upper == pytest.approx(here.certificate.upper, rel=1e-9)
@@ -213,12 +263,15 @@ def test_permuting_labels_permutes_the_answer(budget: float) -> None:
     np.testing.assert_allclose(there.estimator, here.estimator[y][:, z], rtol=0, atol=1e-9)
 
 
-# -- precision and edges ---------------------------------------------------------------------------------------------
+# -- precision and edges
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dependence", [1e-3, 1e-7, 1e-12])
 def test_tiny_leakages_are_judged_relative_to_their_budget(dependence: float) -> None:
-    """X and Z nearly independent, leakages down to 1e-28 nats: nothing is lost but what rounded columns can leak."""
+    """X and Z nearly independent, leakages down to 1e-28 nats: nothing is lost but what rounded
+    columns can leak.
+    """
     rng = np.random.default_rng(5)
     w = rng.dirichlet(np.ones(10))
     tells = 1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 10)
@@ -252,7 +305,9 @@ def test_loss_that_is_zero_everywhere(budget: float) -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
 def test_guesses_of_equal_loss(budget: float) -> None:
-    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.2], [0.1, 0.2]]), budget)
+    problem = Problem(
+        np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.2], [0.1, 0.2]]), budget
+    )
     judged = certify(problem, np.eye(2)).certificate
     assert judged.relative_gap <= 1e-14
 
@@ -269,13 +324,17 @@ def test_losses_of_any_size(scale: float) -> None:
     p_xz = rng.dirichlet(np.ones(8)).reshape(2, 4)
     for budget in (0.0, 0.01, math.inf):
         problem = Problem(p_xz, scale * rng.random((3, 4)), budget)
-        verdict = certify(problem, problem.bayes_estimator, scale * rng.uniform(-1, 1, (3, 2)), scale)
+        verdict = certify(
+            problem, problem.bayes_estimator, scale * rng.uniform(-1, 1, (3, 2)), scale
+        )
         _assert_proven(problem, verdict)
         assert certify(problem, problem.bayes_estimator).certificate.lower > 0.0
 
 
 def test_rare_outcomes_with_large_losses() -> None:
-    problem = Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1)
+    problem = Problem(
+        np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1
+    )
     verdict = certify(problem, np.full((2, 2), 0.5))
     _assert_proven(problem, verdict)
     assert verdict.certificate.kkt.worst_entry == math.inf
@@ -284,18 +343,32 @@ def test_rare_outcomes_with_large_losses() -> None:
 def test_one_outcome_of_almost_all_mass() -> None:
     p_xz = np.array([[0.5, 1e-15, 1e-300], [0.5 - 1e-15, 0.0, 3e-300]])
     problem = Problem(p_xz / p_xz.sum(), np.array([[0.3, 1e-15, 0.0], [0.5, 0.0, 4e-300]]), 1e-17)
-    for estimator in (problem.bayes_estimator, np.full((2, 3), 0.5), np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])):
-        _assert_proven(problem, certify(problem, estimator, np.array([[1.0, -1.0], [1e300, -1e-300]]), 3.0))
+    for estimator in (
+        problem.bayes_estimator,
+        np.full((2, 3), 0.5),
+        np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]),
+    ):
+        _assert_proven(
+            problem, certify(problem, estimator, np.array([[1.0, -1.0], [1e300, -1e-300]]), 3.0)
+        )
 
 
 def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
-    """Φ is not zero, but less than what counts as zero: the bound must hold for estimators that use the difference."""
+    """Φ is not zero, but less than what counts as zero: the bound must hold for estimators that use
+    the difference.
+    """
     w = np.full(4, 0.25)
-    p_xz = np.array([[0.5], [0.5]]) * w * (1 + 1e-14 * np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0]]))
+    p_xz = (
+        np.array([[0.5], [0.5]])
+        * w
+        * (1 + 1e-14 * np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0]]))
+    )
     loss = np.array([[0.25, 0.0, 0.25, 0.0], [0.0, 0.25, 0.0, 0.25]])
     problem = Problem(p_xz, loss, 0.0)
     for size in (1.0, 1e13, 1e15):
-        judged = certify(problem, problem.bayes_estimator, size * np.array([[1.0, -1.0], [-1.0, 1.0]])).certificate
+        judged = certify(
+            problem, problem.bayes_estimator, size * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        ).certificate
         assert judged.lower <= judged.upper == 0.0
 
 
@@ -324,8 +397,16 @@ def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None
     assert judged.own_leakage_ratio == pytest.approx(problem.bayes_leakage / 1e-3)
     assert 0.0 < judged.blend <= 1.0
     assert judged.leakage <= 1e-3
-    assert certify(problem.with_budget(0.0), problem.bayes_estimator).certificate.own_leakage_ratio == math.inf
-    assert certify(problem.with_budget(math.inf), problem.bayes_estimator).certificate.own_leakage_ratio == 0.0
+    assert (
+        certify(problem.with_budget(0.0), problem.bayes_estimator).certificate.own_leakage_ratio
+        == math.inf
+    )
+    assert (
+        certify(
+            problem.with_budget(math.inf), problem.bayes_estimator
+        ).certificate.own_leakage_ratio
+        == 0.0
+    )
 
 
 def test_relative_gap_of_certificates() -> None:
@@ -345,9 +426,15 @@ def test_relative_gap_of_certificates() -> None:
         (1e-90, 1e-90 * (1.0 + 1e-10), Status.CERTIFIED),
     ],
 )
-def test_an_error_probability_that_is_negligible_is_certified(lower: float, upper: float, status: Status) -> None:
-    """A relative gap does not tell two error probabilities apart of which both are practically 0."""
-    kept = TermLeakage(1.0, "mutual-information", 0.0, 0.0, 0.0, 0.0, own_budget_kept=True, perfect=False)
+def test_an_error_probability_that_is_negligible_is_certified(
+    lower: float, upper: float, status: Status
+) -> None:
+    """A relative gap does not tell two error probabilities apart of which both are
+    practically 0.
+    """
+    kept = TermLeakage(
+        1.0, "mutual-information", 0.0, 0.0, 0.0, 0.0, own_budget_kept=True, perfect=False
+    )
     nothing = KKTResiduals(0.0, 0.0, 0.0, 0.0)
     judged = Certificate(lower, upper, 0.0, math.inf, 0.0, 0.0, 0.0, math.inf, nothing, (kept,))
     assert derive_status(judged, 1e-9) is status
@@ -357,27 +444,43 @@ def test_an_error_probability_that_is_negligible_is_certified(lower: float, uppe
     ("estimator", "tilt", "words"),
     [
         (np.ones((2, 3)), None, r"the estimator has shape \[2, 3\] but the problem needs \[2, 4\]"),
-        (np.ones((2, 4)), np.ones((4, 2)), r"the tilt has shape \[4, 2\] but the problem needs \[2, 2\]"),
+        (
+            np.ones((2, 4)),
+            np.ones((4, 2)),
+            (
+                r"the tilt has shape \[4, 2\] but the problem needs "
+                r"\[2, 2\]"
+            ),
+        ),
         (np.ones((2, 4), dtype=complex), None, "the estimator is not an array of real numbers"),
         (np.full((2, 4), "a"), None, "the estimator is not an array of real numbers"),
-        (np.full((2, 4), None), np.full((2, 2), object()), "the tilt is not an array of real numbers"),
+        (
+            np.full((2, 4), None),
+            np.full((2, 2), object()),
+            ("the tilt is not an array of real numbers"),
+        ),
     ],
 )
-def test_input_that_cannot_be_judged_is_refused(estimator: Array, tilt: Array | None, words: str) -> None:
+def test_input_that_cannot_be_judged_is_refused(
+    estimator: Array, tilt: Array | None, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         certify(_random(0.1), estimator, tilt, 1.0)
 
 
 def test_lists_and_integers_are_accepted() -> None:
     problem = _random(0.1, outcomes=2)
-    assert certify(problem, [[1, 0], [0, 1]], [[0, 0], [0, 0]], 1).certificate.own_error == pytest.approx(  # type: ignore[arg-type]
+    assert certify(
+        problem, [[1, 0], [0, 1]], [[0, 0], [0, 0]], 1
+    ).certificate.own_error == pytest.approx(  # type: ignore[arg-type]
         problem.error_probability(np.eye(2))
     )
 
 
 def test_arguments_are_not_changed() -> None:
     problem = _random(0.01)
-    estimator, tilt = np.array(problem.bayes_estimator), np.ones((2, 2))
+    estimator = np.array(problem.bayes_estimator)
+    tilt = np.ones((2, 2))
     before = estimator.copy()
     verdict = certify(problem, estimator, tilt, 1.0, anchors=[estimator])
     np.testing.assert_array_equal(estimator, before)
@@ -387,7 +490,9 @@ def test_arguments_are_not_changed() -> None:
 
 @given(st.data())
 def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
-    """The search for repairs is not trusted: with nonsense in its place every certificate is still true."""
+    """The search for repairs is not trusted: with nonsense in its place every certificate is still
+    true.
+    """
     problem = data.draw(problems())
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     garbled = rng.dirichlet(np.ones(problem.m), problem.N).T
@@ -401,7 +506,11 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObje
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "private_versions", lambda *_: [garbled])
-        patch.setattr(run, "duals_for", lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())))
+        patch.setattr(
+            run,
+            "duals_for",
+            lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())),
+        )
         patch.setattr(blend, "least_share", somewhere)
         if data.draw(st.booleans()):
             patch.setattr(conclusion, "blends", proposals)

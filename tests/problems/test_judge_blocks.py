@@ -36,8 +36,14 @@ from discreet.problems.streams.lattice import lattice_problem
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
 
-def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, budget: float = 0.01) -> Problem:
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+def random_problem(
+    n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, budget: float = 0.01
+) -> Problem:
+    joint = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(n * m * outcomes, 0.5))
+        .reshape(n, m, outcomes)
+    )
     return Problem.from_joint(joint, budget)
 
 
@@ -47,11 +53,15 @@ SIZES = np.array([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150])
 def rule_of(problem: Problem, seed: int) -> OutcomeRule:
     """Any rule for a problem: tilts of any size, ties anywhere, sometimes blended."""
     rng = np.random.default_rng(seed)
-    tilt = rng.uniform(-1.0, 1.0, (problem.m, problem.n)) * rng.choice(SIZES, (problem.m, problem.n))
+    tilt = rng.uniform(-1.0, 1.0, (problem.m, problem.n)) * rng.choice(
+        SIZES, (problem.m, problem.n)
+    )
     ties = rng.permutation(problem.N)[: rng.integers(0, problem.N + 1)]
     columns = rng.dirichlet(np.full(problem.m, 0.5), size=ties.size).T if ties.size else None
     share = rng.choice([0.0, 0.0, 1e-17, 0.1, 1.0])
-    return OutcomeRule(tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None)
+    return OutcomeRule(
+        tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None
+    )
 
 
 MULTIPLIERS = st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan])
@@ -63,27 +73,41 @@ def assert_proven(problem: Problem, verdict: Verdict[OutcomeRule]) -> None:
     judged = verdict.certificate
     dense = verdict.answer.dense(BlockProblem.of(problem).blocks)
     assert 0.0 <= judged.lower <= judged.upper
-    assert exactly.error_probability(problem, dense, normalised=True) <= Fraction(judged.upper) * Fraction(1 + 2.0**-50)
+    assert exactly.error_probability(problem, dense, normalised=True) <= Fraction(
+        judged.upper
+    ) * Fraction(1 + 2.0**-50)
     if problem.constraint.perfect:
         assert judged.private_within <= PRIVATE_LIMIT
     elif not problem.constraint.oblivious and problem.budget > 1e-25:
-        assert exactly.leakage(problem, dense, normalised=True) <= problem.budget * (1 + 1e-13) + 1e-30
+        assert (
+            exactly.leakage(problem, dense, normalised=True) <= problem.budget * (1 + 1e-13) + 1e-30
+        )
     if not problem.constraint.oblivious:
         assert exactly.support(problem, verdict.tilt, verdict.multiplier) <= 0
         if judged.lower > 0.0:
-            assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+            assert Fraction(judged.lower) <= exactly.bound(
+                problem, verdict.tilt, verdict.multiplier
+            )
 
 
 @given(problems(), SEEDS, MULTIPLIERS, st.booleans())
-def test_certificates_are_proofs_for_arbitrary_rules(problem: Problem, seed: int, multiplier: float, compiled: bool) -> None:
-    verdict = certify_rule(in_blocks(problem, 2), rule_of(problem, seed), multiplier, threads=1, compiled=compiled)
+def test_certificates_are_proofs_for_arbitrary_rules(
+    problem: Problem, seed: int, multiplier: float, compiled: bool
+) -> None:
+    verdict = certify_rule(
+        in_blocks(problem, 2), rule_of(problem, seed), multiplier, threads=1, compiled=compiled
+    )
     assert_proven(problem, verdict)
 
 
 @given(st.data())
 def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
-    n, m, seed = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 10**6))
-    problem = random_problem(n, m, 40, seed, data.draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.05, 1.0, math.inf])))
+    n = data.draw(st.integers(1, 3))
+    m = data.draw(st.integers(1, 4))
+    seed = data.draw(st.integers(0, 10**6))
+    problem = random_problem(
+        n, m, 40, seed, data.draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.05, 1.0, math.inf]))
+    )
     rng = np.random.default_rng(seed)
     ties = rng.choice(40, size=3, replace=False)
     rule = OutcomeRule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
@@ -91,7 +115,8 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     mine = certify_rule(in_blocks(problem, 16), rule, multiplier, threads=1)
     dense = rule.dense(BlockProblem.of(problem).blocks)
     theirs = certify(problem, dense, rule.tilt, multiplier)
-    here, there = mine.certificate, theirs.certificate
+    here = mine.certificate
+    there = theirs.certificate
     assert here.own_error == pytest.approx(there.own_error, rel=1e-14)
     assert here.own_leakage == pytest.approx(there.own_leakage, rel=1e-12, abs=1e-30)
     assert here.own_phi_residual == pytest.approx(there.own_phi_residual, rel=1e-12, abs=1e-25)
@@ -109,12 +134,18 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
     rng = np.random.default_rng(1)
     for share in (0.0, 0.3):
         rule = OutcomeRule(
-            0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0]
+            0.05 * rng.normal(size=(3, 3)),
+            [5, 7],
+            [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]],
+            share,
+            [0.5, 0.5, 0.0],
         )
         judged = certify_rule(in_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
         kkt = judged.kkt
         if judged.lower > 0.0:
-            assert kkt.complementarity + kkt.alignment + kkt.slackness == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
+            assert kkt.complementarity + kkt.alignment + kkt.slackness == pytest.approx(
+                judged.gap, rel=1e-9, abs=1e-13
+            )
         assert min(kkt.to_dict().values()) >= 0.0
 
 
@@ -127,13 +158,16 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
     ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
     assert ties.size <= 12
     rule = OutcomeRule(solved.tilt, ties, solved.estimator[:, ties])
-    judged = certify_rule(in_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
+    judged = certify_rule(
+        in_blocks(problem), rule, solved.multiplier, compiled=compiled
+    ).certificate
     assert judged.upper == pytest.approx(solved.certificate.upper, rel=1e-9)
     assert judged.lower == pytest.approx(solved.certificate.lower, rel=1e-9)
     assert judged.relative_gap < 1e-9
 
 
-# -- blending --------------------------------------------------------------------------------------------------------------
+# -- blending
+# --------------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -171,20 +205,29 @@ def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
 def test_tiny_budgets_are_kept() -> None:
     problem = random_problem()
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
-        judged = certify_rule(in_blocks(problem.with_budget(budget)), OutcomeRule(np.zeros((2, 2))), 0.0).certificate
+        judged = certify_rule(
+            in_blocks(problem.with_budget(budget)), OutcomeRule(np.zeros((2, 2))), 0.0
+        ).certificate
         assert judged.leakage <= budget
-        assert judged.leakage >= 0.999 * budget or budget < 1e-15  # below, 1 − share has no finer steps
+        # below, 1 − share has no finer steps
+        assert judged.leakage >= 0.999 * budget or budget < 1e-15
 
 
-# -- threads, sizes, adversaries -------------------------------------------------------------------------------------------
+# -- threads, sizes, adversaries
+# -------------------------------------------------------------------------------------------
 
 
 @BOTH
 def test_threads_and_progress(compiled: bool) -> None:
-    problem, seen = random_problem(3, 3, 5000), []
-    rule = OutcomeRule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
+    problem = random_problem(3, 3, 5000)
+    seen = []
+    rule = OutcomeRule(
+        0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2]
+    )
     blocks = in_blocks(problem, 300)
-    verdicts = [certify_rule(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
+    verdicts = [
+        certify_rule(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)
+    ]
     assert verdicts[0].certificate == verdicts[1].certificate == verdicts[2].certificate
     certify_rule(blocks, rule, 0.5, threads=2, progress=lambda done, of: seen.append((done, of)))
     assert seen == [(min(300 * (k + 1), 5000), 5000) for k in range(17)]
@@ -192,8 +235,12 @@ def test_threads_and_progress(compiled: bool) -> None:
 
 def test_chunk_sizes_change_nothing_but_rounding() -> None:
     problem = random_problem(3, 3, 1000, budget=1e-4)
-    rule = OutcomeRule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2])
-    found = [certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 1000)]
+    rule = OutcomeRule(
+        0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2]
+    )
+    found = [
+        certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 1000)
+    ]
     for judged in found[1:]:
         assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
         assert judged.lower == pytest.approx(found[0].lower, rel=1e-14)
@@ -202,7 +249,9 @@ def test_chunk_sizes_change_nothing_but_rounding() -> None:
 
 @BOTH
 def test_adversarial_masses(compiled: bool) -> None:
-    """One outcome of mass 1 − 1e-15, outcomes without mass, all outcomes tied, rare private values."""
+    """One outcome of mass 1 − 1e-15, outcomes without mass, all outcomes tied, rare
+    private values.
+    """
     rng = np.random.default_rng(0)
     heavy = rng.random((2, 2, 300))
     heavy *= 1e-15 / heavy.sum()
@@ -217,8 +266,12 @@ def test_adversarial_masses(compiled: bool) -> None:
             problem = Problem.from_joint(joint / joint.sum(), budget)
             for tilt in (np.zeros((2, 2)), np.array([[0.1, -0.2], [-0.1, 0.2]])):
                 rule = OutcomeRule(tilt, [11], [[0.3], [0.7]])
-                mine = certify_rule(in_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
-                theirs = certify(problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4).certificate
+                mine = certify_rule(
+                    in_blocks(problem, 100), rule, 0.4, compiled=compiled
+                ).certificate
+                theirs = certify(
+                    problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4
+                ).certificate
                 assert mine.own_error == pytest.approx(theirs.own_error, rel=1e-14)
                 assert mine.own_leakage == pytest.approx(theirs.own_leakage, rel=1e-9, abs=1e-32)
                 assert mine.upper >= theirs.lower
@@ -226,33 +279,41 @@ def test_adversarial_masses(compiled: bool) -> None:
                 assert mine.lower <= mine.upper
 
 
-# -- truncated lattices ----------------------------------------------------------------------------------------------------
+# -- truncated lattices
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tail", [1e-15, 1e-9, 1e-4, 1e-2])
 def test_a_truncated_lattice_brackets_the_optimum_of_the_whole_one(tail: float) -> None:
-    law, prior = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy()
+    law = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES)
+    prior = paper_p_xy()
     whole = Problem.from_joint(iid_sensors(law, prior, 25), 1e-3)
     cut = lattice_problem(law, prior, 25, 1e-3, tail=tail)
     assert cut.N < whole.N
     tilt = np.array([[0.02, -0.05], [-0.03, 0.06]])
     feasible = feasible_duals(tilt, 0.1, whole.p_x, whole.budget)
     assert feasible is not None
-    bound, part = lower_bound(whole, *feasible), certify_rule(cut, OutcomeRule(tilt), 0.1)
+    bound = lower_bound(whole, *feasible)
+    part = certify_rule(cut, OutcomeRule(tilt), 0.1)
     assert part.certificate.lower <= bound * (1 + 1e-12)
     assert part.certificate.upper >= bound
     loss = bound - part.certificate.lower
     assert loss <= 2.0 * cut.tail * (1.0 + np.abs(part.tilt).max()) + 1e-13
 
 
-# -- refusals --------------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 
 class _Lying:
     """Blocks that do not hold what their problem states."""
 
-    def __init__(self, problem: Problem, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
-        self.n, self.m, self.N = problem.n, problem.m, problem.N if outcomes is None else outcomes
+    def __init__(
+        self, problem: Problem, p_xz: Array, loss: Array, outcomes: int | None = None
+    ) -> None:
+        self.n = problem.n
+        self.m = problem.m
+        self.N = problem.N if outcomes is None else outcomes
         self._arrays = p_xz, loss
 
     def chunks(self) -> Iterator[Chunk]:
@@ -262,20 +323,28 @@ class _Lying:
 @BOTH
 def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
     problem = random_problem()
-    rule, honest = OutcomeRule(np.zeros((2, 2))), BlockProblem.of(problem)
+    rule = OutcomeRule(np.zeros((2, 2)))
+    honest = BlockProblem.of(problem)
 
     def refused(words: str, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
         with pytest.raises(InputError, match=words):
-            certify_rule(replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)), rule, 0.1, compiled=compiled)
+            certify_rule(
+                replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)),
+                rule,
+                0.1,
+                compiled=compiled,
+            )
 
-    a, loss = problem.p_xz.copy(), problem.loss.copy()
+    a = problem.p_xz.copy()
+    loss = problem.loss.copy()
     refused("hold 200 outcomes", a, loss, 201)
     refused("p_x is up to", a * 1.001, loss)
     refused("p_x is up to", a[::-1], loss)
     refused("losses of constant guesses", a, loss * 1.001)
     for bad in (-1e-30, math.nan):
         for array in (a, loss):
-            kept, array[1, 7] = array[1, 7], bad
+            kept = array[1, 7]
+            array[1, 7] = bad
             refused("must be a number ≥ 0", a, loss)
             array[1, 7] = kept
 
@@ -288,7 +357,8 @@ def test_wrong_shapes_are_refused() -> None:
         certify_rule(problem, OutcomeRule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
 
 
-# -- memory ----------------------------------------------------------------------------------------------------------------
+# -- memory
+# --------------------------------------------------------------------------------------------------
 
 _MEASURE = """
 from judging import certify_rule
@@ -314,7 +384,9 @@ print(outcomes, peak() - before)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of one program")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason=("only Linux tells the peak of one program")
+)
 def test_memory_does_not_grow_with_the_outcomes() -> None:
     command = [sys.executable, "-c", _MEASURE]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())

@@ -23,17 +23,24 @@ KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
 COUNTS = (1, 5, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 17)
 
 
-def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def outcomes(
+    kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """p_xz [n, count] and loss [m, count] of one kind of difficulty."""
-    a, loss = rng.random((n, count)), rng.random((m, count))
+    a = rng.random((n, count))
+    loss = rng.random((m, count))
     if kind == "tails":  # masses over six hundred powers of ten
         scale = 10.0 ** rng.uniform(-300, 0, size=count)
-        a, loss = a * scale, loss * scale
+        a = a * scale
+        loss = loss * scale
     elif kind == "empty":
-        a[:, ::3], loss[:, ::3] = 0.0, 0.0
+        a[:, ::3] = 0.0
+        loss[:, ::3] = 0.0
     elif kind == "heavy":  # all mass but 1e-15 in one outcome
-        a, loss = a * 1e-15 / count, loss * 1e-15 / count
-        a[:, count // 2], loss[:, count // 2] = 1.0 / n, rng.random(m)
+        a = a * 1e-15 / count
+        loss = loss * 1e-15 / count
+        a[:, count // 2] = 1.0 / n
+        loss[:, count // 2] = rng.random(m)
     elif kind == "tied":
         loss[:] = loss[0]
         a[:, 1:] = a[:, :1]
@@ -42,13 +49,15 @@ def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.
         loss = 1.0 + slopes.max(axis=0) - slopes
         loss *= 1.0 + rng.integers(-3, 4, size=loss.shape) * _U
     elif kind == "faint":  # products and sums of subnormal size
-        a, loss = a * 1e-310, loss * 1e-310
+        a = a * 1e-310
+        loss = loss * 1e-310
     return a / max(1.0, a.sum()), loss / max(1.0, a.sum())
 
 
 def plain(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, DoubleDouble]:
     """Sums under the rule with tilt `decide`, and totals, in NumPy."""
-    rule, level = OutcomeRule(decide), np.zeros(p_xz.shape[0], dtype=np.int32)
+    rule = OutcomeRule(decide)
+    level = np.zeros(p_xz.shape[0], dtype=np.int32)
 
     def at(block: slice) -> Decisions:
         return rule.decisions(np.arange(p_xz.shape[1])[block], p_xz[:, block], loss[:, block])
@@ -59,7 +68,8 @@ def plain(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, D
 def compiled(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, DoubleDouble]:
     """The same, with the clear outcomes summed by numba."""
     found = clear_strips(p_xz, loss, decide, tilt)
-    sums, rest = sums_of_strips(found, np.zeros(p_xz.shape[0], dtype=np.int32)), found.unclear
+    sums = sums_of_strips(found, np.zeros(p_xz.shape[0], dtype=np.int32))
+    rest = found.unclear
     if rest.size:
         sums = sums.plus(plain(p_xz[:, rest], loss[:, rest], decide, tilt)[0])
     return sums, totals(p_xz[:, rest], loss[:, rest], found)
@@ -71,12 +81,14 @@ def exact(sums: DoubleDouble) -> Array:
 
 
 def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
-    difference, size = exact(one) - exact(other), exact(other)
+    difference = exact(one) - exact(other)
+    size = exact(other)
     assert np.all(np.abs(difference) <= np.abs(size) * rational(2.0**-84))
 
 
 def assert_agree(one: tuple[Sums, DoubleDouble], other: tuple[Sums, DoubleDouble]) -> None:
-    (mine, counted), (theirs, all_counted) = one, other
+    (mine, counted) = one
+    (theirs, all_counted) = other
     for both in ((mine.joint, theirs.joint), (mine.loss, theirs.loss), (counted, all_counted)):
         assert_same_sums(*both)
     assert mine.wasted <= theirs.wasted * (1.0 + 1e-9) + 1e-317
@@ -88,10 +100,17 @@ def exact_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
 
 
 @given(
-    st.integers(1, 6), st.integers(1, 6), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
-    st.sampled_from([0.0, 1e-15, 1e-12, 1e-3]), st.sampled_from([0.0, 1e-8, 1.0, 1e6]),
-)  # fmt: skip
-def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apart: float, size: float) -> None:
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.sampled_from(COUNTS),
+    st.sampled_from(KINDS),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 1e-15, 1e-12, 1e-3]),
+    st.sampled_from([0.0, 1e-8, 1.0, 1e6]),
+)
+def test_both_passes_agree(
+    n: int, m: int, count: int, kind: str, seed: int, apart: float, size: float
+) -> None:
     rng = np.random.default_rng(seed)
     rule = size * rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, count, rule, rng)
@@ -100,11 +119,19 @@ def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apa
 
 
 @given(
-    st.integers(1, 4), st.integers(2, 4), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(2, 4),
+    st.sampled_from(COUNTS),
+    st.sampled_from(KINDS),
     st.integers(0, 10**6),
-)  # fmt: skip
-def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kind: str, seed: int, which: int) -> None:
-    """The band ends at an outcome's own margin: the compiled pass leaves every member of the class to NumPy."""
+    st.integers(0, 10**6),
+)
+def test_every_member_of_a_tie_class_is_examined(
+    n: int, m: int, count: int, kind: str, seed: int, which: int
+) -> None:
+    """The band ends at an outcome's own margin: the compiled pass leaves every member of the class
+    to NumPy.
+    """
     rng = np.random.default_rng(seed)
     tilt = rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, count, tilt, rng)
@@ -112,8 +139,13 @@ def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kin
     mass = a.sum(axis=0)
     margins = (runner - least)[mass > 0.0] / mass[mass > 0.0]
     band = float(min(margins[which % margins.size], 1e100)) if margins.size else 0.0
-    rule = OutcomeRule(tilt, band=band, tie_classes=np.full((m * m, m), 1.0 / m)) if band > 0.0 else OutcomeRule(tilt)
-    near, every = clear_strips(a, loss, tilt, tilt, band).unclear, rule.decisions(np.arange(count), a, loss)
+    rule = (
+        OutcomeRule(tilt, band=band, tie_classes=np.full((m * m, m), 1.0 / m))
+        if band > 0.0
+        else OutcomeRule(tilt)
+    )
+    near = clear_strips(a, loss, tilt, tilt, band).unclear
+    every = rule.decisions(np.arange(count), a, loss)
     if near.size:
         found = rule.decisions(near, a[:, near], loss[:, near])
         np.testing.assert_array_equal(near[found.places], every.places)
@@ -123,9 +155,15 @@ def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kin
 
 
 @given(
-    st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.sampled_from([0.0, 1e-15, 1e-3])
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from(KINDS),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 1e-15, 1e-3]),
 )
-def test_doubt_covers_the_loss_of_labels(n: int, m: int, kind: str, seed: int, apart: float) -> None:
+def test_doubt_covers_the_loss_of_labels(
+    n: int, m: int, kind: str, seed: int, apart: float
+) -> None:
     """Σ_l F_i(l),l − doubt ≤ Σ_l min_i F_il, and every sum is right, in exact arithmetic."""
     rng = np.random.default_rng(seed)
     rule = rng.normal(size=(m, n))
@@ -145,22 +183,30 @@ def test_doubt_covers_the_loss_of_labels(n: int, m: int, kind: str, seed: int, a
 
 
 @given(
-    st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.floats(0.0, 1.0),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from(KINDS),
+    st.integers(0, 10**6),
+    st.floats(0.0, 1.0),
     st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
-)  # fmt: skip
+)
 def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
     n: int, m: int, kind: str, seed: int, drawn: float, size: float
 ) -> None:
-    """For any answer `least` is at most Σ_l min_i F_il in exact arithmetic, and lower by rounding only."""
+    """For any answer `least` is at most Σ_l min_i F_il in exact arithmetic, and lower by rounding
+    only.
+    """
     rng = np.random.default_rng(seed)
     tilt = size * rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, 60, tilt, rng)
     estimator = np.eye(m)[:, rng.integers(0, m, 60)]
     places = np.flatnonzero(rng.random(60) < drawn)
     estimator[:, places] = rng.dirichlet(np.full(m, 0.3), places.size).T
-    estimator, level = normalise(estimator), np.zeros(n, dtype=np.int32)
+    estimator = normalise(estimator)
+    level = np.zeros(n, dtype=np.int32)
     found = sums_over(lambda block: Decisions.of(estimator[:, block]), a, loss, tilt, level)
-    proven, losses = sum(map(rational, found.least(tilt, level))), exact_losses(a, loss, tilt)
+    proven = sum(map(rational, found.least(tilt, level)))
+    losses = exact_losses(a, loss, tilt)
     best = sum(losses.min(axis=0))
     scale = rational((loss + np.abs(tilt).max() * a.sum(axis=0)).max(axis=0).sum())
     assert proven <= best
@@ -169,9 +215,11 @@ def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
 
 def test_a_rare_label_keeps_its_digits() -> None:
     """One outcome of mass 1e-30 among heavy ones, in a label of its own."""
-    a, loss = np.full((2, 10 * STRIP), 1e-3), np.full((2, 10 * STRIP), 1e-3)
+    a = np.full((2, 10 * STRIP), 1e-3)
+    loss = np.full((2, 10 * STRIP), 1e-3)
     loss[1] = 2e-3
-    a[:, 777], loss[:, 777] = (3e-31, 7e-31), (1e-30, 0.0)
+    a[:, 777] = (3e-31, 7e-31)
+    loss[:, 777] = (1e-30, 0.0)
     zero = np.zeros((2, 2))
     found, _ = compiled(a, loss, zero, zero)
     assert exact(found.joint)[1].tolist() == [rational(3e-31), rational(7e-31)]
@@ -179,7 +227,9 @@ def test_a_rare_label_keeps_its_digits() -> None:
 
 
 def test_only_doubtful_outcomes_count() -> None:
-    """If every label is clear, duals a rounding error away from the rule's leave neither doubt nor waste."""
+    """If every label is clear, duals a rounding error away from the rule's leave neither doubt nor
+    waste.
+    """
     rng = np.random.default_rng(0)
     a = rng.random((3, 1000))
     loss = np.stack([np.full(1000, 0.1), np.full(1000, 0.5), np.full(1000, 0.9)])
@@ -189,9 +239,14 @@ def test_only_doubtful_outcomes_count() -> None:
 
 
 def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of_others() -> None:
-    """The guess that is drawn with probability 1 − 2⁻⁶⁰ leads by far: the rounding of its loss cannot change the best."""
-    a, loss, tilt = np.full((2, 1), 0.5), np.array([[1e-9], [1.0]]), np.array([[-1e-9, 1e-9], [0.3, -0.5]])
-    decided, level = Decisions.of(np.array([[1.0], [2.0**-60]])), np.zeros(2, dtype=np.int32)
+    """The guess that is drawn with probability 1 − 2⁻⁶⁰ leads by far: the rounding of its loss
+    cannot change the best.
+    """
+    a = np.full((2, 1), 0.5)
+    loss = np.array([[1e-9], [1.0]])
+    tilt = np.array([[-1e-9, 1e-9], [0.3, -0.5]])
+    decided = Decisions.of(np.array([[1.0], [2.0**-60]]))
+    level = np.zeros(2, dtype=np.int32)
     assert decided.places.size == 1
     assert sums_over(lambda _: decided, a, loss, tilt, level).wasted <= 2.0**-59
 
@@ -212,18 +267,26 @@ def test_strips_with_invalid_masses_are_not_clear(place: int) -> None:
 
 def test_long_chunks_are_summed_correctly() -> None:
     rng = np.random.default_rng(2)
-    a, loss = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2, rng.random((3, 400_000)) * 1e-6
+    a = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2
+    loss = rng.random((3, 400_000)) * 1e-6
     rule = rng.normal(size=(3, 2))
     assert_agree(compiled(a, loss, rule, rule), plain(a, loss, rule, rule))
 
 
 def test_arrays_of_any_layout_give_the_same_sums() -> None:
     rng = np.random.default_rng(3)
-    a, loss, rule = rng.random((2, 900)), rng.random((2, 900)), rng.normal(size=(2, 2))
+    a = rng.random((2, 900))
+    loss = rng.random((2, 900))
+    rule = rng.normal(size=(2, 2))
     found, counted = compiled(a, loss, rule, rule)
     wide = np.zeros((4, 1000))
-    wide[::2, 50:950], wide[1::2, 50:950] = a, loss
-    for one, other in ((np.asfortranarray(a), loss), (wide[::2, 50:950], wide[1::2, 50:950]), (a, loss[::-1][::-1])):
+    wide[::2, 50:950] = a
+    wide[1::2, 50:950] = loss
+    for one, other in (
+        (np.asfortranarray(a), loss),
+        (wide[::2, 50:950], wide[1::2, 50:950]),
+        (a, loss[::-1][::-1]),
+    ):
         again, recounted = compiled(one, other, rule, rule)
         for mine, theirs in zip((*again.joint, *recounted), (*found.joint, *counted), strict=True):
             assert np.array_equal(mine, theirs)

@@ -1,4 +1,6 @@
-"""Count lattices: the generated outcomes are those of `iid_sensors`, and the outcomes left out are accounted for."""
+"""Count lattices: the generated outcomes are those of `iid_sensors`, and the outcomes left out are
+accounted for.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,30 @@ DISTINCT = np.random.default_rng(3).dirichlet(np.full(4, 0.7), size=(3, 2))
 CASES = {
     "paper": (paper_conditional(), paper_p_xy(), 15),
     "noisy": (linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy(), 40),
-    "two bins": (np.array([[[0.2, 0.8], [0.7, 0.3]], [[1.0, 0.0], [0.0, 1.0]]]), np.full((2, 2), 0.25), 200),
+    "two bins": (
+        np.array([[[0.2, 0.8], [0.7, 0.3]], [[1.0, 0.0], [0.0, 1.0]]]),
+        np.full((2, 2), 0.25),
+        200,
+    ),
     "three by two": (DISTINCT, np.array([[0.1, 0.2], [0.3, 0.0], [0.15, 0.25]]), 12),
-    "empty bins": (np.array([[[0.0, 0.5, 0.0, 0.5]], [[0.3, 0.0, 0.7, 0.0]]]), np.array([[0.4], [0.6]]), 9),
+    "empty bins": (
+        np.array([[[0.0, 0.5, 0.0, 0.5]], [[0.3, 0.0, 0.7, 0.0]]]),
+        np.array([[0.4], [0.6]]),
+        9,
+    ),
     "one sensor": (DISTINCT, np.full((3, 2), 1 / 6), 1),
-    "long rows": (DISTINCT[:, :, :3] / DISTINCT[:, :, :3].sum(axis=2, keepdims=True), np.full((3, 2), 1 / 6), 300),
+    "long rows": (
+        DISTINCT[:, :, :3] / DISTINCT[:, :, :3].sum(axis=2, keepdims=True),
+        np.full((3, 2), 1 / 6),
+        300,
+    ),
 }
 
 
 def together(blocks: Blocks) -> tuple[Array, Array]:
     """All blocks as two arrays; checks that chunks follow one another."""
-    parts, at = [], 0
+    parts = []
+    at = 0
     for chunk in blocks.chunks():
         assert chunk.start == at
         a, loss = chunk.read()
@@ -51,7 +66,9 @@ def together(blocks: Blocks) -> tuple[Array, Array]:
         parts.append((a, loss))
         at += chunk.count
     assert at == blocks.N
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
+        [loss for _, loss in parts], axis=1
+    )
 
 
 def assert_close(found: Array, expected: Array, tolerance: float) -> None:
@@ -83,7 +100,10 @@ def test_both_versions_generate_the_same(name: str) -> None:
     law, prior, sensors = CASES[name]
     losses = LOSSES if law.shape[:2] == (3, 2) else None
     for tail in (0.0, 1e-9):
-        slow, fast = (CountLattice(law, prior, sensors, losses, tail=tail, compiled=compiled) for compiled in (False, True))
+        slow, fast = (
+            CountLattice(law, prior, sensors, losses, tail=tail, compiled=compiled)
+            for compiled in (False, True)
+        )
         assert slow.N == fast.N
         np.testing.assert_allclose(slow.rest, fast.rest, rtol=1e-3, atol=1e-13)
         for left, right in zip(together(slow), together(fast), strict=True):
@@ -92,7 +112,8 @@ def test_both_versions_generate_the_same(name: str) -> None:
 
 @given(st.data())
 def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
-    sensors, bins = data.draw(st.integers(1, 12)), data.draw(st.integers(2, 5))
+    sensors = data.draw(st.integers(1, 12))
+    bins = data.draw(st.integers(2, 5))
     lattice = CountLattice(np.full((1, 1, bins), 1.0 / bins), [[1.0]], sensors, compiled=False)
     rows = lattice._tables.unrank(np.arange(lattice_size(sensors, bins - 1)))
     np.testing.assert_array_equal(rows, count_vectors(sensors, bins - 1))
@@ -101,13 +122,16 @@ def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
 @given(st.data())
 def test_windows_hold_all_outcomes_with_mass(data: st.DataObject) -> None:
     """The mass that windows leave out is under the limit of the theorem, for every law."""
-    seed, bins = data.draw(st.integers(0, 10**6)), data.draw(st.integers(2, 4))
-    sensors, tail = data.draw(st.sampled_from([3, 17, 60])), data.draw(st.sampled_from([1e-15, 1e-6, 1e-2, 0.4]))
+    seed = data.draw(st.integers(0, 10**6))
+    bins = data.draw(st.integers(2, 4))
+    sensors = data.draw(st.sampled_from([3, 17, 60]))
+    tail = data.draw(st.sampled_from([1e-15, 1e-6, 1e-2, 0.4]))
     rng = np.random.default_rng(seed)
     law = rng.dirichlet(np.full(bins, 10.0 ** rng.uniform(-1, 1)), size=(2, 2))
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
     lattice = CountLattice(law, prior, sensors, tail=tail, compiled=False)
-    tables, rows = lattice._tables, lattice_size(sensors, bins - 1)
+    tables = lattice._tables
+    rows = lattice_size(sensors, bins - 1)
     low, high = windows(tables, tables.unrank(np.arange(rows)))
     assert int(np.maximum(high - low, 0).sum()) == lattice.size - lattice.left_out
     counts = count_vectors(sensors, bins)
@@ -157,7 +181,10 @@ def test_long_rows_are_cut_into_pieces(compiled: bool) -> None:
 
 def test_values_do_not_depend_on_threads_or_chunks() -> None:
     law, prior, _ = CASES["noisy"]
-    one, two = (CountLattice(law, prior, 80, tail=1e-12, threads=threads, compiled=True) for threads in (1, 2))
+    one, two = (
+        CountLattice(law, prior, 80, tail=1e-12, threads=threads, compiled=True)
+        for threads in (1, 2)
+    )
     assert sum(1 for _ in one.chunks()) > 1
     for left, right in zip(together(one), together(two), strict=True):
         np.testing.assert_array_equal(left, right)
@@ -169,7 +196,15 @@ def test_loss_matrix_and_equivocation() -> None:
     law, prior, sensors = CASES["three by two"]
     stored = Problem.from_joint(iid_sensors(law, prior, sensors), 0.1, loss_matrix=LOSSES)
     for compiled in (False, True):
-        problem = lattice_problem(law, prior, sensors, equivocation=0.5, loss_matrix=LOSSES, compiled=compiled, name="many")
+        problem = lattice_problem(
+            law,
+            prior,
+            sensors,
+            equivocation=0.5,
+            loss_matrix=LOSSES,
+            compiled=compiled,
+            name="many",
+        )
         assert (problem.n, problem.m, problem.name) == (3, 3, "many")
         assert problem.budget == pytest.approx(stored.entropy_x - 0.5, rel=1e-12)
         assert_close(together(problem.blocks)[1], stored.loss, 1e-12)
@@ -196,7 +231,9 @@ def test_a_problem_of_blocks_keeps_its_totals_under_another_budget() -> None:
         ([[[0.5, 0.5]]], [[1.0]], 10**8, 0.0, "tables"),
     ],
 )
-def test_bad_models_are_refused(law: object, prior: object, sensors: int, tail: float, words: str) -> None:
+def test_bad_models_are_refused(
+    law: object, prior: object, sensors: int, tail: float, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         CountLattice(law, prior, sensors, tail=tail)
 

@@ -1,4 +1,6 @@
-"""Every measure of leakage is asked for its laws; references are its definition, in 60 digits, from exact joint laws."""
+"""Every measure of leakage is asked for its laws; references are its definition, in 60 digits, from
+exact joint laws.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,19 @@ from discreet.verification import measures as second
 from discreet.verification import verify
 
 GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
-PARAMETERS = {"sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"], "g-leakage": [str(GLeakage(GAIN))]}
+PARAMETERS = {
+    "sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"],
+    "g-leakage": [str(GLeakage(GAIN))],
+}
 NAMES = [text for name in MEASURES for text in PARAMETERS.get(name, [name])]
 ROUNDING = mpmath.mpf(10) ** -50  # of a reference of 60 digits
 TOTAL = [text for text in NAMES if measure_of(text).scope is Scope.TOTAL]
 
 
 def _exact(measure: Any, u: Any, pi: Any) -> Any:
-    """The leakage of guesses with exact joint masses u [m][n] and prior π [n], as the literature defines it."""
+    """The leakage of guesses with exact joint masses u [m][n] and prior π [n], as the literature
+    defines it.
+    """
     r = [[a / p / sum(row) for a, p in zip(row, pi, strict=True)] for row in u]
     s = [sum(row) for row in u]
 
@@ -55,7 +62,9 @@ def _exact(measure: Any, u: Any, pi: Any) -> Any:
 
     def gained(gain: Any) -> Any:
         def best(row: Any) -> Fraction:
-            return max(sum(Fraction(g) * a for g, a in zip(action, row, strict=True)) for action in gain)
+            return max(
+                sum(Fraction(g) * a for g, a in zip(action, row, strict=True)) for action in gain
+            )
 
         return mpmath.log(_real(sum(map(best, u)) / best(pi)))
 
@@ -71,10 +80,14 @@ def _exact(measure: Any, u: Any, pi: Any) -> Any:
             * measure.alpha
             / (measure.alpha - 1)
         ),
-        "maximal-leakage": lambda: mpmath.log(_real(sum(w * max(row) for w, row in zip(s, r, strict=True)))),
+        "maximal-leakage": lambda: mpmath.log(
+            _real(sum(w * max(row) for w, row in zip(s, r, strict=True)))
+        ),
         "min-entropy-leakage": lambda: gained(np.eye(len(pi)).tolist()),
         "g-leakage": lambda: gained(measure.gain),
-        "parity-difference": lambda: _real(max(w * (max(row) - min(row)) for w, row in zip(s, r, strict=True))),
+        "parity-difference": lambda: _real(
+            max(w * (max(row) - min(row)) for w, row in zip(s, r, strict=True))
+        ),
         "max-lift": lambda: mpmath.log(_real(max(map(max, r)))),
         "local-differential-privacy": lambda: max(map(ratio, r)),
         "pointwise-information": lambda: max(mean(row, entropic) for row in r),
@@ -87,9 +100,12 @@ def _real(value: Fraction) -> Any:
 
 @st.composite
 def joints(draw: Any) -> Array:
-    """Joint masses [m, 3] of sum one and any smoothness, some guesses next to uninformative, some entries 0."""
+    """Joint masses [m, 3] of sum one and any smoothness, some guesses next to uninformative, some
+    entries 0.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    m, apart = draw(st.integers(2, 4)), draw(st.sampled_from([1.0, 1.0, 1e-3, 1e-7]))
+    m = draw(st.integers(2, 4))
+    apart = draw(st.sampled_from([1.0, 1.0, 1e-3, 1e-7]))
     pi = rng.dirichlet(np.full(3, draw(st.sampled_from([1.0, 0.2]))) + 1e-3)
     u = rng.dirichlet(np.ones(m))[:, None] * pi * (1.0 + apart * rng.uniform(-1.0, 1.0, (m, 3)))
     if apart == 1.0 and draw(st.booleans()):
@@ -129,9 +145,12 @@ def _divided(rows: Any) -> tuple[Any, Any]:
 @settings(max_examples=25, deadline=None)
 @given(st.data(), joints())
 def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
-    share, wrong = data.draw(st.floats(0.0, 1.0)), data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
-    other, signs = np.roll(u, 1, axis=0), data.draw(st.lists(st.sampled_from([-1, 1]), min_size=u.size, max_size=u.size))
-    channel = np.random.default_rng(u.size).dirichlet(np.full(3, 0.5), size=len(u)).T  # what a guess is processed to [3, m]
+    share = data.draw(st.floats(0.0, 1.0))
+    wrong = data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
+    other = np.roll(u, 1, axis=0)
+    signs = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=u.size, max_size=u.size))
+    # what a guess is processed to [3, m]
+    channel = np.random.default_rng(u.size).dirichlet(np.full(3, 0.5), size=len(u)).T
     entries = [[Fraction(a) for a in row] for row in u.tolist()]
     moved = [
         [a * (1 + sign * Fraction(wrong)) for a, sign in zip(row, signs[3 * i :], strict=False)]
@@ -146,24 +165,39 @@ def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
             assert law.leakage() == pytest.approx(float(exact), rel=1e-11, abs=1e-14), text
             assert law.leakage_ceiling() <= float(exact) * (1 + 1e-11) + 1e-14, text
             assert law.leakage_ceiling(wrong) >= _exact(measure, *_divided(moved)), text
-            (low, high), _ = second.leakage(second.measure_of(text), [_possible(*_exactly(u))], math.inf)
+            (low, high), _ = second.leakage(
+                second.measure_of(text), [_possible(*_exactly(u))], math.inf
+            )
             assert low <= exact * (1 + ROUNDING) + ROUNDING, text
             assert exact <= high * (1 + ROUNDING) + ROUNDING, text
             assert high <= low * (1 + 1e-15) + 5e-324 or math.isinf(high), text
             mixed = law.blend(_law(other, measure), share).level
             assert mixed <= max(law.level, _law(other, measure).level) * (1 + 1e-9) + 1e-14, text
             if measure.name != "local-differential-privacy":  # only its level sets are convex
-                assert mixed <= (1 - share) * law.level + share * _law(other, measure).level + 1e-9 * law.level + 1e-14, text
-            said, processed = _said(u, measure), _said(channel @ u, measure)
+                assert (
+                    mixed
+                    <= (1 - share) * law.level
+                    + share * _law(other, measure).level
+                    + 1e-9 * law.level
+                    + 1e-14
+                ), text
+            said = _said(u, measure)
+            processed = _said(channel @ u, measure)
             if measure.name != "local-differential-privacy":
-                assert (processed <= channel @ said * (1 + 1e-9) + 1e-14).all(), text  # data processing, guess by guess
+                # data processing, guess by guess
+                assert (processed <= channel @ said * (1 + 1e-9) + 1e-14).all(), text
             if measure.scope is not Scope.SHARE:  # of which merging guesses may raise the largest
                 assert _law(channel @ u, measure).level <= law.level * (1 + 1e-9) + 1e-14, text
             parts = np.concatenate([0.3 * u, 0.7 * u])
             split = _said(parts, measure)
-            np.testing.assert_allclose(split, np.concatenate([0.3 * said, 0.7 * said]), rtol=1e-9, atol=1e-14, err_msg=text)
+            np.testing.assert_allclose(
+                split, np.concatenate([0.3 * said, 0.7 * said]), rtol=1e-9, atol=1e-14, err_msg=text
+            )
             ignoring = OutputLaw(law.mass, np.zeros_like(law.deviation), law.p_x, measure=measure)
-            assert ignoring.leakage_ceiling() == 0.0 or measure.name in ("min-entropy-leakage", "g-leakage"), text
+            assert ignoring.leakage_ceiling() == 0.0 or measure.name in (
+                "min-entropy-leakage",
+                "g-leakage",
+            ), text
 
 
 def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> None:
@@ -181,22 +215,32 @@ def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> 
 
 @settings(max_examples=25, deadline=None)
 @given(joints(), st.sampled_from([1.0, 1e-4, 1e4]))
-@example(np.array([[0.06447167, 0.58774046, 0.25168642], [0.00685455, 0.06248789, 0.02675901]]), 1e-4)  # little is leaked
+# little is leaked
+@example(
+    np.array([[0.06447167, 0.58774046, 0.25168642], [0.00685455, 0.06248789, 0.02675901]]), 1e-4
+)
 def test_g_is_the_support_function_of_its_set(u: Array, multiplier: float) -> None:
     """A subgradient v has v·u = g(u), and is in V: the least κ that it needs is 0."""
     for text in NAMES:
         measure = measure_of(text)
         law = _law(u, measure)
-        x, p_x = law.ratio_minus_one(), law.p_x
+        x = law.ratio_minus_one()
+        p_x = law.p_x
         excess = measure.excess(x, p_x)
         if np.isinf(excess).any() or (p_x == 0.0).any():
             continue
         v = measure.slope(x, p_x)
         posterior = p_x * (1.0 + x)
         reached = 0.0 if measure.scope is Scope.POSTERIOR and measure.name != "max-lift" else excess
-        if not (measure.name in ("mutual-information", "pointwise-information") and (x <= -1.0).any()):
+        if not (
+            measure.name in ("mutual-information", "pointwise-information") and (x <= -1.0).any()
+        ):
             np.testing.assert_allclose(
-                (v * posterior).sum(axis=1), reached, rtol=1e-9, atol=1e-9 * np.abs(v).max() + 1e-15, err_msg=text
+                (v * posterior).sum(axis=1),
+                reached,
+                rtol=1e-9,
+                atol=1e-9 * np.abs(v).max() + 1e-15,
+                err_msg=text,
             )
         for i, row in enumerate(v):
             level = float(excess[i])
@@ -206,13 +250,19 @@ def test_g_is_the_support_function_of_its_set(u: Array, multiplier: float) -> No
 
 
 def _exact_of(problem: Problem, measure: Measure, estimator: Array) -> Any:
-    """What the estimator leaks exactly: its columns divided by their sums, the problem by its total."""
+    """What the estimator leaks exactly: its columns divided by their sums, the problem by its
+    total.
+    """
     masses = [[Fraction(a) for a in row] for row in problem.p_xz.tolist()]
     columns = [[Fraction(p) for p in column] for column in estimator.T.tolist()]
     shares = [[p / sum(column) for p in column] for column in columns]
     total = sum(map(sum, masses))
     joint = [
-        [sum(share[i] * a for share, a in zip(shares, row, strict=True)) / total for row in masses if any(row)]
+        [
+            sum(share[i] * a for share, a in zip(shares, row, strict=True)) / total
+            for row in masses
+            if any(row)
+        ]
         for i in range(problem.m)
     ]
     u = [row for row in joint if any(row)]
@@ -222,12 +272,12 @@ def _exact_of(problem: Problem, measure: Measure, estimator: Array) -> Any:
 @settings(max_examples=30, deadline=None)
 @given(st.data(), problems(math.inf))
 def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
-    """With the budget set to what one estimator leaks, no duals prove that it errs more; and no ceiling is too low."""
+    """With the budget set to what one estimator leaks, no duals prove that it errs more; and no
+    ceiling is too low.
+    """
     estimator = normalise(data.draw(estimators((problem.m, problem.N))))
-    tilt, multiplier = (
-        data.draw(finite_tilts((problem.m, problem.n))),
-        data.draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 50.0])),
-    )
+    tilt = data.draw(finite_tilts((problem.m, problem.n)))
+    multiplier = data.draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 50.0]))
     text = data.draw(st.sampled_from([text for text in NAMES if "gain" not in text]))
     measure = measure_of(text)
     with mpmath.workdps(60):
@@ -248,10 +298,12 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
-@example(0, 1e-6, 1e-4)  # Sibson's order 1.2 at a small price: from the mean, Newton's method needs more than 60 steps
+# Sibson's order 1.2 at a small price: from the mean, Newton's method needs more than 60 steps
+@example(0, 1e-6, 1e-4)
 def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: float) -> None:
     rng = np.random.default_rng(seed)
-    p_x, tilt = rng.dirichlet(np.full(3, 0.7)) + 1e-6, rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-8, 2)
+    p_x = rng.dirichlet(np.full(3, 0.7)) + 1e-6
+    tilt = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-8, 2)
     p_x /= p_x.sum()
     posteriors = np.concatenate([rng.dirichlet(np.full(3, 0.3), 20), np.eye(3), p_x[None, :]])
     for text in NAMES:
@@ -268,17 +320,29 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
         proof = second.proven(second.measure_of(text), [(exactly_tilt, pi)], multiplier, budget)
         assert proof is not None
         ((proven,), _) = proof
-        spare = 1e-13 / (p_x.min() if measure.name == "sibson" else 1.0)  # its sum is known to roundings of all terms
-        np.testing.assert_allclose(proven, least, rtol=0, atol=spare * np.abs(tilt).max(), err_msg=text)
+        # its sum is known to roundings of all terms
+        spare = 1e-13 / (p_x.min() if measure.name == "sibson" else 1.0)
+        np.testing.assert_allclose(
+            proven, least, rtol=0, atol=spare * np.abs(tilt).max(), err_msg=text
+        )
         assert (proven <= least + 2.0 * np.spacing(np.abs(least))).all(), text
         for row, shift in zip(exactly_tilt, proven, strict=True):
-            assert _inside(measure, [t - Fraction(shift) for t in row], p_x, multiplier, budget), text
+            assert _inside(measure, [t - Fraction(shift) for t in row], p_x, multiplier, budget), (
+                text
+            )
         size = np.abs(tilt).max()
-        np.testing.assert_allclose(repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text)
-        assert all(_inside(measure, row, p_x, multiplier, budget) for row in repaired.tolist()), text
-        assert measure.scope is not Scope.SHARE or price >= (np.maximum(repaired, 0.0) @ p_x).sum() * (1.0 - 1e-15)
+        np.testing.assert_allclose(
+            repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text
+        )
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in repaired.tolist()), (
+            text
+        )
+        assert measure.scope is not Scope.SHARE or price >= (
+            np.maximum(repaired, 0.0) @ p_x
+        ).sum() * (1.0 - 1e-15)
         _never_above(measure, repaired, p_x, price, level, posteriors)
-        for i in range(2):  # κ is convex, and its gradient the posterior at which the repaired tilt touches
+        # κ is convex, and its gradient the posterior at which the repaired tilt touches
+        for i in range(2):
             step = 1e-5 * size
             moved = tilt[i] + step * np.concatenate([np.eye(3), -np.eye(3)])
             kappa = measure.ceiling(moved, p_x, multiplier, level)
@@ -287,15 +351,23 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
             assert q.sum() == pytest.approx(1.0, abs=1e-6), text
             value = np.maximum(q, 0.0)[None, :] / np.maximum(q, 0.0).sum()
             excess = measure.excess(value / p_x - 1.0, p_x)[0]
-            spent = {Scope.TOTAL: multiplier * excess, Scope.SHARE: 0.0, Scope.POSTERIOR: 0.0}[measure.scope]
+            spent = {Scope.TOTAL: multiplier * excess, Scope.SHARE: 0.0, Scope.POSTERIOR: 0.0}[
+                measure.scope
+            ]
             touching = float(tilt[i] @ value[0]) - spent
-            assert touching == pytest.approx(least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier), text
+            assert touching == pytest.approx(
+                least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier
+            ), text
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
-def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: float, multiplier: float) -> None:
-    """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it is hardly lowered."""
+def test_a_repair_costs_roundings_weighted_by_probabilities(
+    seed: int, decades: float, multiplier: float
+) -> None:
+    """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it
+    is hardly lowered.
+    """
     rng = np.random.default_rng(seed)
     u = rng.dirichlet(np.ones(6)).reshape(2, 3)
     u[:, 0] *= 10.0**-decades
@@ -303,32 +375,47 @@ def test_a_repair_costs_roundings_weighted_by_probabilities(seed: int, decades: 
     for text in NAMES:
         measure = measure_of(text)
         law = _law(u, measure)
-        x, p_x = law.ratio_minus_one(), law.p_x
+        x = law.ratio_minus_one()
+        p_x = law.p_x
         level = float(measure.excess(x, p_x).max())
         own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
-        touching = measure.excess(x, p_x) == level  # of posteriors, only this tilt touches what the budget allows
-        tilt = multiplier * (own if measure.scope is not Scope.POSTERIOR else own * touching[:, None])
+        # of posteriors, only this tilt touches what the budget allows
+        touching = measure.excess(x, p_x) == level
+        tilt = multiplier * (
+            own if measure.scope is not Scope.POSTERIOR else own * touching[:, None]
+        )
         budget = measure.amount(level)
         found = feasible_duals(tilt, multiplier, p_x, budget, measure)
         assert found is not None
-        assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), text
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in found[0].tolist()), (
+            text
+        )
         posterior = p_x * (1.0 + x)
         lost = (posterior * (tilt - found[0])).sum(axis=1)
         assert (lost <= 1e-12 * ((posterior + p_x) * np.abs(tilt)).sum(axis=1) + 1e-300).all(), text
 
 
 def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float) -> bool:
-    """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior allowed)."""
-    t, mu = [Fraction(one) for one in row], Fraction(multiplier)
+    """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior
+    allowed).
+    """
+    t = [Fraction(one) for one in row]
+    mu = Fraction(multiplier)
     pi = [Fraction(p) / sum(map(Fraction, p_x.tolist())) for p in p_x.tolist()]
-    best, each = pi.index(max(pi)), list(zip(pi, t, strict=True))
+    best = pi.index(max(pi))
+    each = list(zip(pi, t, strict=True))
     with mpmath.workdps(60):
         factor = mpmath.exp(budget)
         if measure.name == "chi-square":
             ordered = sorted(each, key=lambda pair: -pair[1])
             parts = [ordered[: k + 1] for k in range(len(t))]
-            top = max((sum(p * (one + 2 * mu) for p, one in part) - 2 * mu) / sum(p for p, _ in part) for part in parts)
-            conjugate = [y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in (one - top for one in t)]
+            top = max(
+                (sum(p * (one + 2 * mu) for p, one in part) - 2 * mu) / sum(p for p, _ in part)
+                for part in parts
+            )
+            conjugate = [
+                y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in (one - top for one in t)
+            ]
             return top + sum(p * y for p, y in zip(pi, conjugate, strict=True)) <= 0
         if measure.name == "total-variation":
             return sum(p * max(one, max(t) - mu) for p, one in each) <= 0
@@ -338,24 +425,37 @@ def _inside(measure: Any, row: Any, p_x: Array, multiplier: float, budget: float
             return sum(max(pi[best] * one + mu * (j == best), 0) for j, one in enumerate(t)) <= mu
         if measure.name == "sibson":
             beta = mpmath.mpf(measure.alpha) / (mpmath.mpf(measure.alpha) - 1)
-            return bool(mpmath.fsum(_real(p) * _real(max(one / mu + 1, Fraction(0))) ** beta for p, one in each) <= 1)
+            return bool(
+                mpmath.fsum(
+                    _real(p) * _real(max(one / mu + 1, Fraction(0))) ** beta for p, one in each
+                )
+                <= 1
+            )
         if measure.name == "parity-difference":
             return sum(p * one for p, one in each) <= 0
         if measure.name == "local-differential-privacy":
-            return bool(mpmath.fsum(_real(p * one) * (factor if one > 0 else 1) for p, one in each) <= 0)
+            return bool(
+                mpmath.fsum(_real(p * one) * (factor if one > 0 else 1) for p, one in each) <= 0
+            )
         if measure.name == "max-lift":
-            left, found = mpmath.mpf(1), mpmath.mpf(0)
+            left = mpmath.mpf(1)
+            found = mpmath.mpf(0)
             for p, one in sorted(each, key=lambda pair: -pair[1]):
                 taken = min(left, factor * _real(p))
-                left, found = left - taken, found + taken * _real(one)
+                left = left - taken
+                found = found + taken * _real(one)
             return bool(found <= 0)
         if measure.name == "mutual-information":
             return bool(mpmath.fsum(_real(p) * mpmath.exp(_real(one / mu)) for p, one in each) <= 1)
     return True
 
 
-def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level: float, posteriors: Array) -> None:
-    """t·q ≤ μ G(q) for posteriors q, or t·q ≤ 0 for those allowed; rounding of the check is far below what repairs leave."""
+def _never_above(
+    measure: Measure, tilt: Array, p_x: Array, price: float, level: float, posteriors: Array
+) -> None:
+    """t·q ≤ μ G(q) for posteriors q, or t·q ≤ 0 for those allowed; rounding of the check is far
+    below what repairs leave.
+    """
     excess = measure.excess(posteriors / p_x - 1.0, p_x)
     products = posteriors @ tilt.T
     if measure.scope is Scope.POSTERIOR:
@@ -363,12 +463,16 @@ def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level:
     elif measure.scope is Scope.SHARE:
         assert (products.sum(axis=1) <= price * excess + 1e-15 * np.abs(tilt).max()).all(), measure
     else:
-        assert (products <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])).all(), measure
+        assert (
+            products
+            <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])
+        ).all(), measure
 
 
 def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
     """A guess that tells a value of probability 1e-13: its power of order 100 is 1e1300."""
-    measure, p_x = measure_of("sibson:alpha=100"), np.array([1e-13, 0.3, 0.7 - 1e-13])
+    measure = measure_of("sibson:alpha=100")
+    p_x = np.array([1e-13, 0.3, 0.7 - 1e-13])
     u = np.array([[1e-13, 1e-30, 0.0], [0.0, 0.3, 0.7 - 1e-13]])
     law = _law(u, measure)
     with mpmath.workdps(60):
@@ -409,18 +513,33 @@ def test_what_names_no_measure_is_refused(given: Any) -> None:
 
 @pytest.mark.parametrize("alpha", [18.850615444630588, 50.3])
 def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None:
-    """(α − 1) log r is about 600, so rounding it moves the power by hundreds of units in the last place."""
-    p_xz = np.array([[0.9999999999999981, 1.841338500757851e-15], [3.07709856019705e-286, 3.073797985389267e-285]])
-    free = Problem(p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), math.inf, measure=f"sibson:alpha={alpha!r}")
+    """(α − 1) log r is about 600, so rounding it moves the power by hundreds of units in the last
+    place.
+    """
+    p_xz = np.array(
+        [
+            [0.9999999999999981, 1.841338500757851e-15],
+            [3.07709856019705e-286, 3.073797985389267e-285],
+        ]
+    )
+    free = Problem(
+        p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), math.inf, measure=f"sibson:alpha={alpha!r}"
+    )
     ceiling = ds.certify(free, np.eye(2)).certificate
     assert ceiling is not None
     assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
 
 
-@given(st.floats(1.01, 100.0), st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20), st.integers(0, 10**6))
+@given(
+    st.floats(1.01, 100.0),
+    st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20),
+    st.integers(0, 10**6),
+)
 def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> None:
     """But for the 64 units that measures add; also where the power is near the end of doubles."""
-    points = np.array([x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0])
+    points = np.array(
+        [x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0]
+    )
     found = remainder_ceiling(points, power) * (1.0 + 64.0 * 2.0**-53)
     for each, high in zip(points.tolist(), found.tolist(), strict=True):
         with mpmath.workdps(100):
@@ -432,9 +551,11 @@ def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> N
 @pytest.mark.parametrize("exponent", [-960, -500, 300])
 def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
     """κ of c t and c μ is c κ, also where squares of tilts underflow."""
-    measure, rng = measure_of(name), np.random.default_rng(0)
+    measure = measure_of(name)
+    rng = np.random.default_rng(0)
     for _ in range(5):
-        p_x, tilt = rng.dirichlet(np.ones(3)), rng.normal(size=(2, 3))
+        p_x = rng.dirichlet(np.ones(3))
+        tilt = rng.normal(size=(2, 3))
         one = measure.ceiling(tilt, p_x, 0.7, 0.3)
         other = measure.ceiling(np.ldexp(tilt, exponent), p_x, math.ldexp(0.7, exponent), 0.3)
         assert np.ldexp(other, -exponent) == pytest.approx(one, rel=1e-12)
@@ -443,7 +564,8 @@ def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
 @pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])
 def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
     points = np.array(
-        [sign * 10.0**k for sign, k in itertools.product((-1.0, 1.0), range(-12, 1))] + [5.0, -0.3, 0.05, -0.09]
+        [sign * 10.0**k for sign, k in itertools.product((-1.0, 1.0), range(-12, 1))]
+        + [5.0, -0.3, 0.05, -0.09]
     )
     for x, found in zip(points.tolist(), remainder(points, power).tolist(), strict=True):
         with mpmath.workdps(60):
@@ -454,11 +576,13 @@ def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
 @pytest.mark.parametrize("name", [text for text in NAMES if measure_of(text).name not in LINEAR])
 def test_the_curvature_of_smooth_measures_is_the_second_derivative(name: str) -> None:
     """Of G along a direction, by differences."""
-    measure, rng = measure_of(name), np.random.default_rng(0)
+    measure = measure_of(name)
+    rng = np.random.default_rng(0)
     for _ in range(5):
         p_x = rng.dirichlet(np.ones(4))
         x, along = 0.4 * rng.uniform(-1.0, 1.0, (2, 1, 4))
-        x, along = x - x @ p_x, along - along @ p_x
+        x = x - x @ p_x
+        along = along - along @ p_x
         bend, pull = measure.curvature(x, p_x)
         found = ((bend * along * along).sum(axis=1) - ((pull * along).sum(axis=1)) ** 2)[0]
         step = 1e-3
@@ -469,15 +593,19 @@ def test_the_curvature_of_smooth_measures_is_the_second_derivative(name: str) ->
 CONES = {
     Cone.ENTROPY: lambda u, w, p_x, order: (u * np.log(u / w)).sum(),
     Cone.QUADRATIC: lambda u, w, p_x, order: ((u - w) ** 2 / w).sum(),
-    Cone.POWER: lambda u, w, p_x, order: (p_x ** (1.0 - order) * u**order).sum() ** (1.0 / order) - u.sum(),
+    Cone.POWER: lambda u, w, p_x, order: (
+        (p_x ** (1.0 - order) * u**order).sum() ** (1.0 / order) - u.sum()
+    ),
 }
 
 
 @pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])
 def test_a_measure_is_made_of_pieces_or_of_a_cone(name: str) -> None:
     """Whose values are g."""
-    measure, rng = measure_of(name), np.random.default_rng(1)
-    p_x, u = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4)) * 0.3
+    measure = measure_of(name)
+    rng = np.random.default_rng(1)
+    p_x = rng.dirichlet(np.ones(4))
+    u = rng.dirichlet(np.ones(4)) * 0.3
     if measure.cone is None:
         assert measure.name in LINEAR
         return

@@ -1,4 +1,6 @@
-"""Heterogeneous sensors: pooled counts, counts by group and whole report vectors against enumeration, and their laws."""
+"""Heterogeneous sensors: pooled counts, counts by group and whole report vectors against
+enumeration, and their laws.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
 
 
 def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
-    """Laws [sensors, n, m, bins] with wide-ranging entries and, if asked for, bins that are never reported."""
+    """Laws [sensors, n, m, bins] with wide-ranging entries and, if asked for, bins that are never
+    reported.
+    """
     rng = np.random.default_rng(seed)
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
@@ -43,7 +47,9 @@ def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
 
 
 def enumerated(laws, prior):
-    """p(x, y, counts) summed exactly over all bins^sensors vectors of reports, in the order of `count_vectors`."""
+    """p(x, y, counts) summed exactly over all bins^sensors vectors of reports, in the order of
+    `count_vectors`.
+    """
     sensors, n, m, bins = laws.shape
     place = {tuple(c): k for k, c in enumerate(count_vectors(sensors, bins).tolist())}
     joint = np.zeros((n, m, len(place)))
@@ -59,7 +65,9 @@ def enumerated(laws, prior):
 
 
 def pooled(joint, counts, coarse):
-    """Sum the outcomes of a joint [n, m, N] with counts [N, bins] over the lattice `coarse` of their pooled counts."""
+    """Sum the outcomes of a joint [n, m, N] with counts [N, bins] over the lattice `coarse` of
+    their pooled counts.
+    """
     place = {tuple(c): k for k, c in enumerate(coarse.tolist())}
     found = np.zeros((*joint.shape[:2], len(coarse)))
     for l, c in enumerate(counts.tolist()):  # noqa: E741
@@ -73,23 +81,36 @@ def bracket(joint, budget):
     return certificate.lower, certificate.upper
 
 
-# -- against enumeration -----------------------------------------------------------------------------------------------
+# -- against enumeration
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("sensors", "n", "m", "bins"),
-    [(1, 2, 2, 4), (2, 3, 2, 3), (3, 1, 1, 5), (4, 2, 3, 3), (5, 2, 1, 4), (6, 1, 2, 4), (6, 2, 2, 2), (4, 2, 2, 1)],
+    [
+        (1, 2, 2, 4),
+        (2, 3, 2, 3),
+        (3, 1, 1, 5),
+        (4, 2, 3, 3),
+        (5, 2, 1, 4),
+        (6, 1, 2, 4),
+        (6, 2, 2, 2),
+        (4, 2, 2, 1),
+    ],
 )
 def test_pooled_counts_equal_enumeration_to_1e_13(sensors, n, m, bins):
     laws, prior = random_laws(sensors, sensors, n, m, bins)
-    np.testing.assert_allclose(mixed_sensors(laws, prior), enumerated(laws, prior), rtol=1e-13, atol=0.0)
+    np.testing.assert_allclose(
+        mixed_sensors(laws, prior), enumerated(laws, prior), rtol=1e-13, atol=0.0
+    )
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(2, 4), st.floats(0.0, 0.6))
 def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_of_zeros):
     laws, prior = random_laws(seed, sensors, 2, 1, bins, share_of_zeros)
-    found, wanted = mixed_sensors(laws, prior), enumerated(laws, prior)
+    found = mixed_sensors(laws, prior)
+    wanted = enumerated(laws, prior)
     np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
     assert (found[wanted == 0.0] == 0.0).all()
 
@@ -99,7 +120,8 @@ def test_tails_keep_their_digits_down_to_the_smallest_double():
     laws = np.stack([rare, 1.0 - rare], axis=1)[:, None, None, :]
     found = mixed_sensors(laws, [[1.0]])[0, 0]
     assert found[-1] == pytest.approx(math.prod(rare), rel=1e-14)  # all five report bin 0: 1e-295
-    # Every sensor 1e-77 for bin 0: with four reports the mass is 5e-308, and five lie under the smallest double.
+    # Every sensor 1e-77 for bin 0: with four reports the mass is 5e-308, and five lie under the
+    # smallest double.
     laws = np.tile(np.array([1e-77, 1.0]), (5, 1, 1, 1))
     found = mixed_sensors(laws, [[1.0]])[0, 0]
     assert found[4] == pytest.approx(5.0 * 1e-77**4, rel=1e-14)
@@ -124,11 +146,14 @@ def test_long_sums_keep_their_digits_down_to_the_smallest_double():
     np.testing.assert_allclose(found[kept], wanted[kept], rtol=1e-13)
 
 
-@pytest.mark.parametrize(("sensors", "bins"), [(1, (4,)), (2, (3, 2)), (3, (2, 4, 3)), (6, (4,) * 6)])
+@pytest.mark.parametrize(
+    ("sensors", "bins"), [(1, (4,)), (2, (3, 2)), (3, (2, 4, 3)), (6, (4,) * 6)]
+)
 def test_vectors_of_reports_are_products(sensors, bins):
     prior = np.array([[0.1, 0.2], [0.0, 0.7]])
     laws = [random_laws(s, 1, 2, 2, count)[0][0] for s, count in enumerate(bins)]
-    joint, vectors = index_sensors(laws, prior), index_vectors(bins)
+    joint = index_sensors(laws, prior)
+    vectors = index_vectors(bins)
     assert vectors.tolist() == [list(v) for v in itertools.product(*map(range, bins))]
     for l in np.random.default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
         for j, i in np.ndindex(2, 2):
@@ -158,7 +183,8 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
 
 
-# -- laws --------------------------------------------------------------------------------------------------------------
+# -- laws
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=20, deadline=None)
@@ -166,7 +192,9 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
 def test_the_order_of_the_sensors_does_not_matter(seed, sensors, bins):
     laws, prior = random_laws(seed, sensors, 2, 2, bins)
     order = np.random.default_rng(seed).permutation(sensors)
-    np.testing.assert_allclose(mixed_sensors(laws[order], prior), mixed_sensors(laws, prior), rtol=1e-13)
+    np.testing.assert_allclose(
+        mixed_sensors(laws[order], prior), mixed_sensors(laws, prior), rtol=1e-13
+    )
 
 
 @settings(max_examples=20, deadline=None)
@@ -188,7 +216,11 @@ def test_every_model_sums_to_one_and_keeps_its_prior(seed, sensors, bins, share_
     prior /= prior.sum()
     half = (sensors + 1) // 2
     groups = [laws[:half], laws[half:]] if sensors > 1 else [laws]
-    for joint in (mixed_sensors(laws, prior), grouped_sensors(groups, prior), index_sensors(laws[:4], prior)):
+    for joint in (
+        mixed_sensors(laws, prior),
+        grouped_sensors(groups, prior),
+        index_sensors(laws[:4], prior),
+    ):
         assert joint.sum() == pytest.approx(1.0, abs=1e-14)
         assert (joint >= 0.0).all()
         np.testing.assert_allclose(joint.sum(axis=2), prior, rtol=1e-13)
@@ -198,7 +230,9 @@ def test_every_model_sums_to_one_and_keeps_its_prior(seed, sensors, bins, share_
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
 def test_telling_groups_apart_never_hurts(seed, share):
-    """Data processing: pooled counts are a function of the groups' counts, and these of the vector of reports."""
+    """Data processing: pooled counts are a function of the groups' counts, and these of the vector
+    of reports.
+    """
     rng = np.random.default_rng(seed)
     laws = rng.dirichlet(np.ones(3), size=(4, 2, 2))
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
@@ -214,7 +248,9 @@ def test_telling_groups_apart_never_hurts(seed, share):
 
 
 def test_groups_of_identical_sensors_lose_nothing_and_pooling_does():
-    laws = [linear_conditional(0.1, 0.6, 0.2, EDGES)] * 2 + [linear_conditional(0.7, 0.3, 0.2, EDGES)] * 2
+    laws = [linear_conditional(0.1, 0.6, 0.2, EDGES)] * 2 + [
+        linear_conditional(0.7, 0.3, 0.2, EDGES)
+    ] * 2
     prior = paper_p_xy()
     everything = index_sensors(laws, prior)
     budget = 0.2 * ds.Problem.from_joint(everything, budget=0.0).bayes_leakage
@@ -225,11 +261,13 @@ def test_groups_of_identical_sensors_lose_nothing_and_pooling_does():
     assert pool[0] > 1.2 * groups[1]
 
 
-# -- size --------------------------------------------------------------------------------------------------------------
+# -- size
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_hundred_different_sensors_with_four_bins_build():
-    weight, sigma = np.linspace(0.2, 0.6, 100), np.linspace(0.05, 0.3, 100)
+    weight = np.linspace(0.2, 0.6, 100)
+    sigma = np.linspace(0.05, 0.3, 100)
     laws = [linear_conditional(w, 0.6, s, EDGES) for w, s in zip(weight, sigma, strict=True)]
     joint = mixed_sensors(laws, paper_p_xy())
     assert joint.shape == (2, 2, 176_851)
@@ -239,7 +277,9 @@ def test_a_hundred_different_sensors_with_four_bins_build():
     share = np.array(laws)[:, 1, 0, 3]
     given = joint[1, 0] / joint[1, 0].sum()
     assert given @ last == pytest.approx(share.sum(), rel=1e-12)
-    assert given @ (last - share.sum()) ** 2 == pytest.approx((share * (1.0 - share)).sum(), rel=1e-10)
+    assert given @ (last - share.sum()) ** 2 == pytest.approx(
+        (share * (1.0 - share)).sum(), rel=1e-10
+    )
 
 
 def test_no_sensor_has_nothing_to_count_in_any_number_of_bins(monkeypatch):
@@ -291,12 +331,14 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         build(1)
     assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
-    for limit in np.geomspace(1 << 12, taken, 12):  # every limit below what the model takes must be refused
+    # every limit below what the model takes must be refused
+    for limit in np.geomspace(1 << 12, taken, 12):
         with pytest.raises(InputError, match="the limit is"):
             build(int(limit))
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 
 HALF = np.full((2, 1, 1, 2), 0.5)
@@ -305,36 +347,96 @@ HALF = np.full((2, 1, 1, 2), 0.5)
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: mixed_sensors([[[[0.5, 0.5]]], [[[0.5, 0.6]]]], [[1.0]]), r"p_z_given_xy\[1, 0, 0\] sums to 1.1, not to 1"),
-        (lambda: mixed_sensors(HALF * (1.0 + 2e-9), [[1.0]]), r"p_z_given_xy\[0, 0, 0\] sums to 1.000000002"),
-        (lambda: mixed_sensors([[[[math.nan, 0.5]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0, 0\] is nan, which is not finite"),
-        (lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, which is negative"),
-        (lambda: mixed_sensors([[[[1e308, 1e308]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0\] sums to inf"),
-        (lambda: mixed_sensors(HALF[0], [[1.0]]), r"give a non-empty array of shape \[sensors, n, m, bins\]"),
-        (lambda: mixed_sensors(HALF, [[0.5, 0.5]]), r"p_z_given_xy has shape \[2, 1, 1, 2\] and p_xy \[1, 2\]; give"),
+        (
+            lambda: mixed_sensors([[[[0.5, 0.5]]], [[[0.5, 0.6]]]], [[1.0]]),
+            r"p_z_given_xy\[1, 0, 0\] sums to 1.1, not to 1",
+        ),
+        (
+            lambda: mixed_sensors(HALF * (1.0 + 2e-9), [[1.0]]),
+            (
+                r"p_z_given_xy\[0, 0, 0\] sums to "
+                r"1.000000002"
+            ),
+        ),
+        (
+            lambda: mixed_sensors([[[[math.nan, 0.5]]]], [[1.0]]),
+            (
+                r"p_z_given_xy\[0, 0, 0, 0\] is "
+                r"nan, which is not finite"
+            ),
+        ),
+        (
+            lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]),
+            (
+                r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, "
+                r"which is negative"
+            ),
+        ),
+        (
+            lambda: mixed_sensors([[[[1e308, 1e308]]]], [[1.0]]),
+            (
+                r"p_z_given_xy\[0, 0, 0\] sums "
+                r"to inf"
+            ),
+        ),
+        (
+            lambda: mixed_sensors(HALF[0], [[1.0]]),
+            (
+                r"give a non-empty array of shape \[sensors, n, "
+                r"m, bins\]"
+            ),
+        ),
+        (
+            lambda: mixed_sensors(HALF, [[0.5, 0.5]]),
+            (
+                r"p_z_given_xy has shape \[2, 1, 1, 2\] and "
+                r"p_xy \[1, 2\]; give"
+            ),
+        ),
         (lambda: mixed_sensors(HALF, [[0.9]]), "p_xy sums to 0.9, not to 1"),
-        (lambda: grouped_sensors([HALF, HALF * 1.1], [[1.0]]), r"groups\[1\]\[0, 0, 0\] sums to 1.1"),
+        (
+            lambda: grouped_sensors([HALF, HALF * 1.1], [[1.0]]),
+            (
+                r"groups\[1\]\[0, 0, 0\] sums "
+                r"to 1.1"
+            ),
+        ),
         (lambda: grouped_sensors([], [[1.0]]), "groups is empty or no row"),
         (lambda: grouped_sensors(3, [[1.0]]), "groups is empty or no row"),
         (lambda: grouped_count_vectors([3], [2, 2]), "sizes has 1 entries and bins 2"),
-        (lambda: index_sensors([HALF[0], 2.0 * HALF[0]], [[1.0]]), r"p_z_given_xy\[1\]\[0, 0\] sums to 2.0"),
+        (
+            lambda: index_sensors([HALF[0], 2.0 * HALF[0]], [[1.0]]),
+            (
+                r"p_z_given_xy\[1\]\[0, 0\] "
+                r"sums to 2.0"
+            ),
+        ),
         (lambda: index_sensors([], [[1.0]]), "p_z_given_xy is empty or no row"),
         (lambda: index_vectors([2, 0]), "bins is 0; give an integer ≥ 1"),
         (
             lambda: mixed_sensors(np.full((4000, 1, 1, 4), 0.25), [[1.0]]),
-            "4000 sensors with 4 bins have 10,682,674,001 count vectors, which take 955 GiB to build "
+            "4000 sensors with 4 bins have 10,682,674,001 count vectors, which take 955 GiB to "
+            "build "
             "and the limit is 4 GiB; take fewer sensors or bins, or raise max_bytes",
         ),
         (
             lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]),
-            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; stream them",
+            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; stream "
+            "them",
         ),
         (
             lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]),
-            "200 sensors with 4 bins have about 10\\^120 vectors of reports, .*; count the reports instead, by groups",
+            "200 sensors with 4 bins have about 10\\^120 vectors of reports, .*; count the "
+            "reports instead, by groups",
         ),
-        (lambda: index_vectors([2, 3] * 40), "80 sensors with 2, 3, 2, 3, 2, 3, … bins have about 10"),
-        (lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0), "max_bytes is 0; give an integer ≥ 1"),
+        (
+            lambda: index_vectors([2, 3] * 40),
+            ("80 sensors with 2, 3, 2, 3, 2, 3, … bins have about 10"),
+        ),
+        (
+            lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0),
+            ("max_bytes is 0; give an integer ≥ 1"),
+        ),
     ],
 )
 def test_bad_models_are_refused_in_one_sentence(build, message):
@@ -352,7 +454,8 @@ def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
     assert (joint[1] == 0.0).all()
 
 
-# -- laws from distributions -------------------------------------------------------------------------------------------
+# -- laws from distributions
+# -------------------------------------------------------------------------------------------
 
 
 def test_a_binned_law_is_the_papers():
@@ -364,7 +467,10 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
     slow = [[stats.expon(scale=1.0 + x + y) for y in range(3)] for x in range(2)]
     fast = [[stats.gamma(2.0, scale=1.0 + y) for y in range(3)] for x in range(2)]
     cuts = [0.0, 1.0, 4.0, math.inf]
-    joint = mixed_sensors([binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, math.inf])], np.full((2, 3), 1 / 6))
+    joint = mixed_sensors(
+        [binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, math.inf])],
+        np.full((2, 3), 1 / 6),
+    )
     assert joint.shape == (2, 3, 6)
     both_low = joint[1, 2, count_vectors(2, 3).tolist().index([2, 0, 0])]
     assert both_low == pytest.approx(slow[1][2].cdf(1.0) * fast[1][2].cdf(0.5) / 6, rel=1e-13)
@@ -377,7 +483,13 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
         ([[]], "a row of distributions is empty or no row"),
         ([[stats.norm()], []], "a row of distributions is empty or no row"),
         ([[stats.norm()], [stats.norm()] * 2], "distributions is not a table"),
-        ([[stats.expon(loc=-1.0)]], r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* inside the edges"),
+        (
+            [[stats.expon(loc=-1.0)]],
+            (
+                r"the distribution of Z given \(x\[0\], y\[0\]\) has "
+                r"probability .* inside the edges"
+            ),
+        ),
     ],
 )
 def test_a_bad_table_of_distributions_is_refused(table, message):

@@ -24,7 +24,8 @@ _POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)
 
 def _dirichlet(budget: float, n: int = 2, m: int = 2, outcomes: int = 6, seed: int = 0) -> Problem:
     return Problem.from_joint(
-        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes), budget
+        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes),
+        budget,
     )
 
 
@@ -74,7 +75,9 @@ def test_law_and_error_belong_to_the_estimator(data: st.DataObject) -> None:
     law = problem.output_law(repaired.estimator)
     np.testing.assert_allclose(repaired.law.mass, law.mass, rtol=1e-14, atol=1e-300)
     np.testing.assert_allclose(repaired.law.deviation, law.deviation, rtol=1e-9, atol=1e-16)
-    assert repaired.error == pytest.approx(problem.error_probability(repaired.estimator), rel=1e-14, abs=1e-300)
+    assert repaired.error == pytest.approx(
+        problem.error_probability(repaired.estimator), rel=1e-14, abs=1e-300
+    )
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
@@ -98,7 +101,9 @@ def test_least_share_is_found_when_it_is_minute() -> None:
 
 
 def test_an_estimator_worse_than_a_constant_is_replaced_by_it() -> None:
-    """An estimator worse than a constant is replaced by the constant, instead of being blended as little as possible."""
+    """An estimator worse than a constant is replaced by the constant, instead of being blended as
+    little as possible.
+    """
     problem = _dirichlet(1e-4)
     worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
     repaired = _repaired(problem, worst)
@@ -131,7 +136,9 @@ def test_budgets_below_rounding_leave_a_constant(budget: float) -> None:
 
 
 def test_one_private_value_needs_no_repair_at_any_budget() -> None:
-    problem = Problem.from_joint(np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4), 1e-300)
+    problem = Problem.from_joint(
+        np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4), 1e-300
+    )
     own = normalise(np.random.default_rng(1).random((3, 4)))
     assert _repaired(problem, own).share == 0.0
 
@@ -163,10 +170,14 @@ def test_column_error_covers_the_columns(matrix: Array) -> None:
 
 def test_underflow_does_not_make_a_leaking_estimator_private() -> None:
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
-    problem = Problem(np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    problem = Problem(
+        np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0
+    )
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
     constant = _repaired(problem, np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(constant.law) == 0.0
     rare = Problem(np.array([[0.5, 0.5], [1e-310, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
-    assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(0.3, rel=1e-9)
+    assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(
+        0.3, rel=1e-9
+    )

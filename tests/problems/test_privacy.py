@@ -1,4 +1,6 @@
-"""Perfect privacy, proven: brackets at budget 0 hold the exact optimum of the estimators that they are about."""
+"""Perfect privacy, proven: brackets at budget 0 hold the exact optimum of the estimators that they
+are about.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from discreet.verification import verify
 
 
 def assert_true(problem: Problem, judged: Certificate) -> None:
-    """The bracket holds the least error of all estimators private within what it states, in exact arithmetic."""
+    """The bracket holds the least error of all estimators private within what it states, in exact
+    arithmetic.
+    """
     optimum = exactly.perfect_privacy_optimum(problem, judged.private_within)
     assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
 
@@ -41,7 +45,9 @@ def solved(problem: Problem, backend: str) -> tuple[Solution, Certificate]:
     assert solution.estimator is not None
     assert_true(problem, solution.certificate)
     if solution.certificate.private_within > 0.0:
-        assert exactly.distance(problem, solution.estimator) <= Fraction(solution.certificate.private_within)
+        assert exactly.distance(problem, solution.estimator) <= Fraction(
+            solution.certificate.private_within
+        )
     return solution, solution.certificate
 
 
@@ -56,11 +62,14 @@ def test_what_is_not_known_at_all_is_not_private() -> None:
     assert not is_private(PRIVATE_LIMIT + 6e-15, 1e-15)
 
 
-# -- what was once certified and is not so -------------------------------------------------------------------------------
+# -- what was once certified and is not so
+# -------------------------------------------------------------------------------
 
 
 def nearly_independent(apart: float) -> Problem:
-    """X and Z binary and almost independent; Y is Z. The Bayes rule never errs, an exactly private one half the time."""
+    """X and Z binary and almost independent; Y is Z. The Bayes rule never errs, an exactly private
+    one half the time.
+    """
     p_xz = 0.25 * np.array([[1.0 + apart, 1.0 - apart], [1.0 - apart, 1.0 + apart]])
     return Problem(p_xz, p_xz.sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0)
 
@@ -76,14 +85,18 @@ def nearly_equal_values() -> Problem:
 
 
 def rare_outcome(loss: float) -> Problem:
-    """An outcome of mass 1e-14 that tells X, and where guess 0 loses that much; guess 1 loses everywhere else."""
+    """An outcome of mass 1e-14 that tells X, and where guess 0 loses that much; guess 1 loses
+    everywhere else.
+    """
     p_xz = np.array([[0.5 - 1e-14, 1e-14], [0.5, 0.0]])
     return Problem(p_xz, np.array([[0.0, loss * 1e-14], [1.0 - 1e-14, 0.0]]), 0.0)
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
 @pytest.mark.parametrize("apart", [2e-14, 2e-12, 2e-8])
-def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(backend: str, apart: float) -> None:
+def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(
+    backend: str, apart: float
+) -> None:
     problem = nearly_independent(apart)
     assert exactly.perfect_privacy_optimum(problem) > Fraction(0.49)
     solution, judged = solved(problem, backend)
@@ -98,7 +111,9 @@ def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(back
 def test_private_values_almost_alike_are_certified_only_with_their_tolerance(backend: str) -> None:
     problem = nearly_equal_values()
     _, judged = solved(problem, backend)
-    assert judged.private_within > 0.0 or Fraction(judged.upper) >= exactly.perfect_privacy_optimum(problem)
+    assert judged.private_within > 0.0 or Fraction(judged.upper) >= exactly.perfect_privacy_optimum(
+        problem
+    )
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
@@ -129,16 +144,21 @@ def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors: int) -> N
 
 
 def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None:
-    """Their deviations are larger than what rounding leaves of independence, and smaller than any direction that is kept."""
+    """Their deviations are larger than what rounding leaves of independence, and smaller than any
+    direction that is kept.
+    """
     rng = np.random.default_rng(0)
     for _ in range(5):
-        p_xz = np.outer(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4))) * (1.0 + 1e-13 * rng.standard_normal((3, 4)))
+        p_xz = np.outer(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4))) * (
+            1.0 + 1e-13 * rng.standard_normal((3, 4))
+        )
         p_xz /= p_xz.sum()
         solution, _ = solved(Problem(p_xz, p_xz.sum(axis=0) * rng.random((3, 4)), 0.0), "tilt")
         assert solution.status is Status.CERTIFIED, solution
 
 
-# -- laws ----------------------------------------------------------------------------------------------------------------
+# -- laws
+# --------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -186,10 +206,13 @@ def test_a_rule_and_its_matrix_prove_the_same() -> None:
 
 
 def test_a_tie_class_is_exactly_private_through_its_members() -> None:
-    """The members of a tie class share a column; the exactly private estimator may give one of them another."""
+    """The members of a tie class share a column; the exactly private estimator may give one of them
+    another.
+    """
     joint = np.random.default_rng(3).dirichlet(np.ones(24)).reshape(2, 2, 6)
     many = np.repeat(joint / 50.0, 50, axis=2)
-    small, large = Problem.from_joint(joint, 0.0), Problem.from_joint(many, 0.0)
+    small = Problem.from_joint(joint, 0.0)
+    large = Problem.from_joint(many, 0.0)
     solution = ds.solve(small, "tilt")
     assert solution.estimator is not None
     assert solution.tilt is not None
@@ -206,7 +229,9 @@ def test_a_tie_class_is_exactly_private_through_its_members() -> None:
 
 
 def test_a_bracket_excludes_only_what_it_is_about() -> None:
-    judged = certify(nearly_independent(1e-14), nearly_independent(1e-14).bayes_estimator).certificate
+    judged = certify(
+        nearly_independent(1e-14), nearly_independent(1e-14).bayes_estimator
+    ).certificate
     above = replace(judged, lower=0.3, upper=0.4)
     assert above.excludes(judged)
     assert not replace(above, private_within=0.0).excludes(judged)
@@ -215,7 +240,9 @@ def test_a_bracket_excludes_only_what_it_is_about() -> None:
 
 
 def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
-    problem = Problem(np.array([[0.5, 1e-300], [0.5, 0.0]]), np.array([[0.0, 1e-300], [1.0, 0.0]]), 0.0)
+    problem = Problem(
+        np.array([[0.5, 1e-300], [0.5, 0.0]]), np.array([[0.0, 1e-300], [1.0, 0.0]]), 0.0
+    )
     faint = np.array([[1.0, 1.0], [0.0, 1e-30]])
     judged = certify(problem, faint).certificate
     assert judged.own_private_within == np.inf
@@ -225,8 +252,11 @@ def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1e-300])
 def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None:
-    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private value has it."""
-    p_xz, loss = np.array([[0.5, 1e-200], [0.5, 0.0]]), np.array([[0.1, 0.0], [0.2, 0.0]])
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
+    value has it.
+    """
+    p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
+    loss = np.array([[0.1, 0.0], [0.2, 0.0]])
     rule = OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0])
     solution = ds.certify(Problem(p_xz, loss, 0.0), rule)
     assert solution.certificate is not None
@@ -235,7 +265,9 @@ def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None
 
 
 def test_an_entry_that_underflows_counts_beside_others_of_its_guess() -> None:
-    """The guess has a mass of 1e-240, but all of it that comes from a private value of probability 1e-190 underflows."""
+    """The guess has a mass of 1e-240, but all of it that comes from a private value of probability
+    1e-190 underflows.
+    """
     p_xz = np.array([[0.5, 0.5 - 1e-190], [0.0, 1e-190]])
     problem = Problem(p_xz, np.array([[0.0, 0.1], [0.2, 0.0]]), 0.0)
     estimator = np.array([[1.0, 1.0], [1e-240, 5e-240]])
@@ -277,7 +309,9 @@ def test_a_file_states_a_rule_with_a_share_as_it_was_judged() -> None:
 
 
 def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
-    """A tie repeated fifty times has the fifty heaviest moves, but they are all of one direction."""
+    """A tie repeated fifty times has the fifty heaviest moves, but they are all of
+    one direction.
+    """
     joint = np.random.default_rng(0).dirichlet(np.full(54, 0.7)).reshape(3, 3, 6)
     solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
     assert solution.estimator is not None
@@ -289,7 +323,8 @@ def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
 
 def test_a_few_moves_are_kept_for_every_guess() -> None:
     rng = np.random.default_rng(0)
-    p_xz, loss = rng.random((3, 1000)), rng.random((4, 1000))
+    p_xz = rng.random((3, 1000))
+    loss = rng.random((4, 1000))
     columns: Array = rng.dirichlet(np.ones(4), 1000).T
     p_x = p_xz.sum(axis=1)
     private = PrivateRows((slice(0, len(p_x)),), np.zeros((0, len(p_x))), ())

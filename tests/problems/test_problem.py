@@ -1,4 +1,6 @@
-"""The problem itself: its refusals and their messages, its constructors, and its derived numbers."""
+"""The problem itself: its refusals and their messages, its constructors, and its
+derived numbers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
     return other
 
 
-# -- validation ------------------------------------------------------------------------------------------------------
+# -- validation
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -37,19 +40,37 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
     [
         (np.ones(4) / 4, LOSS, r"p_xz has shape \[4\]; give a non-empty array of shape \[n, N\]"),
         (np.zeros((2, 0)), LOSS, r"p_xz has shape \[2, 0\]; give a non-empty array"),
-        (P_XZ, np.ones((2, 2, 2)), r"loss has shape \[2, 2, 2\]; give a non-empty array of shape \[m, N\]"),
+        (
+            P_XZ,
+            np.ones((2, 2, 2)),
+            (
+                r"loss has shape \[2, 2, 2\]; give a non-empty array of shape "
+                r"\[m, N\]"
+            ),
+        ),
         (P_XZ, np.ones((2, 3)), "p_xz has 2 outcomes and loss has 3"),
         (_changed(P_XZ, (1, 0), np.nan), LOSS, r"p_xz\[1, 0\] is nan, which is not finite"),
         (_changed(P_XZ, (0, 1), np.inf), LOSS, r"p_xz\[0, 1\] is inf, which is not finite"),
         (_changed(P_XZ, (0, 1), -0.2), LOSS, r"p_xz\[0, 1\] is -0.2, which is negative"),
         (P_XZ, _changed(LOSS, (1, 1), -1e-300), r"loss\[1, 1\] is -1e-300, which is negative"),
         (P_XZ, _changed(LOSS, (0, 0), np.nan), r"loss\[0, 0\] is nan, which is not finite"),
-        (P_XZ, _changed(LOSS, (1, 0), 1e101), r"loss\[1, 0\] is 1e\+101, above 1e\+100; state losses in a larger unit"),
+        (
+            P_XZ,
+            _changed(LOSS, (1, 0), 1e101),
+            (
+                r"loss\[1, 0\] is 1e\+101, above 1e\+100; state "
+                r"losses in a larger unit"
+            ),
+        ),
         (P_XZ * 10, LOSS, r"p_xz sums to 10.0, not to 1 within 1e-09; divide it by its sum"),
         (P_XZ * (1 + 2e-9), LOSS, "p_xz sums to 1.000000002"),
         (P_XZ * 0, LOSS * 0, "p_xz sums to 0.0"),
         (np.full((2, 2), 1e308), LOSS, "p_xz sums to inf"),
-        (np.array([[0.6, 0.0], [0.4, 0.0]]), LOSS, "outcome 1 has zero probability in p_xz but a positive loss mass"),
+        (
+            np.array([[0.6, 0.0], [0.4, 0.0]]),
+            LOSS,
+            ("outcome 1 has zero probability in p_xz but a positive loss mass"),
+        ),
         ("no array", LOSS, "p_xz is not an array of real numbers"),
         ([[0.5, 0.5], [0.1]], LOSS, "p_xz is not an array of real numbers"),
         (P_XZ + 0j, LOSS, "p_xz is not an array of real numbers"),
@@ -65,11 +86,32 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz: Any, loss: Any, words: str) 
 @pytest.mark.parametrize(
     ("joint", "matrix", "words"),
     [
-        (np.ones((2, 2)) / 4, None, r"joint has shape \[2, 2\]; give a non-empty array of shape \[n, m, N\]"),
+        (
+            np.ones((2, 2)) / 4,
+            None,
+            (
+                r"joint has shape \[2, 2\]; give a non-empty array of shape "
+                r"\[n, m, N\]"
+            ),
+        ),
         (np.ones((2, 2, 2)), None, "joint sums to 8.0, not to 1"),
-        (_changed(np.ones((2, 2, 2)) / 8, (1, 0, 1), -0.125), None, r"joint\[1, 0, 1\] is -0.125, which is negative"),
+        (
+            _changed(np.ones((2, 2, 2)) / 8, (1, 0, 1), -0.125),
+            None,
+            (
+                r"joint\[1, 0, 1\] is -0.125, "
+                r"which is negative"
+            ),
+        ),
         (np.ones((2, 2, 2)) / 8, np.ones((3, 2)), "loss_matrix has 3 rows but Y has 2 values"),
-        (np.ones((2, 2, 2)) / 8, [[0.0, -1.0], [1.0, 0.0]], r"loss_matrix\[0, 1\] is -1.0, which is negative"),
+        (
+            np.ones((2, 2, 2)) / 8,
+            [[0.0, -1.0], [1.0, 0.0]],
+            (
+                r"loss_matrix\[0, 1\] is -1.0, which "
+                r"is negative"
+            ),
+        ),
         (np.ones((2, 2, 2)) / 8, np.ones(2), r"loss_matrix has shape \[2\]"),
     ],
 )
@@ -88,7 +130,13 @@ def test_bad_joints_are_named_in_one_sentence(joint: Any, matrix: Any, words: st
         ({"budget": "much"}, "the leakage budget is 'much', which is not a number"),
         ({"budget": [0.1, 0.2]}, "which is not a number|budget has 2 entries"),
         ({"budget": True}, "which is not a number"),
-        ({"equivocation": 0.7}, r"equivocation 0.7 nats exceeds H\(X\) = 0.69314718056 nats, which no estimator can keep"),
+        (
+            {"equivocation": 0.7},
+            (
+                r"equivocation 0.7 nats exceeds H\(X\) = 0.69314718056 nats, "
+                r"which no estimator can keep"
+            ),
+        ),
         ({"equivocation": math.nan}, "equivocation nan nats exceeds"),
         ({"equivocation": "H"}, "the equivocation is 'H', which is not a number"),
     ],
@@ -109,7 +157,8 @@ def test_every_refusal_is_also_a_value_error() -> None:
         LeakageBudget(None)  # type: ignore[arg-type]
 
 
-# -- budgets ---------------------------------------------------------------------------------------------------------
+# -- budgets
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_papers_three_problems_are_one_type() -> None:
@@ -148,7 +197,8 @@ def test_with_budget_shares_the_arrays_and_leaves_the_original() -> None:
     assert other.name == "one"
 
 
-# -- what is stored --------------------------------------------------------------------------------------------------
+# -- what is stored
+# --------------------------------------------------------------------------------------------------
 
 
 def test_problems_cannot_be_changed() -> None:
@@ -156,7 +206,14 @@ def test_problems_cannot_be_changed() -> None:
     problem = Problem(source, LOSS, 0.1)
     source[0, 0] = 0.0
     assert problem.p_xz[0, 0] == 0.3
-    for array in (problem.p_xz, problem.loss, problem.p_x, problem.p_z, problem.phi, problem.bayes_estimator):
+    for array in (
+        problem.p_xz,
+        problem.loss,
+        problem.p_x,
+        problem.p_z,
+        problem.phi,
+        problem.bayes_estimator,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
     with pytest.raises(AttributeError):
@@ -167,7 +224,8 @@ def test_problems_cannot_be_changed() -> None:
 def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
     """Scaling twice is scaling once, also for totals near one."""
     scaled = Problem(problem.p_xz * (1 + off), problem.loss * (1 + off), 0.1)
-    assert abs(exactly.total(scaled) - 1) <= 2**-50 + 2**-52  # the total is itself rounded before it is compared
+    # the total is itself rounded before it is compared
+    assert abs(exactly.total(scaled) - 1) <= 2**-50 + 2**-52
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
     np.testing.assert_array_equal(again.p_xz, scaled.p_xz)
     np.testing.assert_array_equal(again.loss, scaled.loss)
@@ -187,11 +245,14 @@ def test_integers_and_lists_are_converted() -> None:
 
 
 def test_repr_names_the_problem() -> None:
-    assert repr(Problem(P_XZ, LOSS, 0.1, name="toy")) == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
+    assert repr(Problem(P_XZ, LOSS, 0.1, name="toy")) == (
+        "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
+    )
     assert repr(Problem(P_XZ, LOSS, math.inf)) == "Problem(n=2, m=2, N=2, budget=inf nats)"
 
 
-# -- derived numbers -------------------------------------------------------------------------------------------------
+# -- derived numbers
+# -------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -224,14 +285,18 @@ def test_general_loss_matrices() -> None:
     matrix = np.array([[0.0, 1.0, 0.25], [5.0, 0.0, 0.5]])
     problem = Problem.from_joint(joint, 0.1, loss_matrix=matrix)
     assert problem.m == 3
-    assert problem.loss[2, 1] == pytest.approx(0.25 * joint[:, 0, 1].sum() + 0.5 * joint[:, 1, 1].sum())
+    assert problem.loss[2, 1] == pytest.approx(
+        0.25 * joint[:, 0, 1].sum() + 0.5 * joint[:, 1, 1].sum()
+    )
 
 
 @given(st.data())
 def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
     problem = data.draw(problems(math.inf))
     best = exactly.error_probability(problem, problem.bayes_estimator)
-    assert best <= exactly.error_probability(problem, data.draw(estimators((problem.m, problem.N))), normalised=True)
+    assert best <= exactly.error_probability(
+        problem, data.draw(estimators((problem.m, problem.N))), normalised=True
+    )
     assert problem.bayes_error == pytest.approx(float(best), rel=1e-15, abs=0.0)
     assert problem.bayes_error <= problem.constant_error
     assert problem.constant_error == problem.constant_errors.min()
@@ -250,7 +315,9 @@ def test_phi_is_centred_both_ways(problem: Problem) -> None:
 
 
 def test_phi_of_the_definition() -> None:
-    np.testing.assert_allclose(Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]])
+    np.testing.assert_allclose(
+        Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]]
+    )
 
 
 @pytest.mark.parametrize(("n", "outcomes"), [(2, 5), (3, 5), (4, 3), (3, 2)])
@@ -289,7 +356,9 @@ def test_rank_of_certain_private_values() -> None:
     assert empty.entropy_x == 0.0
     assert Problem(np.diag([0.25, 0.25, 0.5]), np.zeros((2, 3)), 0.0).phi_rank.rank == 2
     assert np.isfinite(
-        Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0).phi_rank.singular_values
+        Problem(
+            np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0
+        ).phi_rank.singular_values
     ).all()
 
 

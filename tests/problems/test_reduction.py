@@ -26,8 +26,11 @@ def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None
     full = reduced.restore(estimator)
     assert full.shape == (problem.m, problem.N)
     np.testing.assert_allclose(full.sum(axis=0), 1.0, rtol=1e-15)
-    small, large = reduced.problem, problem
-    assert small.error_probability(estimator) == pytest.approx(large.error_probability(full), rel=1e-14, abs=1e-300)
+    small = reduced.problem
+    large = problem
+    assert small.error_probability(estimator) == pytest.approx(
+        large.error_probability(full), rel=1e-14, abs=1e-300
+    )
     assert small.leakage(estimator) == pytest.approx(large.leakage(full), rel=1e-6, abs=1e-24)
 
 
@@ -41,9 +44,14 @@ def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
     assert reduced.pruned == problem.N - reduced.problem.N
     estimator = data.draw(estimators((problem.m, reduced.problem.N)))
     full = reduced.restore(estimator)
-    assert exactly.error_probability(problem, full) == exactly.error_probability(reduced.problem, estimator)
+    assert exactly.error_probability(problem, full) == exactly.error_probability(
+        reduced.problem, estimator
+    )
     if reduced.problem.n == problem.n:
-        assert abs(exactly.leakage(problem, full) - exactly.leakage(reduced.problem, estimator)) < 1e-100
+        assert (
+            abs(exactly.leakage(problem, full) - exactly.leakage(reduced.problem, estimator))
+            < 1e-100
+        )
 
 
 @given(st.data(), st.integers(1, 4))
@@ -52,7 +60,8 @@ def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> Non
     assume(joint[joint > 0].min() > 1e-290)  # halves of the smallest doubles are not proportional
     problem = Problem.from_joint(joint, 0.1)
     repeated = Problem.from_joint(np.repeat(joint, 2**copies, axis=2) / 2**copies, 0.1)
-    once, again = reduce(problem), reduce(repeated)
+    once = reduce(problem)
+    again = reduce(repeated)
     assert again.problem.N == once.problem.N
     np.testing.assert_allclose(again.problem.p_xz, once.problem.p_xz, rtol=1e-14)
     np.testing.assert_allclose(again.problem.loss, once.problem.loss, rtol=1e-14)
@@ -63,7 +72,8 @@ def test_merging_keeps_the_optimum() -> None:
     joint = rng.dirichlet(np.ones(16)).reshape(2, 2, 4)
     split = np.concatenate([joint * 0.3, joint[:, :, ::-1] * 0.7], axis=2)
     budget = 0.25 * Problem.from_joint(joint, 1.0).bayes_leakage
-    few, many = Problem.from_joint(joint, budget), Problem.from_joint(split, budget)
+    few = Problem.from_joint(joint, budget)
+    many = Problem.from_joint(split, budget)
     assert reduce(many).problem.N == 4
     judged_few = certify(few, few.bayes_estimator).certificate
     judged_many = certify(many, many.bayes_estimator).certificate
@@ -82,7 +92,11 @@ def test_groups_keep_the_order_of_first_appearance() -> None:
 
 
 def test_an_impossible_outcome_gets_the_law_of_the_output() -> None:
-    problem = Problem(np.array([[0.5, 0.0, 0.25], [0.125, 0.0, 0.125]]), np.array([[0.1, 0.0, 0.2], [0.3, 0.0, 0.0]]), 0.1)
+    problem = Problem(
+        np.array([[0.5, 0.0, 0.25], [0.125, 0.0, 0.125]]),
+        np.array([[0.1, 0.0, 0.2], [0.3, 0.0, 0.0]]),
+        0.1,
+    )
     estimator = np.array([[1.0, 0.0], [0.0, 1.0]])
     full = reduce(problem).restore(estimator)
     np.testing.assert_allclose(full[:, 1], [0.625, 0.375])
@@ -92,7 +106,9 @@ def test_private_values_of_probability_zero_get_tilt_zero() -> None:
     problem = Problem(np.array([[0.5, 0.25], [0.0, 0.0], [0.125, 0.125]]), np.ones((2, 2)), 0.1)
     reduced = reduce(problem)
     assert reduced.problem.n == 2
-    np.testing.assert_array_equal(reduced.restore_tilt(np.array([[1.0, 2.0], [3.0, 4.0]])), [[1, 0, 2], [3, 0, 4]])
+    np.testing.assert_array_equal(
+        reduced.restore_tilt(np.array([[1.0, 2.0], [3.0, 4.0]])), [[1, 0, 2], [3, 0, 4]]
+    )
 
 
 def test_without_anything_to_remove_the_reduction_is_the_problem_itself() -> None:

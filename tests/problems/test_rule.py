@@ -21,7 +21,11 @@ from discreet.problems.rule import OutcomeRule
 
 
 def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float = 0.01) -> Problem:
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    joint = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(n * m * outcomes, 0.5))
+        .reshape(n, m, outcomes)
+    )
     return Problem.from_joint(joint, budget)
 
 
@@ -45,7 +49,13 @@ def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
 @given(st.data())
 def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> None:
     problem = data.draw(problems())
-    tilt = np.array(data.draw(st.lists(st.floats(-2, 2), min_size=problem.m * problem.n, max_size=problem.m * problem.n)))
+    tilt = np.array(
+        data.draw(
+            st.lists(
+                st.floats(-2, 2), min_size=problem.m * problem.n, max_size=problem.m * problem.n
+            )
+        )
+    )
     rule = OutcomeRule(tilt.reshape(problem.m, problem.n))
     columns = rule.columns_for(0, problem.p_xz, problem.loss)
     losses = in_order_losses(problem.p_xz, problem.loss, rule.tilt)
@@ -66,10 +76,15 @@ def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small() -> N
 
 def test_equal_losses_go_to_the_first_guess() -> None:
     rule = OutcomeRule(np.zeros((3, 2)))
-    a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
-    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [0] * 4])
+    a = np.full((2, 4), 0.125)
+    loss = np.zeros((3, 4))
+    np.testing.assert_array_equal(
+        rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [0] * 4]
+    )
     loss = np.array([[1.0], [0.5], [0.5]]) * np.ones(4)
-    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [1] * 4])
+    np.testing.assert_array_equal(
+        rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [1] * 4]
+    )
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
@@ -79,13 +94,16 @@ def test_blocks_of_any_size_give_the_same_estimator(size: int) -> None:
     whole = rule.columns_for(0, problem.p_xz, problem.loss)
     np.testing.assert_array_equal(rule.dense(blocks_of(problem, size)), whole)
     np.testing.assert_allclose(whole.sum(axis=0), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(whole[:, rule.ties], 0.75 * rule.columns + 0.25 * rule.towards[:, None], rtol=1e-15)
+    np.testing.assert_allclose(
+        whole[:, rule.ties], 0.75 * rule.columns + 0.25 * rule.towards[:, None], rtol=1e-15
+    )
 
 
 def test_ties_may_come_in_any_order() -> None:
     problem = random_problem(2, 2, 30)
     columns = np.array([[0.25, 0.5], [0.75, 0.5]])
-    left, right = OutcomeRule(np.zeros((2, 2)), [20, 3], columns), OutcomeRule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
+    left = OutcomeRule(np.zeros((2, 2)), [20, 3], columns)
+    right = OutcomeRule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
     np.testing.assert_array_equal(left.dense(blocks_of(problem)), right.dense(blocks_of(problem)))
     assert left.ties.tolist() == [3, 20]
     assert left.ties_in(3, 1) == slice(0, 1)
@@ -98,37 +116,59 @@ def test_blending_composes() -> None:
     rule = random_rule(problem, 4, share=0.1)
     towards = np.array([0.0, 1.0, 0.0])
     expected = 0.7 * rule.dense(blocks_of(problem)) + 0.3 * towards[:, None]
-    np.testing.assert_allclose(rule.blended(0.3, towards).dense(blocks_of(problem)), expected, rtol=1e-14, atol=1e-16)
+    np.testing.assert_allclose(
+        rule.blended(0.3, towards).dense(blocks_of(problem)), expected, rtol=1e-14, atol=1e-16
+    )
     assert rule.blended(0.0, towards) is rule
     assert (rule.blended(1.0, towards).dense(blocks_of(problem)) == towards[:, None]).all()
 
 
 @settings(max_examples=30)
 @given(
-    st.integers(1, 4), st.integers(1, 5), st.sampled_from([1, 5, 255, 256, 257, 1000]), st.integers(0, 100), st.booleans()
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.sampled_from([1, 5, 255, 256, 257, 1000]),
+    st.integers(0, 100),
+    st.booleans(),
 )
-def test_the_compiled_pass_has_the_labels_of_the_rule(n: int, m: int, outcomes: int, seed: int, coarse: bool) -> None:
-    """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are tied."""
+def test_the_compiled_pass_has_the_labels_of_the_rule(
+    n: int, m: int, outcomes: int, seed: int, coarse: bool
+) -> None:
+    """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are
+    tied.
+    """
     rng = np.random.default_rng(seed)
-    joint = rng.integers(0, 3, size=(n, m, outcomes)).astype(float) if coarse else rng.random((n, m, outcomes))
+    joint = (
+        rng.integers(0, 3, size=(n, m, outcomes)).astype(float)
+        if coarse
+        else rng.random((n, m, outcomes))
+    )
     joint[0, 0, 0] += 1.0
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
     tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
-    labels = OutcomeRule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).certain.argmax(axis=0)
+    labels = (
+        OutcomeRule(tilt)
+        .decisions(np.arange(outcomes), problem.p_xz, problem.loss)
+        .certain.argmax(axis=0)
+    )
     found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
     np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
     rows = np.concatenate([problem.p_xz, problem.loss])
     for i in range(m):
-        np.testing.assert_allclose(found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(
+            found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300
+        )
         assert found.counts[i] == np.count_nonzero((labels == i) & (problem.p_z > 0.0))
 
 
-# -- the dense matrix ------------------------------------------------------------------------------------------------------
+# -- the dense matrix
+# --------------------------------------------------------------------------------------------------
 
 
 def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
     problem = random_problem(2, 3, 500)
-    rule, target = random_rule(problem, 5), tmp_path / "estimator.npy"
+    rule = random_rule(problem, 5)
+    target = tmp_path / "estimator.npy"
     mapped = rule.dense(blocks_of(problem, 64), target)
     assert isinstance(mapped, np.memmap)
     assert not mapped.flags.writeable
@@ -150,7 +190,8 @@ def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
 
 def test_dense_into_an_array() -> None:
     problem = random_problem(2, 2, 50)
-    rule, out = random_rule(problem, 2), np.empty((2, 50))
+    rule = random_rule(problem, 2)
+    out = np.empty((2, 50))
     assert rule.dense(blocks_of(problem), out) is out
     with pytest.raises(InputError, match="shape"):
         rule.dense(blocks_of(problem), np.empty((2, 49)))
@@ -158,7 +199,9 @@ def test_dense_into_an_array() -> None:
 
 def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
     class Huge:
-        n, m, N = 2, 2, 10**10
+        n = 2
+        m = 2
+        N = 10**10
 
         def chunks(self) -> Any:
             raise AssertionError("must be refused before anything is read")
@@ -167,7 +210,8 @@ def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
         OutcomeRule(np.zeros((2, 2))).dense(Huge())
 
 
-# -- refusals --------------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Systematic samples of outcomes in blocks: what is drawn, how it is scaled, and what is read for it."""
+"""Systematic samples of outcomes in blocks: what is drawn, how it is scaled, and what is read for
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +19,51 @@ SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
 
 
 def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> dict[int, Array]:
-    """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh by unless `by_error`."""
+    """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh
+    by unless `by_error`.
+    """
     found = {}
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
         least = loss.min(axis=0) if by_error else np.zeros(chunk.count)
         starts = np.arange(0, chunk.count, 128)
-        found[chunk.start] = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
+        found[chunk.start] = np.stack(
+            [np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)]
+        )
     return found
 
 
-@given(st.sampled_from(SHAPES), st.integers(1, 900), st.integers(0, 10**6), st.booleans(), st.integers(1, 400))
-def test_draws_are_systematic(shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int) -> None:
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(1, 900),
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.integers(1, 400),
+)
+def test_draws_are_systematic(
+    shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int
+) -> None:
     n, m = shape
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
-    p_xz, loss = joint.sum(axis=1), joint.sum(axis=(0, 1)) - joint.sum(axis=0)
+    p_xz = joint.sum(axis=1)
+    loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
     blocks = ArrayBlocks(p_xz, loss, size)
     drawn, counts = sample(blocks, weighed(blocks, by_error=by_error), 128, 100, threads=1)
-    weigh = (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt) if doubt > 0.0 else (lambda a, b: a.sum(axis=0))
+    weigh = (
+        (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt)
+        if doubt > 0.0
+        else (lambda a, b: a.sum(axis=0))
+    )
     weights = weigh(p_xz, loss)
     assert weigh(drawn[:n], drawn[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
-    # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such a place.
+    # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such
+    # a place.
     step = weights.sum() / 100
     times = np.histogram((np.arange(100) + 0.5) * step, np.append(0.0, np.cumsum(weights)))[0]
-    assert abs(counts.size - int((times > 0).sum())) <= 2  # a place at the edge of an outcome may go either way
+    # a place at the edge of an outcome may go either way
+    assert abs(counts.size - int((times > 0).sum())) <= 2
     expected = np.sort(times[times > 0] * step / weights[times > 0])
     if counts.size == expected.size and not by_error:
         assert np.median(np.abs(np.sort(counts) / expected - 1.0)) <= 1e-9
@@ -62,15 +83,21 @@ def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
 
 
 def test_only_the_strips_that_are_drawn_from_are_read() -> None:
-    p_xz, loss = np.full((2, 4096), 1e-12), np.full((2, 4096), 5e-13)
+    p_xz = np.full((2, 4096), 1e-12)
+    loss = np.full((2, 4096), 5e-13)
     p_xz[:, 3000:3100] = 0.005
-    blocks, first = ArrayBlocks(p_xz, loss, 512), weighed(ArrayBlocks(p_xz, loss, 512))
+    blocks = ArrayBlocks(p_xz, loss, 512)
+    first = weighed(ArrayBlocks(p_xz, loss, 512))
     read: list[int] = []
 
     class Watched(ArrayBlocks):
         def chunks(self) -> Iterator[Chunk]:
             for chunk in blocks.chunks():
-                yield Chunk(chunk.start, chunk.count, lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1])  # type: ignore[misc]
+                yield Chunk(
+                    chunk.start,
+                    chunk.count,
+                    lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1],
+                )  # type: ignore[misc]
 
     drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
     assert read == [2560, 3072]

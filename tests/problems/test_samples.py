@@ -1,4 +1,6 @@
-"""From a table of people to a problem: binning, smoothing, missing values, labels, merging, secrets, other people."""
+"""From a table of people to a problem: binning, smoothing, missing values, labels, merging,
+secrets, other people.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ def survey(records=400, seed=1):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 2, records)
     y = rng.integers(0, 3, records)
-    z = np.stack([0.4 * x + 0.6 * y + rng.normal(0.0, 0.3, records), rng.integers(0, 4, records).astype(float)], axis=1)
+    z = np.stack(
+        [
+            0.4 * x + 0.6 * y + rng.normal(0.0, 0.3, records),
+            rng.integers(0, 4, records).astype(float),
+        ],
+        axis=1,
+    )
     return x, y, z
 
 
@@ -32,7 +40,8 @@ def from_samples(x, y, z, budget=math.inf, **options):
     return Problem.from_frame({"x": x, "y": y, **z}, hide="x", guess="y", budget=budget, **options)
 
 
-# -- the model ---------------------------------------------------------------------------------------------------------
+# -- the model
+# --------------------------------------------------------------------------------------------------
 
 
 def test_without_smoothing_the_model_is_the_table_of_frequencies():
@@ -49,7 +58,9 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
 
 
 def test_smoothing_is_the_stated_posterior_mean():
-    x, y, z = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0], ["a", "a", "b", "b", "c"]
+    x = [0, 0, 1, 1, 1]
+    y = [0, 1, 1, 1, 0]
+    z = ["a", "a", "b", "b", "c"]
     alpha = 2.0
     problem = from_samples(x, y, z, smoothing=alpha)
     counts = np.zeros((2, 2, 3))
@@ -80,11 +91,13 @@ def test_more_smoothing_leaks_less():
 
 def test_a_pair_without_records_gets_no_mass():
     problem = from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], smoothing=5.0)
-    # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x = 0, y = 0 alone.
+    # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x
+    # = 0, y = 0 alone.
     assert problem.loss[1].sum() == pytest.approx(1 / 3)
 
 
-# -- binning -----------------------------------------------------------------------------------------------------------
+# -- binning
+# --------------------------------------------------------------------------------------------------
 
 
 def test_quantile_bins_are_closed_above_and_hold_equal_shares():
@@ -121,7 +134,11 @@ def test_columns_mix_quantiles_edges_and_categories():
     table = {"score": z[:, 0], "group": z[:, 1], "town": np.where(z[:, 0] > 0.5, "north", "south")}
     report = from_samples(x, y, table, bins={"score": 3, "group": None}).samples
     assert tuple(each.name for each in report.columns) == ("score", "group", "town")
-    assert tuple(each.categories for each in report.columns) == (None, (0, 1, 2, 3), ("north", "south"))
+    assert tuple(each.categories for each in report.columns) == (
+        None,
+        (0, 1, 2, 3),
+        ("north", "south"),
+    )
     assert report.columns[0].edges.size == 2
     assert report.columns[1].edges is None
     assert report.cells_possible == 3 * 4 * 2
@@ -132,7 +149,9 @@ def test_columns_mix_quantiles_edges_and_categories():
 def test_outcomes_count_the_records_of_their_cell():
     x, y, z = survey()
     report = from_samples(x, y, z, bins={"0": 3, "1": None}).samples
-    bins = np.stack([np.searchsorted(report.columns[0].edges, z[:, 0]), z[:, 1].astype(int)], axis=1)
+    bins = np.stack(
+        [np.searchsorted(report.columns[0].edges, z[:, 0]), z[:, 1].astype(int)], axis=1
+    )
     for cell, count in zip(report.cells, report.counts, strict=True):
         assert (bins == cell).all(axis=1).sum() == count
 
@@ -162,7 +181,8 @@ def test_every_kind_of_table_gives_the_same_problem():
         """As data frames of other libraries: names of columns, and columns by name."""
 
         def __init__(self, columns):
-            self.columns, self._held = list(columns), columns
+            self.columns = list(columns)
+            self._held = columns
 
         def __getitem__(self, name):
             return self._held[name]
@@ -194,7 +214,8 @@ def test_every_kind_of_table_gives_the_same_problem():
     assert changed.samples.digest != one.samples.digest
 
 
-# -- rare cells --------------------------------------------------------------------------------------------------------
+# -- rare cells
+# --------------------------------------------------------------------------------------------------
 
 
 def test_rare_cells_are_merged_into_a_last_rest():
@@ -215,7 +236,8 @@ def test_a_rest_that_is_still_rare_takes_the_smallest_other_cell():
     assert everything.counts.tolist() == [15]
 
 
-# -- people and labels -------------------------------------------------------------------------------------------------
+# -- people and labels
+# -------------------------------------------------------------------------------------------------
 
 
 def test_incomplete_people_are_left_out_and_counted():
@@ -249,15 +271,23 @@ def test_labels_may_be_anything_hashable():
     report = from_samples([(1, 2), (0, 5), (1, 2)], ["b", 3, "b"], [1.0, 2.0, 3.0]).samples
     assert report.private_labels["x"] == ((0, 5), (1, 2))
     assert report.truths == (3, "b")
-    assert from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0]).samples.private_labels["x"] == (1, "1")
+    assert from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0]).samples.private_labels["x"] == (
+        1,
+        "1",
+    )
     ranges = pd.cut(pd.Series([1.0, 5.0, 9.0, 2.0]), [0, 3, 6, 10])
-    assert from_samples([0, 1, 1, 0], ranges, [1, 2, 3, 4]).samples.truths == ("(0, 3]", "(3, 6]", "(6, 10]")
+    assert from_samples([0, 1, 1, 0], ranges, [1, 2, 3, 4]).samples.truths == (
+        "(0, 3]",
+        "(3, 6]",
+        "(6, 10]",
+    )
 
 
 def test_permuting_the_people_changes_nothing_but_the_digest():
     x, y, z = survey()
     order = np.random.default_rng(3).permutation(len(x))
-    one, two = from_samples(x, y, z, 0.02), from_samples(x[order], y[order], z[order], 0.02)
+    one = from_samples(x, y, z, 0.02)
+    two = from_samples(x[order], y[order], z[order], 0.02)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     np.testing.assert_array_equal(one.loss, two.loss)
     assert one.samples.digest != two.samples.digest
@@ -286,7 +316,11 @@ def test_losses_are_a_matrix_or_named():
     other = from_samples(x, y, z, loss_matrix=named)
     np.testing.assert_array_equal(plain.loss, other.loss)
     assert other.samples.guesses == ("bad", "fair", "good", "?")
-    assert from_samples(x, y, z, loss_matrix=np.ones((3, 3))).samples.guesses == ("bad", "fair", "good")
+    assert from_samples(x, y, z, loss_matrix=np.ones((3, 3))).samples.guesses == (
+        "bad",
+        "fair",
+        "good",
+    )
 
 
 def test_weights_count_people_as_often_as_they_say():
@@ -295,24 +329,38 @@ def test_weights_count_people_as_often_as_they_say():
     table = {"x": x, "y": y, "z": z[:, 1], "times": times}
     repeated = {name: np.repeat(column, times) for name, column in table.items() if name != "times"}
     asked = {"hide": "x", "guess": "y", "budget": math.inf, "bins": None, "smoothing": 0.0}
-    one, two = Problem.from_frame(table, weights="times", **asked), Problem.from_frame(repeated, **asked)
+    one = Problem.from_frame(table, weights="times", **asked)
+    two = Problem.from_frame(repeated, **asked)
     np.testing.assert_allclose(one.p_xz, two.p_xz, rtol=1e-13)
     np.testing.assert_allclose(one.loss, two.loss, rtol=1e-13)
-    assert (one.samples.records, one.samples.dropped) == (int((times > 0).sum()), int((times == 0).sum()))
-    equal = Problem.from_frame(table | {"times": np.full(60, 7.0)}, weights="times", **asked | {"smoothing": 2.0})
+    assert (one.samples.records, one.samples.dropped) == (
+        int((times > 0).sum()),
+        int((times == 0).sum()),
+    )
+    equal = Problem.from_frame(
+        table | {"times": np.full(60, 7.0)}, weights="times", **asked | {"smoothing": 2.0}
+    )
     unweighted = Problem.from_frame(table, use="z", **asked | {"smoothing": 2.0})
     np.testing.assert_allclose(equal.p_xz, unweighted.p_xz, rtol=1e-13)
 
 
-# -- secrets -----------------------------------------------------------------------------------------------------------
+# -- secrets
+# --------------------------------------------------------------------------------------------------
 
 
 def people(count=3000, seed=5):
     rng = np.random.default_rng(seed)
-    sex, race = rng.choice(["f", "m"], count), rng.choice(["a", "b", "c"], count, p=[0.5, 0.3, 0.2])
+    sex = rng.choice(["f", "m"], count)
+    race = rng.choice(["a", "b", "c"], count, p=[0.5, 0.3, 0.2])
     score = rng.normal(size=count) + 0.6 * (sex == "m") + 0.4 * (race == "a")
     income = np.where(score + rng.normal(size=count) > 0.5, "high", "low")
-    return {"sex": sex, "race": race, "score": score, "town": rng.choice(["n", "s"], count), "income": income}
+    return {
+        "sex": sex,
+        "race": race,
+        "score": score,
+        "town": rng.choice(["n", "s"], count),
+        "income": income,
+    }
 
 
 def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
@@ -324,7 +372,9 @@ def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
         budget={"race": 0.002, "sex": 0.001},
         measure={"race": "chi-square"},
     )
-    alone = Problem.from_frame(table, hide="sex", guess="income", budget=0.001, use=["score", "town"])
+    alone = Problem.from_frame(
+        table, hide="sex", guess="income", budget=0.001, use=["score", "town"]
+    )
     assert [str(term.budget) for term in both.terms] == ["0.001 nats", "0.002 of chi-square"]
     assert [term.sizes for term in both.terms] == [[2], [3]]
     np.testing.assert_array_equal(both.p_xz[:2], alone.p_xz)
@@ -336,14 +386,18 @@ def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
     leaks = both.leakages(found.estimator)
     assert leaks[0] <= 0.001 * (1 + 1e-9)
     assert leaks[1] <= 0.002 * (1 + 1e-9)
-    shares = Problem.from_frame(table, hide=["sex", "race"], guess="income", fraction={"sex": 0.0, "race": 0.5})
+    shares = Problem.from_frame(
+        table, hide=["sex", "race"], guess="income", fraction={"sex": 0.0, "race": 0.5}
+    )
     assert shares.terms[0].budget.perfect
     assert shares.terms[1].budget.amount == pytest.approx(0.5 * shares.bayes_leakages[1])
 
 
 def test_a_conditional_measure_is_given_the_guess():
     table = people()
-    odds = Problem.from_frame(table, hide="sex", guess="income", fraction=0.3, measure="conditional-mutual-information")
+    odds = Problem.from_frame(
+        table, hide="sex", guess="income", fraction=0.3, measure="conditional-mutual-information"
+    )
     (term,) = odds.terms
     assert term.sizes == [2, 2]  # of each income
     assert term.budget.amount == pytest.approx(0.3 * odds.bayes_leakage)
@@ -353,7 +407,9 @@ def test_a_conditional_measure_is_given_the_guess():
         table,
         hide=["sex", "race"],
         guess="income",
-        budget=ds.problems.LeakageBudget(0.01, ds.measures.measure_of("conditional-mutual-information")),
+        budget=ds.problems.LeakageBudget(
+            0.01, ds.measures.measure_of("conditional-mutual-information")
+        ),
     )
     assert [each.sizes for each in mixed.terms] == [[2, 2], [3, 3]]
 
@@ -372,16 +428,27 @@ def test_a_hidden_column_is_seen_only_on_request():
     assert seen.samples.columns[0].categories == ("f", "m")
 
 
-# -- other people ------------------------------------------------------------------------------------------------------
+# -- other people
+# --------------------------------------------------------------------------------------------------
 
 
 def test_people_of_the_table_are_placed_where_they_were_counted():
     table = people()
     for options in ({}, {"bins": 30}, {"min_count": 40}, {"bins": {"score": 900}}):
-        report = Problem.from_frame(table, hide="sex", guess="income", budget=1.0, **options).samples
-        placed = report.outcome_of({"score": table["score"], "race": table["race"], "town": table["town"]})
-        np.testing.assert_array_equal(np.bincount(placed.outcomes, minlength=len(report.counts)), report.counts)
-        rest = (placed.outcomes == report.rest) if report.rest is not None else np.zeros(len(table["sex"]), dtype=bool)
+        report = Problem.from_frame(
+            table, hide="sex", guess="income", budget=1.0, **options
+        ).samples
+        placed = report.outcome_of(
+            {"score": table["score"], "race": table["race"], "town": table["town"]}
+        )
+        np.testing.assert_array_equal(
+            np.bincount(placed.outcomes, minlength=len(report.counts)), report.counts
+        )
+        rest = (
+            (placed.outcomes == report.rest)
+            if report.rest is not None
+            else np.zeros(len(table["sex"]), dtype=bool)
+        )
         np.testing.assert_array_equal(placed.fallback, rest)
 
 
@@ -394,8 +461,9 @@ def test_an_unseen_cell_falls_back_to_the_nearest_with_most_records():
         "town": ["n", "n", "s", "?", "s", "n", None],
     }
     placed = report.outcome_of(new)
-    # (4, n): a town off (4, s), but two thirds of the levels off (2, n). (2, s): a third off (1, s) and (3, s), of which the
-    # latter has more people. A level or a town never seen, or missing, says nothing; then the fullest cell is taken.
+    # (4, n): a town off (4, s), but two thirds of the levels off (2, n). (2, s): a third off (1, s)
+    # and (3, s), of which the latter has more people. A level or a town never seen, or missing,
+    # says nothing; then the fullest cell is taken.
     assert placed.outcomes.tolist() == [0, 2, 3, 4, 3, 0, 3]
     assert placed.fallback.tolist() == [False, True, True, True, True, True, True]
     assert repr(placed) == "Placement(7 people, 6 of them in no cell of their own)"
@@ -414,22 +482,37 @@ def test_other_tables_may_write_the_same_values_otherwise():
 
     table = pd.DataFrame({"x": [0, 1] * 8, "y": [0, 0, 1, 1] * 4, "z": list(range(4)) * 4})
     report = Problem.from_frame(table, hide="x", guess="y", budget=1.0, bins={"z": None}).samples
-    for z in ([0.0, 3.0], pd.array([0, 3], dtype="Int64"), np.array([0, 3], dtype=np.int8), pd.Categorical([0, 3])):
+    for z in (
+        [0.0, 3.0],
+        pd.array([0, 3], dtype="Int64"),
+        np.array([0, 3], dtype=np.int8),
+        pd.Categorical([0, 3]),
+    ):
         assert report.outcome_of({"z": z}).outcomes.tolist() == [0, 3]
     codes = Problem.from_frame(
-        {"x": [0, 1] * 4, "y": [0, 0, 1, 1] * 2, "z": ["01", "7", "12", "7"] * 2}, hide="x", guess="y", budget=1.0
+        {"x": [0, 1] * 4, "y": [0, 0, 1, 1] * 2, "z": ["01", "7", "12", "7"] * 2},
+        hide="x",
+        guess="y",
+        budget=1.0,
     )
-    placed = codes.samples.outcome_of({"z": [7, 12.0, None, 1]})  # a file without leading zeros has numbers in this column
+    # a file without leading zeros has numbers in this column
+    placed = codes.samples.outcome_of({"z": [7, 12.0, None, 1]})
     assert placed.fallback.tolist() == [False, False, True, True]
-    assert [codes.samples.columns[0].categories[cell] for (cell,) in codes.samples.cells[placed.outcomes[:2]]] == ["7", "12"]
-    with pytest.raises(InputError, match="column 'z' holds texts, and numbers in the table; give numbers"):
+    assert [
+        codes.samples.columns[0].categories[cell]
+        for (cell,) in codes.samples.cells[placed.outcomes[:2]]
+    ] == ["7", "12"]
+    with pytest.raises(
+        InputError, match=("column 'z' holds texts, and numbers in the table; give numbers")
+    ):
         report.outcome_of({"z": ["0", "3"]})
     grades = pd.Categorical(["low", "top", "mid", "low"], ["low", "mid", "top"], ordered=True)
     column = from_samples([0, 1, 0, 1], [0, 1, 1, 0], {"grade": grades}).samples.columns[0]
     assert (column.categories, column.ordered) == (("low", "mid", "top"), True)
 
 
-# -- few people --------------------------------------------------------------------------------------------------------
+# -- few people
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("error")
@@ -439,16 +522,22 @@ def test_few_people_for_the_cells_are_said_in_one_sentence():
         f"c{k}": rng.normal(size=2000) for k in range(12)
     }
     with pytest.warns(
-        ds.FewRecordsWarning, match=r"2,000 people are few for 2,000 cells of 2 × 2 values \(0\.25 for each"
+        ds.FewRecordsWarning,
+        match=(
+            r"2,000 people are few for 2,000 cells of 2 × 2 values "
+            r"\(0\.25 for each"
+        ),
     ) as caught:
         Problem.from_frame(noise, hide="x", guess="y", budget=0.0)
     assert caught[0].filename == __file__
     assert "\n" not in str(caught[0].message)
-    problem = Problem.from_frame(noise, hide="x", guess="y", budget=0.0, use=["c0", "c1"])  # 16 cells: no warning
+    # 16 cells: no warning
+    problem = Problem.from_frame(noise, hide="x", guess="y", budget=0.0, use=["c0", "c1"])
     assert problem.samples.records_per_number == 2000 / (2 * 2 * 16)
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
 
@@ -458,15 +547,27 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
     [
         ({"x": [0, 1, 1]}, {}, "column 'y' has 2 entries and 'x' 3"),
         ({"z": [1.0]}, {}, "column 'z' has 1 entries and 'x' 2"),
-        ({"z": [math.nan, math.nan]}, {}, "none of the 2 people is complete; .* missing='category'"),
-        ({"z": np.zeros((2, 1))}, {}, r"column 'z' has shape \[2, 1\]; give one entry for each person"),
+        (
+            {"z": [math.nan, math.nan]},
+            {},
+            ("none of the 2 people is complete; .* missing='category'"),
+        ),
+        (
+            {"z": np.zeros((2, 1))},
+            {},
+            (
+                r"column 'z' has shape \[2, 1\]; give one entry for each "
+                r"person"
+            ),
+        ),
         ({"z": 7}, {}, "column 'z' is 7; give one entry for each person"),
         ({"x": [[0], [1]]}, {}, "give hashable labels"),
         ({"z": np.ma.masked_array([1.0, 2.0], mask=[True, False])}, {}, "masked entries"),
         (
             {"y": [0.25, 1.5]},
             {},
-            "'y' has numbers with fractions, such as 0.25, .* cannot be guessed; cut it into a few ranges",
+            "'y' has numbers with fractions, such as 0.25, .* cannot be guessed; cut it into a "
+            "few ranges",
         ),
         ({"x": [0.25, 1.5]}, {}, "'x' has numbers with fractions, .* cannot be hidden"),
         ({"x": [0.0, math.inf]}, {}, "'x' has an infinite value"),
@@ -479,9 +580,17 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
         ({"z": [1.0, 2.0]}, {"bins": 2.5}, "bins is 2.5"),
         ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, 0.2]}}, "do not increase at position 0"),
         ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, math.nan]}}, "do not increase"),
-        ({"z": [1.0, 2.0]}, {"edges": {"z": ["a"]}}, "the row of edges of z is not an array of real numbers"),
+        (
+            {"z": [1.0, 2.0]},
+            {"edges": {"z": ["a"]}},
+            ("the row of edges of z is not an array of real numbers"),
+        ),
         ({"z": [1.0, 2.0]}, {"edges": [0.5]}, r"edges is \[0.5\]; give a mapping"),
-        ({"z": ["a", "b"]}, {"edges": {"z": [0.5]}}, "is not numeric, so it cannot be cut at edges"),
+        (
+            {"z": ["a", "b"]},
+            {"edges": {"z": [0.5]}},
+            ("is not numeric, so it cannot be cut at edges"),
+        ),
         ({}, {"smoothing": -1.0}, "smoothing is -1.0; give a finite number ≥ 0"),
         ({}, {"min_count": -1}, "min_count is -1"),
         ({}, {"missing": "keep"}, "missing is 'keep'; give 'drop' or 'category'"),
@@ -493,7 +602,11 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
         ({}, {"guess": "x"}, "one column is named for two things"),
         ({}, {"use": ["y", "z"]}, "one column is named for two things"),
         ({}, {"use": []}, "use is empty"),
-        ({"w": [1.0, -1.0]}, {"weights": "w", "use": "z"}, "the weights 'w' are not all finite numbers ≥ 0"),
+        (
+            {"w": [1.0, -1.0]},
+            {"weights": "w", "use": "z"},
+            ("the weights 'w' are not all finite numbers ≥ 0"),
+        ),
         ({"w": [0.0, 0.0]}, {"weights": "w", "use": "z"}, "none of the 2 people is complete"),
         ({}, {"budget": None}, "give one of budget= .* and fraction="),
         ({}, {"fraction": 0.5}, "give one of budget= .* and fraction="),
@@ -502,7 +615,11 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
         ({}, {"budget": {}}, "budget says nothing about the hidden column 'x'"),
         ({}, {"measure": {"sex": "chi-square"}}, "measure names 'sex', which is not hidden"),
         ({}, {"loss_matrix": {0: {1: 1.0}}}, "loss_matrix does not fit the value 1"),
-        ({}, {"loss_matrix": {0: {1: 1.0}, 1: {}}}, "loss_matrix lacks the loss of the guess 0 when the truth is 1"),
+        (
+            {},
+            {"loss_matrix": {0: {1: 1.0}, 1: {}}},
+            ("loss_matrix lacks the loss of the guess 0 when the truth is 1"),
+        ),
     ],
 )
 def test_bad_tables_are_refused_in_one_sentence(columns, options, message):
@@ -520,11 +637,24 @@ def test_what_is_no_table_is_refused(table):
 
 def test_measurements_and_names_are_no_labels():
     count = 1200
-    x, numbers = np.arange(count) % 2, np.arange(count)
-    with pytest.raises(InputError, match=r"'y' has 1,200 different numbers, so it is a measurement and cannot be guessed"):
+    x = np.arange(count) % 2
+    numbers = np.arange(count)
+    with pytest.raises(
+        InputError,
+        match=(
+            r"'y' has 1,200 different numbers, so it is a "
+            r"measurement and cannot be guessed"
+        ),
+    ):
         from_samples(x, numbers, numbers)
     names = [f"person {k}" for k in range(count)]
-    with pytest.raises(InputError, match=r"'name' has 1,200 different values, as names and identifiers do; leave it out"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"'name' has 1,200 different values, as names and "
+            r"identifiers do; leave it out"
+        ),
+    ):
         from_samples(x, x, {"name": names})
     with pytest.raises(InputError, match="no column is left to be seen"):
         Problem.from_frame({"x": x, "y": x}, hide="x", guess="y", budget=1.0)
@@ -534,5 +664,7 @@ def test_other_people_without_a_column_that_is_seen_are_refused():
     report = from_samples(*survey()).samples
     with pytest.raises(InputError, match="the table has no column '1'"):
         report.outcome_of({"0": [1.0]})
-    with pytest.raises(InputError, match="column '1' is not numeric, so it cannot be cut at edges; give numbers"):
+    with pytest.raises(
+        InputError, match=("column '1' is not numeric, so it cannot be cut at edges; give numbers")
+    ):
         report.outcome_of({"0": [1.0], "1": ["a"]})

@@ -29,7 +29,9 @@ EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
 
 
 def enumerate_counts(law, count):
-    """Pr(count vector) summed over all bins^M sequences of reports, as a dictionary. The law sums to 1 but for rounding."""
+    """Pr(count vector) summed over all bins^M sequences of reports, as a dictionary. The law sums
+    to 1 but for rounding.
+    """
     found = {}
     for sequence in itertools.product(range(len(law)), repeat=count):
         key = tuple(np.bincount(sequence, minlength=len(law)))
@@ -38,23 +40,33 @@ def enumerate_counts(law, count):
     return {key: math.fsum(terms) * (1.0 - count * beyond) for key, terms in found.items()}
 
 
-# -- counts ------------------------------------------------------------------------------------------------------------
+# -- counts
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("count", "bins"), [(0, 3), (1, 1), (4, 1), (1, 4), (5, 2), (6, 3), (5, 4), (3, 6)])
+@pytest.mark.parametrize(
+    ("count", "bins"), [(0, 3), (1, 1), (4, 1), (1, 4), (5, 2), (6, 3), (5, 4), (3, 6)]
+)
 def test_count_vectors_are_all_compositions_in_lexicographic_order(count, bins):
     wanted = sorted(c for c in itertools.product(range(count + 1), repeat=bins) if sum(c) == count)
     assert count_vectors(count, bins).tolist() == [list(c) for c in wanted]
 
 
 def test_count_vectors_refuse_a_lattice_over_the_limit():
-    with pytest.raises(InputError, match=r"5000 sensors .* have 20,858,342,501 count vectors, which take .* limit is"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"5000 sensors .* have 20,858,342,501 count vectors, "
+            r"which take .* limit is"
+        ),
+    ):
         count_vectors(5000, 4)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 6])
 def test_counts_of_the_paper_equal_enumeration_to_1e_13(count):
-    law, prior = paper_conditional(), paper_p_xy()
+    law = paper_conditional()
+    prior = paper_p_xy()
     joint = iid_sensors(law, prior, count)
     lattice = [tuple(c) for c in count_vectors(count, 4).tolist()]
     for j, i in np.ndindex(2, 2):
@@ -73,7 +85,8 @@ def test_counts_of_any_law_equal_enumeration(count, weights):
     joint = iid_sensors(law[None, None], [[1.0]], count)[0, 0]
     exact = enumerate_counts(law, count)
     wanted = np.array([exact[tuple(c)] for c in count_vectors(count, law.size).tolist()])
-    # A probability computed from its logarithm is accurate to a few rounding errors of that logarithm: under 1e-12.
+    # A probability computed from its logarithm is accurate to a few rounding errors of that
+    # logarithm: under 1e-12.
     allowed = 5.0 * 2.0**-53 * (1.0 + np.abs(np.log(np.maximum(wanted, 1e-290))))
     assert allowed.max() < 1e-12
     assert (np.abs(joint - wanted) <= allowed * wanted + 1e-290).all()
@@ -144,7 +157,8 @@ def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message
     assert "\n" not in str(caught.value)
 
 
-# -- intervals ---------------------------------------------------------------------------------------------------------
+# -- intervals
+# --------------------------------------------------------------------------------------------------
 
 
 def test_normal_tails_keep_relative_precision_on_both_sides():
@@ -161,7 +175,9 @@ def test_light_normal_law_equals_scipys():
     edges = check_edges(EDGES)
     theirs = interval_masses(stats.norm(0.4, 0.1), edges)
     np.testing.assert_array_equal(interval_masses(NormalDensity(0.4, 0.1), edges), theirs)
-    np.testing.assert_array_equal(interval_masses(NormalDensity(np.array([[0.0], [0.4]]), 0.1), edges)[1], theirs)
+    np.testing.assert_array_equal(
+        interval_masses(NormalDensity(np.array([[0.0], [0.4]]), 0.1), edges)[1], theirs
+    )
 
 
 def test_a_distribution_without_survival_function_gets_its_upper_tail_from_its_density():
@@ -179,7 +195,9 @@ def test_a_distribution_without_survival_function_gets_its_upper_tail_from_its_d
 
 
 def test_a_histogram_law_is_cut_without_being_refined_beyond_its_rounding():
-    law = stats.rv_histogram((np.array([1, 5, 3, 1]), np.array([0.0, 1.0, 2.0, 3.0, 4.0])), density=False)
+    law = stats.rv_histogram(
+        (np.array([1, 5, 3, 1]), np.array([0.0, 1.0, 2.0, 3.0, 4.0])), density=False
+    )
     masses = interval_masses(law, np.array([-math.inf, 0.5, 1.5, 3.5, 4.0, math.inf]))
     np.testing.assert_allclose(masses, [0.05, 0.3, 0.6, 0.05, 0.0], atol=1e-15)
 
@@ -187,7 +205,9 @@ def test_a_histogram_law_is_cut_without_being_refined_beyond_its_rounding():
 def test_discrete_laws_use_half_open_bins():
     masses = interval_masses(stats.poisson(3.0), np.array([-math.inf, 0.0, 2.0, 5.0, math.inf]))
     pmf = stats.poisson(3.0).pmf(np.arange(6))
-    np.testing.assert_allclose(masses, [pmf[0], pmf[1:3].sum(), pmf[3:].sum(), stats.poisson(3.0).sf(5)], rtol=1e-13)
+    np.testing.assert_allclose(
+        masses, [pmf[0], pmf[1:3].sum(), pmf[3:].sum(), stats.poisson(3.0).sf(5)], rtol=1e-13
+    )
 
 
 @given(
@@ -204,7 +224,8 @@ def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
     assert coarse[0] == pytest.approx(masses[0] + masses[1], abs=1e-15, rel=1e-12)
 
 
-# -- one sensor --------------------------------------------------------------------------------------------------------
+# -- one sensor
+# --------------------------------------------------------------------------------------------------
 
 
 def test_single_sensor_equals_the_paper_built_by_hand():
@@ -226,13 +247,25 @@ def test_single_sensor_equals_integrated_densities():
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        ([-math.inf, 0.5, 0.2, math.inf], r"edges\[1\] = 0.5 and edges\[2\] = 0.2; the edges must be strictly increasing"),
+        (
+            [-math.inf, 0.5, 0.2, math.inf],
+            (
+                r"edges\[1\] = 0.5 and edges\[2\] = 0.2; the edges must "
+                r"be strictly increasing"
+            ),
+        ),
         ([-math.inf, math.nan, math.inf], "must be strictly increasing"),
         ([-math.inf, -math.inf, 1.0], "must be strictly increasing"),
         ([0.0], "give a row of at least two"),
         ([[0.0, 1.0]], "give a row of at least two"),
         (["a", "b"], "the row of edges is not an array of real numbers"),
-        ([0.0, 1.0], r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* add edges, such as −inf and inf"),
+        (
+            [0.0, 1.0],
+            (
+                r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* add "
+                r"edges, such as −inf and inf"
+            ),
+        ),
     ],
 )
 def test_bad_edges_are_refused_in_one_sentence(edges, message):

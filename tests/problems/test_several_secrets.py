@@ -1,4 +1,6 @@
-"""Several constraints and conditional information: what is refused, the judge against exact arithmetic, laws, files."""
+"""Several constraints and conditional information: what is refused, the judge against exact
+arithmetic, laws, files.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,11 @@ from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.sources import block_problem, map_problem
 
 CONDITIONAL = "conditional-mutual-information"
-FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)  # p(x, x', y, z)
-FIRST, SECOND, GIVEN = FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2)), FULL.sum(axis=1).transpose(1, 0, 2)
+# p(x, x', y, z)
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)
+FIRST = FULL.sum(axis=(1, 2))
+SECOND = FULL.sum(axis=(0, 2))
+GIVEN = FULL.sum(axis=1).transpose(1, 0, 2)
 LOSS = Problem.from_joint(FULL.sum(axis=0), math.inf).loss
 
 
@@ -46,7 +51,8 @@ def several(*constraints: tuple[Any, ...], loss: Array = LOSS) -> Problem:
 TWO = several((FIRST, 0.01), (SECOND, 0.02, "chi-square"))
 
 
-# -- what is stated ----------------------------------------------------------------------------------------------------
+# -- what is stated
+# --------------------------------------------------------------------------------------------------
 
 
 def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
@@ -62,8 +68,9 @@ def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
     ]
     np.testing.assert_allclose(problem.p_z, FULL.sum(axis=(0, 1, 2)), rtol=1e-14)
     np.testing.assert_allclose(problem.deviations.sum(axis=1), 0.0, atol=1e-15)
-    assert (
-        repr(problem) == f"Problem(n=9, m=2, N=12, budget=0.01 nats and 0 of total-variation and 0.02 nats of {CONDITIONAL})"
+    assert repr(problem) == (
+        "Problem(n=9, m=2, N=12, budget=0.01 nats and 0 of total-variation and "
+        f"0.02 nats of {CONDITIONAL})"
     )
     assert not problem.perfect
     assert not problem.oblivious
@@ -71,7 +78,8 @@ def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
 
 
 def test_one_constraint_is_the_problem_of_one_secret() -> None:
-    one, plain = several((FIRST, 0.01)), Problem(FIRST, LOSS, 0.01)
+    one = several((FIRST, 0.01))
+    plain = Problem(FIRST, LOSS, 0.01)
     assert one.constraint == plain.constraint
     np.testing.assert_array_equal(one.p_xz, plain.p_xz)
     assert one.bayes_leakage == plain.bayes_leakage
@@ -86,7 +94,13 @@ def test_what_is_about_one_budget_names_the_terms() -> None:
         lambda: TWO.leakage(TWO.bayes_estimator),
         lambda: TWO.refuse_other_measures("densities are"),
     ):
-        with pytest.raises(InputError, match=r"2 constraints, so no one budget or measure; read those of its \.terms"):
+        with pytest.raises(
+            InputError,
+            match=(
+                r"2 constraints, so no one budget or measure; read "
+                r"those of its \.terms"
+            ),
+        ):
             ask()
     with pytest.raises(InputError, match=r"use problem\.law"):
         TWO.output_law(TWO.bayes_estimator)
@@ -97,38 +111,123 @@ def test_what_is_about_one_budget_names_the_terms() -> None:
     ("build", "words"),
     [
         (lambda: Problem(loss=LOSS, constraints=[]), "constraints is empty or no row"),
-        (lambda: Problem(loss=LOSS, constraints=[FIRST]), r"constraints\[0\] is .*; give a discreet.Constraint"),
-        (lambda: Problem(FIRST, LOSS, constraints=[Constraint(FIRST, 0.1)]), "give loss= and constraints= alone"),
-        (lambda: Problem(loss=LOSS, budget=0.1, constraints=[Constraint(FIRST, 0.1)]), "give loss= and constraints= alone"),
-        (lambda: several((FIRST, 0.1), (SECOND, -1.0)), r"constraints\[1\]: the leakage budget is -1 nats"),
-        (lambda: several((FIRST, 0.1), (SECOND, 0.1, "chi")), r"constraints\[1\]: there is no measure 'chi'"),
-        (lambda: several((FIRST, 0.1), (-SECOND, 0.1)), r"constraints\[1\]: p_xz\[0, 0\] is -0.* which is negative"),
-        (lambda: several((FIRST, 0.1), (SECOND[:, :5], 0.1)), r"constraints\[1\]: p_xz has 5 outcomes and that of .* 12"),
+        (
+            lambda: Problem(loss=LOSS, constraints=[FIRST]),
+            (
+                r"constraints\[0\] is .*; give a "
+                r"discreet.Constraint"
+            ),
+        ),
+        (
+            lambda: Problem(FIRST, LOSS, constraints=[Constraint(FIRST, 0.1)]),
+            "give loss= and constraints= alone",
+        ),
+        (
+            lambda: Problem(loss=LOSS, budget=0.1, constraints=[Constraint(FIRST, 0.1)]),
+            "give loss= and constraints= alone",
+        ),
+        (
+            lambda: several((FIRST, 0.1), (SECOND, -1.0)),
+            (
+                r"constraints\[1\]: the leakage budget is "
+                r"-1 nats"
+            ),
+        ),
+        (
+            lambda: several((FIRST, 0.1), (SECOND, 0.1, "chi")),
+            (
+                r"constraints\[1\]: there is no "
+                r"measure 'chi'"
+            ),
+        ),
+        (
+            lambda: several((FIRST, 0.1), (-SECOND, 0.1)),
+            (
+                r"constraints\[1\]: p_xz\[0, 0\] is -0.* "
+                r"which is negative"
+            ),
+        ),
+        (
+            lambda: several((FIRST, 0.1), (SECOND[:, :5], 0.1)),
+            (
+                r"constraints\[1\]: p_xz has 5 "
+                r"outcomes and that of .* 12"
+            ),
+        ),
         (lambda: several((FIRST, 0.1), (2.0 * SECOND, 0.1)), r"constraints\[1\]: p_xz sums to 2"),
         (
             lambda: several((FIRST, 0.1), (SECOND[:, ::-1], 0.1)),
             r"outcome \d+ has probability .* by constraints\[1\] and .*\[0\]",
         ),
-        (lambda: several((FIRST, 0.1), (GIVEN, 0.1)), r"constraints\[1\]: p_xz has shape \[2, 2, 12\]; .* \[n, N\]"),
-        (lambda: several((FIRST, 0.1, CONDITIONAL)), r"constraints\[0\]: p_xz has shape \[2, 12\]; .*\[given, n, N\]"),
-        (lambda: several((FIRST, 0.1), (SECOND, 0.1), loss=LOSS[:, :5]), "p_xz has 12 outcomes and loss has 5"),
-        (lambda: Problem(FIRST, LOSS, 0.1, measure=CONDITIONAL), r"give a non-empty array of shape \[given, n, N\]"),
-        (lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL), "the private joint has no given variable"),
         (
-            lambda: Problem(GIVEN, LOSS, 0.1, measure=CONDITIONAL).with_budget(0.1, measure="chi-square"),
+            lambda: several((FIRST, 0.1), (GIVEN, 0.1)),
+            (
+                r"constraints\[1\]: p_xz has shape \[2, 2, "
+                r"12\]; .* \[n, N\]"
+            ),
+        ),
+        (
+            lambda: several((FIRST, 0.1, CONDITIONAL)),
+            (
+                r"constraints\[0\]: p_xz has shape \[2, "
+                r"12\]; .*\[given, n, N\]"
+            ),
+        ),
+        (
+            lambda: several((FIRST, 0.1), (SECOND, 0.1), loss=LOSS[:, :5]),
+            ("p_xz has 12 outcomes and loss has 5"),
+        ),
+        (
+            lambda: Problem(FIRST, LOSS, 0.1, measure=CONDITIONAL),
+            (
+                r"give a non-empty array of "
+                r"shape \[given, n, N\]"
+            ),
+        ),
+        (
+            lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL),
+            "the private joint has no given variable",
+        ),
+        (
+            lambda: Problem(GIVEN, LOSS, 0.1, measure=CONDITIONAL).with_budget(
+                0.1, measure="chi-square"
+            ),
             "a given variable, so",
         ),
-        (lambda: Problem(GIVEN, LOSS, equivocation=0.1, measure=CONDITIONAL), "an equivocation bounds mutual information"),
-        (lambda: TWO.with_budget(0.1), "budget has 1 entries; give as many budgets as there are constraints, 2"),
+        (
+            lambda: Problem(GIVEN, LOSS, equivocation=0.1, measure=CONDITIONAL),
+            "an equivocation bounds mutual information",
+        ),
+        (
+            lambda: TWO.with_budget(0.1),
+            ("budget has 1 entries; give as many budgets as there are constraints, 2"),
+        ),
         (lambda: TWO.with_budget([0.1]), "budget has 1 entries; give as many"),
         (lambda: TWO.with_budget([0.1, -1.0]), r"constraints\[1\]: the leakage budget is -1"),
-        (lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"), "this problem has 2 constraints"),
+        (
+            lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"),
+            "this problem has 2 constraints",
+        ),
         (lambda: TWO.with_budget(equivocation=0.1), "this problem has 2 constraints"),
         (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
-        (lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0), r"multiplier has shape \[1\] but .*\[2\]"),
-        (lambda: ds.certify(Problem(FIRST, LOSS, 0.1), TWO.bayes_estimator, np.ones((2, 2)), [1.0, 2.0]), "multiplier has"),
-        (lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]), "the terms are not about the 5 rows"),
-        (lambda: block_problem(BlockProblem.of(TWO).blocks, 0.1, terms=TWO.terms), "leave budget and equivocation out"),
+        (
+            lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0),
+            r"multiplier has shape \[1\] but .*\[2\]",
+        ),
+        (
+            lambda: ds.certify(
+                Problem(FIRST, LOSS, 0.1), TWO.bayes_estimator, np.ones((2, 2)), [1.0, 2.0]
+            ),
+            "multiplier has",
+        ),
+        (
+            lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]),
+            "the terms are not about the 5 rows",
+        ),
+        (
+            lambda: block_problem(BlockProblem.of(TWO).blocks, 0.1, terms=TWO.terms),
+            "leave budget and equivocation out",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(build: Any, words: str) -> None:
@@ -139,7 +238,10 @@ def test_bad_input_is_refused_in_a_sentence(build: Any, words: str) -> None:
 
 def test_budgets_change_one_by_one() -> None:
     other = TWO.with_budget([0.5, LeakageBudget(0.25, measure_of("maximal-leakage"))])
-    assert [str(term.budget) for term in other.terms] == ["0.5 nats", "0.25 nats of maximal-leakage"]
+    assert [str(term.budget) for term in other.terms] == [
+        "0.5 nats",
+        "0.25 nats of maximal-leakage",
+    ]
     assert other.p_xz is TWO.p_xz
     assert TWO.with_budget([0.0, 0.0]).perfect
     assert TWO.with_budget([math.inf, math.inf]).oblivious
@@ -159,17 +261,23 @@ def test_reduction_keeps_terms() -> None:
         for each in (FIRST, np.concatenate([SECOND, np.zeros((1, 12))]), given_value)
     ]
     problem = several(
-        (wide[0], 0.01), (wide[1], 0.02, "chi-square"), (wide[2], 0.03, CONDITIONAL), loss=np.hstack([LOSS / 2] * 2)
+        (wide[0], 0.01),
+        (wide[1], 0.02, "chi-square"),
+        (wide[2], 0.03, CONDITIONAL),
+        loss=np.hstack([LOSS / 2] * 2),
     )
     found = reduce(problem)
     assert found.problem.N == 12
     assert [term.rows for term in found.problem.terms] == [slice(0, 2), slice(2, 5), slice(5, 9)]
     assert found.problem.terms[2].groups == (slice(5, 7), slice(7, 9))
     estimator = np.random.default_rng(0).dirichlet(np.ones(2), 12).T
-    assert found.problem.leakages(estimator) == pytest.approx(problem.leakages(found.restore(estimator)), rel=1e-12)
+    assert found.problem.leakages(estimator) == pytest.approx(
+        problem.leakages(found.restore(estimator)), rel=1e-12
+    )
 
 
-# -- leakage and duals -------------------------------------------------------------------------------------------------
+# -- leakage and duals
+# -------------------------------------------------------------------------------------------------
 
 
 def _exactly(problem: Problem, estimator: Array) -> list[Any]:
@@ -177,10 +285,19 @@ def _exactly(problem: Problem, estimator: Array) -> list[Any]:
     found = []
     for term in problem.terms:
         whole = exactly.total(SimpleNamespace(p_xz=problem.p_xz[term.rows]))  # type: ignore[arg-type]
-        parts = [SimpleNamespace(p_xz=problem.p_xz[group]) for group in term.groups if problem.p_xz[group].any()]
+        parts = [
+            SimpleNamespace(p_xz=problem.p_xz[group])
+            for group in term.groups
+            if problem.p_xz[group].any()
+        ]
         shares = [exactly.total(part) / whole for part in parts]  # type: ignore[arg-type]
         leaks = [exactly.leakage(part, estimator, normalised=True) for part in parts]  # type: ignore[arg-type]
-        found.append(sum(mpmath.mpf(s.numerator) / s.denominator * leak for s, leak in zip(shares, leaks, strict=True)))
+        found.append(
+            sum(
+                mpmath.mpf(s.numerator) / s.denominator * leak
+                for s, leak in zip(shares, leaks, strict=True)
+            )
+        )
     return found
 
 
@@ -190,14 +307,20 @@ def secrets(draw: Any) -> Problem:
     joint = draw(joints())
     loss = Problem.from_joint(joint, math.inf).loss
     given_y = joint.transpose(1, 0, 2)
-    kinds = [(joint.sum(axis=1), math.inf), (joint.sum(axis=0), math.inf), (given_y, math.inf, CONDITIONAL)]
+    kinds = [
+        (joint.sum(axis=1), math.inf),
+        (joint.sum(axis=0), math.inf),
+        (given_y, math.inf, CONDITIONAL),
+    ]
     which = draw(st.sampled_from([(2,), (0, 1), (0, 2), (1, 0, 2), (2, 2)]))
     return several(*(kinds[each] for each in which), loss=loss)
 
 
 @given(st.data(), secrets())
 def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
-    """With budgets set to what one estimator leaks, no duals prove that it errs more; and no ceiling is too low."""
+    """With budgets set to what one estimator leaks, no duals prove that it errs more; and no
+    ceiling is too low.
+    """
     estimator = normalise(data.draw(estimators((problem.m, problem.N))))
     leaked = _exactly(problem, estimator)
     budgets = [float(each) * (1 + 1e-15) + 1e-320 if each > 0 else 0.0 for each in leaked]
@@ -207,7 +330,10 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
     multiplier = np.array(prices) if len(prices) > 1 else prices[0]
     error = exactly.error_probability(problem, estimator, normalised=True)
     clipped = np.clip(tilt, -1e150, 1e150)
-    answers: list[Any] = [(case, estimator), (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss))]
+    answers: list[Any] = [
+        (case, estimator),
+        (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss)),
+    ]
     answers.append((BlockProblem.of(case), answers[1][1]))
     for model, answer in answers:
         judged = certify(model, answer, tilt, multiplier).certificate
@@ -239,12 +365,15 @@ def test_leakages_are_exact_and_duals_feasible(data: st.DataObject, problem: Pro
     for term in case.terms:
         for group in term.groups:
             if problem.p_x[group].any():
-                part = SimpleNamespace(p_xz=problem.p_xz[group], n=group.stop - group.start, m=problem.m)
+                part = SimpleNamespace(
+                    p_xz=problem.p_xz[group], n=group.stop - group.start, m=problem.m
+                )
                 assert exactly.support(part, duals[0][:, group], 0.7) <= 0  # type: ignore[arg-type]
 
 
 def test_information_given_a_constant_is_mutual_information() -> None:
-    plain, constant = Problem(FIRST, LOSS, 0.005), Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
+    plain = Problem(FIRST, LOSS, 0.005)
+    constant = Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
     assert constant.measures[0].conditional
     assert constant.bayes_leakage == pytest.approx(plain.bayes_leakage, rel=1e-14)
     solution = ds.solve(plain, "tilt")
@@ -255,7 +384,8 @@ def test_information_given_a_constant_is_mutual_information() -> None:
 
 def test_given_y_from_a_joint_is_the_same_as_given_by_hand() -> None:
     joint = FULL.sum(axis=1)
-    one, two = Problem.from_joint(joint, 0.01, measure=CONDITIONAL), Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL)
+    one = Problem.from_joint(joint, 0.01, measure=CONDITIONAL)
+    two = Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     assert one.terms == two.terms
     assert one.constraint == LeakageBudget(0.01, measure_of(CONDITIONAL))
@@ -299,14 +429,21 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept() -> N
         assert judged.certificate.own_leakage_ratio == pytest.approx(2.0, rel=1e-9)
 
 
-# -- perfect privacy beside others -------------------------------------------------------------------------------------
+# -- perfect privacy beside others
+# -------------------------------------------------------------------------------------
 
 
 def _private(problem: Problem, rows: list[slice]) -> Array:
-    """An estimator with no information in these rows: few outcomes are drawn, exactly as the equations ask."""
+    """An estimator with no information in these rows: few outcomes are drawn, exactly as the
+    equations ask.
+    """
     from scipy.optimize import linprog
 
-    parts = [problem.p_xz[r] - np.outer(problem.p_x[r] / problem.p_x[r].sum(), problem.p_xz[r].sum(axis=0)) for r in rows]
+    parts = [
+        problem.p_xz[r]
+        - np.outer(problem.p_x[r] / problem.p_x[r].sum(), problem.p_xz[r].sum(axis=0))
+        for r in rows
+    ]
     equations = np.vstack([each[:-1] / each.std() for each in parts])
     cost = problem.loss[0] - problem.loss[1]
     share = linprog(cost, A_eq=equations, b_eq=np.zeros(len(equations)), bounds=(0, 1)).x
@@ -326,7 +463,9 @@ def test_exact_privacy_of_one_secret_beside_a_budget_of_another() -> None:
 
 
 def test_exact_moves_count_for_the_budgets_of_others() -> None:
-    """A budget that the stored estimator keeps by less than the moves may change is not called kept."""
+    """A budget that the stored estimator keeps by less than the moves may change is not called
+    kept.
+    """
     free = several((FIRST, 0.0), (SECOND, 0.01))
     answer = _private(free, [free.terms[0].rows])
     leaked = free.leakages(answer)[1]
@@ -337,7 +476,10 @@ def test_exact_moves_count_for_the_budgets_of_others() -> None:
 
 
 def test_both_secrets_and_given_values_are_exactly_private() -> None:
-    for problem in (several((FIRST, 0.0), (SECOND, 0.0)), Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL)):
+    for problem in (
+        several((FIRST, 0.0), (SECOND, 0.0)),
+        Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL),
+    ):
         answer = _private(problem, [group for term in problem.terms for group in term.groups])
         verdict = certify(problem, answer)
         assert verdict.certificate.private_within == 0.0
@@ -354,17 +496,22 @@ def test_an_answer_that_is_not_private_is_replaced() -> None:
     assert anchored.error_probability < problem.constant_error
 
 
-# -- blocks, files, records --------------------------------------------------------------------------------------------
+# -- blocks, files, records
+# --------------------------------------------------------------------------------------------
 
 
 def test_an_answer_of_tilt_that_is_nearly_private_is_made_private() -> None:
-    """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves beliefs by 1e-4."""
+    """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves
+    beliefs by 1e-4.
+    """
     rng = np.random.default_rng([1, 178])
     rng.random()  # the number of outcomes and the sizes are drawn first
     rng.integers(2, 4, size=3)
     joint = rng.gamma(rng.choice([0.3, 1.0]), size=(2, 2, 2, 8)) + 1e-9
     joint /= joint.sum()
-    first, second, given = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2)), joint.sum(axis=1).transpose(1, 0, 2)
+    first = joint.sum(axis=(1, 2))
+    second = joint.sum(axis=(0, 2))
+    given = joint.sum(axis=1).transpose(1, 0, 2)
     problem = several(
         (first, 0.0, "total-variation"),
         (second, 0.0020856720038778622),
@@ -399,7 +546,9 @@ def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed: int) -> None:
     assert solution.certificate.blend == 0.0
 
 
-def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_of_no_gain() -> None:
+def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_of_no_gain() -> (
+    None
+):
     estimator = ds.solve(three_secrets(1, 1e-4), "tilt", gap=1e-9).estimator
     certificate = certify(three_secrets(1, 1e-4 * (1.0 - 1e-9)), estimator).certificate
     assert 0.0 < certificate.blend < 1e-3
@@ -407,15 +556,23 @@ def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_
 
 
 @pytest.mark.parametrize(
-    ("axes", "points", "shape", "seed"), [(2, 30, (2, 2), 3), (2, 30, (3, 2), 6), (1, 40_000, (2, 3), 5)], ids=str
+    ("axes", "points", "shape", "seed"),
+    [(2, 30, (2, 2), 3), (2, 30, (3, 2), 6), (1, 40_000, (2, 3), 5)],
+    ids=str,
 )
-def test_equalized_odds_are_served_at_every_size(axes: int, points: int, shape: tuple[int, int], seed: int) -> None:
-    """Sensors with Gaussian noise on a grid, of which one group of X given Y is nearly known: the first steps are slow."""
+def test_equalized_odds_are_served_at_every_size(
+    axes: int, points: int, shape: tuple[int, int], seed: int
+) -> None:
+    """Sensors with Gaussian noise on a grid, of which one group of X given Y is nearly known: the
+    first steps are slow.
+    """
     rng = np.random.default_rng(seed)
     sensed = np.stack(np.meshgrid(*[np.linspace(-4.0, 4.0, points)] * axes)).reshape(axes, -1)
     means = rng.normal(size=(*shape, axes))
     joint = np.exp(-0.5 * ((sensed - means[..., None]) ** 2).sum(axis=-2))
-    joint *= rng.dirichlet(np.ones(math.prod(shape))).reshape(*shape, 1) / joint.sum(axis=-1, keepdims=True)
+    joint *= rng.dirichlet(np.ones(math.prod(shape))).reshape(*shape, 1) / joint.sum(
+        axis=-1, keepdims=True
+    )
     solution = ds.solve(Problem.from_joint(joint, 0.0, measure=CONDITIONAL), "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
     assert solution.certificate is not None
@@ -423,9 +580,14 @@ def test_equalized_odds_are_served_at_every_size(axes: int, points: int, shape: 
 
 
 def test_groups_that_say_the_same_are_one_condition() -> None:
-    """The problem drawn("secrets", 1, 90) of the campaign: with two outcomes one number says what all groups do."""
-    given = np.array([[[1717, 1286], [951, 1047]], [[511, 1393], [1792, 1304]]]) / 10_001  # p(y, x, z)
-    problem = several((given.sum(axis=0), 0.0017855), (given, 0.0, CONDITIONAL), loss=given.sum(axis=1)[::-1])
+    """The problem drawn("secrets", 1, 90) of the campaign: with two outcomes one number says what
+    all groups do.
+    """
+    # p(y, x, z)
+    given = np.array([[[1717, 1286], [951, 1047]], [[511, 1393], [1792, 1304]]]) / 10_001
+    problem = several(
+        (given.sum(axis=0), 0.0017855), (given, 0.0, CONDITIONAL), loss=given.sum(axis=1)[::-1]
+    )
     solution = ds.solve(problem, "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
 
@@ -458,7 +620,11 @@ def test_backends_that_serve_one_secret_refuse_several() -> None:
 
 @pytest.mark.parametrize(
     "problem",
-    [TWO, Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL), several((GIVEN, 0.25, CONDITIONAL), (SECOND, 0.0))],
+    [
+        TWO,
+        Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL),
+        several((GIVEN, 0.25, CONDITIONAL), (SECOND, 0.0)),
+    ],
     ids=["two", "given", "mixed"],
 )
 def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
@@ -477,7 +643,8 @@ def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
     if len(problem.terms) > 1:
         with pytest.raises(InputError, match="as many budgets as there are constraints"):
             ds.load_problem(path, budget=0.1)
-    judged, place = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n))), tmp_path / "solution.npz"
+    judged = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n)))
+    place = tmp_path / "solution.npz"
     judged.save(place)
     found = ds.load_solution(place)
     np.testing.assert_array_equal(found.multipliers, judged.multipliers)  # type: ignore[arg-type]
@@ -511,7 +678,9 @@ def test_records_state_each_constraint() -> None:
     assert len(told["multiplier"]) == 2
     assert not {"leakage_nats", "budget_nats", "measure"} & set(told)
     json.dumps(told, allow_nan=False)
-    given_y = ds.certify(Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL), TWO.bayes_estimator).to_dict()
+    given_y = ds.certify(
+        Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL), TWO.bayes_estimator
+    ).to_dict()
     assert given_y["measure"] == CONDITIONAL
     assert "constraints" not in given_y
     assert " and " in repr(ds.certify(TWO, TWO.bayes_estimator))

@@ -1,4 +1,6 @@
-"""What rounding may cost is charged at every size: cases that a fixed allowance does not cover, against exact arithmetic."""
+"""What rounding may cost is charged at every size: cases that a fixed allowance does not cover,
+against exact arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ _TINY = 5e-324
 
 def _blocks(p_xz: Array, loss: Array, budget: float = math.inf) -> BlockProblem:
     return BlockProblem(
-        ArrayBlocks(p_xz, loss), one_term(LeakageBudget(budget), len(p_xz)), p_xz.sum(axis=1), loss.sum(axis=1)
+        ArrayBlocks(p_xz, loss),
+        one_term(LeakageBudget(budget), len(p_xz)),
+        p_xz.sum(axis=1),
+        loss.sum(axis=1),
     )
 
 
@@ -41,13 +46,16 @@ def _bayes_error(problem: BlockProblem) -> Fraction:
     return least / exactly.dot(problem.blocks.p_xz)
 
 
-# -- the total of blocks -------------------------------------------------------------------------------------------------
+# -- the total of blocks
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.0 + 2.0**-31, 1.0 - 2.0**-32])
 @pytest.mark.parametrize("small", [2.0**-54 * 0.99, 2.0**-54 * 1.01, 2.0**-53 * 0.99])
 @pytest.mark.parametrize("n", [128, 4096])
-def test_totals_of_many_private_values_do_not_move_the_bracket(n: int, small: float, scale: float) -> None:
+def test_totals_of_many_private_values_do_not_move_the_bracket(
+    n: int, small: float, scale: float
+) -> None:
     """A plain sum of these p(x) loses or gains half a last place at every eighth of them."""
     p_x = np.zeros(n)
     p_x[:2] = 0.5
@@ -70,14 +78,19 @@ def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> N
 @pytest.mark.parametrize("off", [-8, -1, 1, 5, 8])
 @pytest.mark.parametrize("scale", [1.0, 2.0**-1064])
 @pytest.mark.parametrize("budget", [math.inf, 1e-3, 1e-10, 0.0])
-def test_a_bracket_holds_for_masses_divided_by_their_total(off: int, scale: float, budget: float) -> None:
+def test_a_bracket_holds_for_masses_divided_by_their_total(
+    off: int, scale: float, budget: float
+) -> None:
     """Arrays within 2⁻⁵⁰ of a total of one are taken as they are; `verify` divides them."""
     p_xz = np.array([[0.25, 0.125, 0.125], [0.125, 0.125, 0.25 + off * 2.0**-53]])
     problem = Problem(p_xz, np.array([[0.125, 0.25, 0.0], [0.25, 0.0, 0.375]]) * scale, budget)
     assert exactly.total(problem) != 1
     for estimator in (problem.bayes_estimator, np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 0.0]])):
-        verdict = certify(problem, estimator, np.array([[1.0, -1.0], [-1.0, 1.0]]) * 0.1 * scale, scale)
-        judged, found = verdict.certificate, verify(problem, verdict.estimator)
+        verdict = certify(
+            problem, estimator, np.array([[1.0, -1.0], [-1.0, 1.0]]) * 0.1 * scale, scale
+        )
+        judged = verdict.certificate
+        found = verify(problem, verdict.estimator)
         assert judged.lower <= found.error[0]
         assert found.error[1] <= judged.upper
         if math.isinf(budget):
@@ -86,7 +99,9 @@ def test_a_bracket_holds_for_masses_divided_by_their_total(off: int, scale: floa
 
 
 def test_no_loss_is_none_in_blocks_too() -> None:
-    judged = certify_rule(_blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), OutcomeRule(np.zeros((2, 2))), 0.0).certificate
+    judged = certify_rule(
+        _blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), OutcomeRule(np.zeros((2, 2))), 0.0
+    ).certificate
     assert (judged.lower, judged.upper) == (0.0, 0.0)
 
 
@@ -104,34 +119,49 @@ def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> 
 
 
 def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
-    """The share of a law that comes from drawn guesses is a plain sum of 2⁴⁰ terms, off by up to 2⁴⁰ u."""
+    """The share of a law that comes from drawn guesses is a plain sum of 2⁴⁰ terms, off by up to
+    2⁴⁰ u.
+    """
     high = np.array([[0.5]])
-    few = Sums((high, 0.0 * high), (np.zeros(()), np.zeros(())), 0.5 * high, 0.0, 0.0, 0.0, 0.0, 0.0, 4)
+    few = Sums(
+        (high, 0.0 * high), (np.zeros(()), np.zeros(())), 0.5 * high, 0.0, 0.0, 0.0, 0.0, 0.0, 4
+    )
     assert few.drawn_share() < 0.5 * (1.0 + 2.0**-38)
     assert replace(few, outcomes=1 << 40).drawn_share() >= 0.5 * (1.0 + 2.0**-13)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0, 3, 40, 60, 100]), st.sampled_from([math.inf, 1e-3]))
+@given(
+    st.integers(0, 10**6), st.sampled_from([0, 3, 40, 60, 100]), st.sampled_from([math.inf, 1e-3])
+)
 def test_losses_near_the_smallest_number(seed: int, exponent: int, budget: float) -> None:
     rng = np.random.default_rng(seed)
     m, n, outcomes = (int(each) for each in rng.integers(2, 5, 3))
     p_xz = rng.dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
     loss = rng.integers(0, 1 << int(rng.integers(1, 53)), (m, outcomes)) * (_TINY * 2.0**exponent)
-    problem, estimator = Problem(p_xz, loss, budget), rng.dirichlet(np.full(m, 0.5), outcomes).T
+    problem = Problem(p_xz, loss, budget)
+    estimator = rng.dirichlet(np.full(m, 0.5), outcomes).T
     tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-320, 1e-310, 1.0])
     verdict = certify(problem, estimator, tilt, float(rng.choice([0.0, 1e-320, 1e-3])))
     judged = verdict.certificate
     for normalised in (False, True):
-        assert exactly.error_probability(problem, verdict.estimator, normalised) <= Fraction(judged.upper)
-    assert judged.lower == 0.0 or Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+        assert exactly.error_probability(problem, verdict.estimator, normalised) <= Fraction(
+            judged.upper
+        )
+    assert judged.lower == 0.0 or Fraction(judged.lower) <= exactly.bound(
+        problem, verdict.tilt, verdict.multiplier
+    )
 
 
-# -- columns that do not sum to one --------------------------------------------------------------------------------------
+# -- columns that do not sum to one
+# --------------------------------------------------------------------------------------
 
 
 def _completed(columns: Array) -> Array:
-    """What `discreet.verification` reads: the likeliest guess gets what the others leave; in fractions."""
-    found, every = columns.copy(), np.arange(columns.shape[1])
+    """What `discreet.verification` reads: the likeliest guess gets what the others leave; in
+    fractions.
+    """
+    found = columns.copy()
+    every = np.arange(columns.shape[1])
     found[columns.argmax(axis=0), every] += 1 - found.sum(axis=0)
     return found
 
@@ -139,9 +169,11 @@ def _completed(columns: Array) -> Array:
 @pytest.mark.parametrize("uneven", [0.0, 0.3])
 @pytest.mark.parametrize("m", [2, 3, 11, 25, 50, 61])
 def test_a_certificate_holds_however_a_column_is_completed(m: int, uneven: float) -> None:
-    """Divided by its sum, or its likeliest guess given what the others leave: m times as much, for one probability.
+    """Divided by its sum, or its likeliest guess given what the others leave: m times as much, for
+    one probability.
 
-    Columns differ by one last place at their likeliest guess, which tells X. All that leaks is rounding.
+    Columns differ by one last place at their likeliest guess, which tells X. All that leaks is
+    rounding.
     """
     even = np.full(m, 1.0 / m) + uneven / m * np.random.default_rng(m).uniform(-1.0, 1.0, m)
     even[:2] = 1.5 / m
@@ -149,21 +181,27 @@ def test_a_certificate_holds_however_a_column_is_completed(m: int, uneven: float
     columns[[0, 1], [0, 1]] = np.nextafter(1.5 / m, 2.0)
     joint = np.array([[0.5, 0.0], [0.0, 0.5]])
     loss = np.random.default_rng(1).random((m, 2)) * 0.5
-    free, perfect = Problem(joint, loss, math.inf), Problem(joint, loss, 0.0)
-    found, within = certify(free, columns), certify(perfect, columns).certificate.own_private_within
-    judged, stored = found.certificate, np.array([[Fraction(value) for value in row] for row in found.answer.tolist()])
+    free = Problem(joint, loss, math.inf)
+    perfect = Problem(joint, loss, 0.0)
+    found = certify(free, columns)
+    within = certify(perfect, columns).certificate.own_private_within
+    judged = found.certificate
+    stored = np.array([[Fraction(value) for value in row] for row in found.answer.tolist()])
     for read in (stored / stored.sum(axis=0), _completed(stored)):
         assert exactly.leakage(free, read) <= judged.own_leakage_ceiling
         assert exactly.error_probability(free, read) <= Fraction(judged.upper)
         assert within == 0.0 or exactly.distance(free, read) <= Fraction(within)
 
 
-# -- leakage -------------------------------------------------------------------------------------------------------------
+# -- leakage
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [4096, 65536])
 def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
-    """r is 1 ± ½ everywhere. Sums with four accumulators lose half a last place for nearly every private value."""
+    """r is 1 ± ½ everywhere. Sums with four accumulators lose half a last place for nearly every
+    private value.
+    """
     p_x = np.full(n, 2.0**-55 * 0.99)
     p_x[:4] = 0.25
     x = np.where(np.arange(n) % 2 == 0, 0.5, -0.5)
@@ -177,14 +215,19 @@ def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "digits"), [(1e-3, 13), (1e-12, 11), (1e-22, 3), (1e-30, 0)])
-def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(size: float, digits: int) -> None:
-    """Leakage is about size². Beside the columns, 0.5 ± 2⁻⁴⁰ exactly, the joint law alone brings it down."""
+def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(
+    size: float, digits: int
+) -> None:
+    """Leakage is about size². Beside the columns, 0.5 ± 2⁻⁴⁰ exactly, the joint law alone brings it
+    down.
+    """
     p_xz = np.array([[0.25, 0.25], [0.25, 0.25]])
     shift = 2.0**-40
     estimator = np.array([[0.5 + shift, 0.5 - shift], [0.5 - shift, 0.5 + shift]])
     moved = size / shift
     if moved > 1.0:
-        estimator, moved = np.eye(2), size
+        estimator = np.eye(2)
+        moved = size
     p_xz[:, 1] += np.array([1.0, -1.0]) * 2.0 ** round(math.log2(0.25 * min(moved, 1.0)))
     p_xz[:, 0] -= np.array([1.0, -1.0]) * 2.0 ** round(math.log2(0.25 * min(moved, 1.0)))
     problem = Problem(p_xz, np.zeros((2, 2)), math.inf)
@@ -195,7 +238,9 @@ def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_hold
 
 
 def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
-    """One addition of double-doubles, up to 2⁻¹⁰⁴, for every block of outcomes; and one for 2¹³ products."""
+    """One addition of double-doubles, up to 2⁻¹⁰⁴, for every block of outcomes; and one for 2¹³
+    products.
+    """
     assert sum_doubt(1, 4) <= 2.0**-84.99
     assert sum_doubt(10**6, 4) >= 10**6 * 2.0**-104
     assert sum_doubt(10**6, 1 << 20) >= 128 * 10**6 * 2.0**-104
@@ -204,7 +249,8 @@ def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
 
 def test_more_guesses_than_short_integers_count() -> None:
     """Labels, and the guesses that are drawn, may be any of 70,000."""
-    m, p_xz = 70_000, np.array([[0.25, 0.125, 0.125], [0.125, 0.25, 0.125]])
+    m = 70_000
+    p_xz = np.array([[0.25, 0.125, 0.125], [0.125, 0.25, 0.125]])
     loss = np.ones((m, 3)) * p_xz.sum(axis=0)
     loss[[m - 1, m - 2, 5], [0, 1, 2]] = 0.0
     estimator = np.zeros((m, 3))
@@ -218,11 +264,14 @@ def test_more_guesses_than_short_integers_count() -> None:
     assert certify(Problem(p_xz, loss, 0.01), even).certificate.blend == 0.0
 
 
-# -- equivocation ----------------------------------------------------------------------------------------------------------
+# -- equivocation
+# --------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0))
-def test_a_leakage_within_the_budget_keeps_the_equivocation(seed: int, n: int, share: float) -> None:
+def test_a_leakage_within_the_budget_keeps_the_equivocation(
+    seed: int, n: int, share: float
+) -> None:
     p_x = np.random.default_rng(seed).dirichlet(np.full(n, 0.3))
     wanted = share * float(-(p_x[p_x > 0.0] * np.log(p_x[p_x > 0.0])).sum())
     problem = Problem(p_x[:, None], np.zeros((1, 1)), equivocation=wanted)
@@ -232,4 +281,5 @@ def test_a_leakage_within_the_budget_keeps_the_equivocation(seed: int, n: int, s
         real = [mpmath.mpf(p.numerator) / p.denominator for p in prior]
         exact = -sum(p * mpmath.log(p) for p in real)
         assert problem.budget == 0.0 or exact - mpmath.mpf(problem.budget) >= mpmath.mpf(wanted)
-        assert problem.budget >= exact - wanted - n * 2.0**-53 * (1 + exact)  # `entropy_x` itself may round that far
+        # `entropy_x` itself may round that far
+        assert problem.budget >= exact - wanted - n * 2.0**-53 * (1 + exact)

@@ -38,13 +38,19 @@ def test_parquet_and_packed_csv_hold_the_same_columns(people: Path) -> None:
 
     parquet = people.with_suffix(".parquet")
     with duckdb.connect() as engine:
-        engine.execute(f"COPY (SELECT * FROM read_csv('{people}', types={{'zip': 'VARCHAR'}})) TO '{parquet}'")
+        engine.execute(
+            f"COPY (SELECT * FROM read_csv('{people}', types={{'zip': 'VARCHAR'}})) TO '{parquet}'"
+        )
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(TEXT.encode()))
     assert all(map(is_table, (people, parquet, packed)))
     for other in (read_table(parquet), read_table(packed)):
         assert list(other) == ["age", "zip", "name", "score"]
-        assert [None if value != value else value for value in other["age"].tolist()] == [40, None, 7]
+        assert [None if value != value else value for value in other["age"].tolist()] == [
+            40,
+            None,
+            7,
+        ]
         assert other["zip"].tolist() == ["01234", "99", "3"]
         assert other["name"].tolist() == ["Ann", None, "Bo"]
 
@@ -75,7 +81,9 @@ def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_p
         (None, "", "cannot be read"),
     ],
 )
-def test_bad_tables_are_refused_in_one_sentence(tmp_path: Path, name: str | None, text: str, said: str) -> None:
+def test_bad_tables_are_refused_in_one_sentence(
+    tmp_path: Path, name: str | None, text: str, said: str
+) -> None:
     path = tmp_path / (name or "none.parquet")
     if name is not None:
         path.write_text(text, encoding="utf-8")
@@ -110,20 +118,31 @@ def test_a_stream_has_the_columns_of_the_table_as_a_whole(
 
         with duckdb.connect() as engine:
             rows = ", ".join(
-                f"({k}, {'NULL' if k == 6 else k}, {k % 2 == 0}, '{k}', {k / 3}, DATE '2024-01-0{k}')" for k in range(1, 8)
+                f"({k}, {'NULL' if k == 6 else k}, {k % 2 == 0}, '{k}', {k / 3}, DATE "
+                f"'2024-01-0{k}')"
+                for k in range(1, 8)
             )
-            engine.execute(f"COPY (SELECT * FROM (VALUES {rows}) t(whole, gaps, flag, told, x, day)) TO '{path}'")
+            engine.execute(
+                f"COPY (SELECT * FROM (VALUES {rows}) t(whole, gaps, flag, told, x, "
+                f"day)) TO '{path}'"
+            )
     else:
-        path.write_bytes(gzip.compress(text.encode()) if ending == ".csv.gz" else b"\xef\xbb\xbf" + text.encode())
+        path.write_bytes(
+            gzip.compress(text.encode()) if ending == ".csv.gz" else b"\xef\xbb\xbf" + text.encode()
+        )
     whole = read_table(path, texts=["told"])
     stream = TableStream(path, texts=["told"])
     assert stream.header == list(whole)
     assert stream.people == 7
     parts = [*stream.parts()]
-    assert [len(part["whole"]) for part in parts] == [min(together, 7 - k) for k in range(0, 7, together)]
+    assert [len(part["whole"]) for part in parts] == [
+        min(together, 7 - k) for k in range(0, 7, together)
+    ]
     for name, column in whole.items():
         assert {part[name].dtype for part in parts} == {column.dtype}, name
-        assert repr(np.concatenate([part[name] for part in parts]).tolist()) == repr(column.tolist()), name
+        assert repr(np.concatenate([part[name] for part in parts]).tolist()) == repr(
+            column.tolist()
+        ), name
     assert [repr(part) for part in stream.parts(1)] == [repr(part) for part in parts[1:]]
     some = TableStream(path, ["gaps", "whole", "nothing"], texts=["told"])
     assert {*next(some.parts())} == {"gaps", "whole"}

@@ -1,4 +1,6 @@
-"""Made-up measurements for tests of the advice: rows of problems that exist, with times and outcomes by a known law."""
+"""Made-up measurements for tests of the advice: rows of problems that exist, with times and
+outcomes by a known law.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,38 @@ def row(
     repeat: int = 0,
 ) -> Measurement:
     """One attempt; an answer that violates privacy leaks twice the budget."""
-    broken, answered = status is Status.VIOLATED_PRIVACY, status in (Status.CERTIFIED, Status.VIOLATED_PRIVACY)
+    broken = status is Status.VIOLATED_PRIVACY
+    answered = status in (Status.CERTIFIED, Status.VIOLATED_PRIVACY)
     return Measurement(
-        study="made-up", cell=f"{entry} {problem.N} {problem.budget} {backend} {gap} {repeat}", problem=entry, entry=entry,
-        family="random", parameters={}, budget_word=f"budget={problem.budget:g}", budget_nats=problem.budget,
-        private_values=problem.n, guesses=problem.m, outcomes=problem.N, distinct_outcomes=problem.N,
-        bayes_error=problem.bayes_error, bayes_leakage_nats=problem.bayes_leakage, constant_error=problem.constant_error,
-        problem_hash=f"{entry} {problem.N} {problem.budget}", backend=backend, settings={}, settings_hash="",
-        profile=f"{gap:g}", gap_target=gap, repeat=repeat, status=status,
-        upper=problem.bayes_error if answered else float("inf"), relative_gap=reached if answered else float("inf"),
-        own_leakage_nats=problem.budget * (2.0 if broken else 0.5), own_phi_residual=1.0 if broken else 0.0,
+        study="made-up",
+        cell=(f"{entry} {problem.N} {problem.budget} {backend} {gap} {repeat}"),
+        problem=entry,
+        entry=entry,
+        family="random",
+        parameters={},
+        budget_word=f"budget={problem.budget:g}",
+        budget_nats=problem.budget,
+        private_values=problem.n,
+        guesses=problem.m,
+        outcomes=problem.N,
+        distinct_outcomes=problem.N,
+        bayes_error=problem.bayes_error,
+        bayes_leakage_nats=problem.bayes_leakage,
+        constant_error=problem.constant_error,
+        problem_hash=f"{entry} {problem.N} {problem.budget}",
+        backend=backend,
+        settings={},
+        settings_hash="",
+        profile=f"{gap:g}",
+        gap_target=gap,
+        repeat=repeat,
+        status=status,
+        upper=problem.bayes_error if answered else float("inf"),
+        relative_gap=reached if answered else float("inf"),
+        own_leakage_nats=problem.budget * (2.0 if broken else 0.5),
+        own_phi_residual=1.0 if broken else 0.0,
         solve_seconds=seconds,
-    )  # fmt: skip
+    )
 
 
 @cache
@@ -45,12 +67,21 @@ def sensor(bins: int, fraction: float = 0.5) -> Problem:
     return ds.problems.paper_single(bins=bins, fraction=fraction)
 
 
-def grid(laws: dict[str, Callable[[int], float]], *, fraction: float = 0.5, gap: float = 1e-9) -> list[Measurement]:
-    """Every backend on two sizes of every made-up entry; seconds by the law of N, two repeats a tenth of a percent apart."""
+def grid(
+    laws: dict[str, Callable[[int], float]], *, fraction: float = 0.5, gap: float = 1e-9
+) -> list[Measurement]:
+    """Every backend on two sizes of every made-up entry; seconds by the law of N, two repeats a
+    tenth of a percent apart.
+    """
     rows = []
     for k, entry in enumerate(ENTRIES):
         for bins in (8 + k, 64 + 8 * k):
             problem = sensor(bins, fraction)
             for backend, law in laws.items():
-                rows += [row(problem, backend, law(bins) * (1 + 1e-3 * r), entry=entry, gap=gap, repeat=r) for r in (0, 1)]
+                rows += [
+                    row(
+                        problem, backend, law(bins) * (1 + 1e-3 * r), entry=entry, gap=gap, repeat=r
+                    )
+                    for r in (0, 1)
+                ]
     return rows

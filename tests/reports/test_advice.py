@@ -1,4 +1,6 @@
-"""Advice: it names the fastest of the safe, never one that broke the budget, says where it is thin, and learns locally."""
+"""Advice: it names the fastest of the safe, never one that broke the budget, says where it is thin,
+and learns locally.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 
 
 
 def test_the_features_of_a_problem_are_those_of_its_row() -> None:
-    for problem in (sensor(16), sensor(16, 0.0), sensor(16).with_budget(math.inf), ds.problems.duplicated(copies=5)):
+    for problem in (
+        sensor(16),
+        sensor(16, 0.0),
+        sensor(16).with_budget(math.inf),
+        ds.problems.duplicated(copies=5),
+    ):
         measured = row(problem, "tilt", 1.0)
         measured = replace(measured, distinct_outcomes=ds.problems.reduce(problem).problem.N)
         assert Features.of_measurement(measured) == Features.of_problem(problem)
@@ -52,7 +59,10 @@ def test_the_fastest_is_advised_on_either_side_of_a_crossover() -> None:
 @pytest.mark.parametrize("status", [Status.VIOLATED_PRIVACY, Status.FAILED, Status.TIMED_OUT])
 def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None:
     rows = [
-        replace(row(sensor(64), "blahut-arimoto", 1e-5, entry=each.entry, status=status), problem_hash=each.problem_hash)
+        replace(
+            row(sensor(64), "blahut-arimoto", 1e-5, entry=each.entry, status=status),
+            problem_hash=each.problem_hash,
+        )
         if each.backend == "blahut-arimoto" and each.entry in ENTRIES[::3]
         else each
         for each in grid({"tilt": LAWS["tilt"], "blahut-arimoto": lambda bins: 1e-5})
@@ -64,8 +74,12 @@ def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None
 
 
 def test_advice_about_a_measure_comes_from_rows_of_that_measure_only() -> None:
-    rows, other = grid(LAWS), grid({"conic": lambda bins: 1e-6, "highs": lambda bins: 1e-7 * bins})
-    lift = [replace(each, measure="max-lift", problem_hash=f"lift {each.problem_hash}") for each in other]
+    rows = grid(LAWS)
+    other = grid({"conic": lambda bins: 1e-6, "highs": lambda bins: 1e-7 * bins})
+    lift = [
+        replace(each, measure="max-lift", problem_hash=f"lift {each.problem_hash}")
+        for each in other
+    ]
     problem = sensor(64)
     assert ds.advise(problem, reference=[*rows, *lift]).to_dict() | {"measured_rows": 0} == (
         ds.advise(problem, reference=rows).to_dict() | {"measured_rows": 0}
@@ -74,30 +88,44 @@ def test_advice_about_a_measure_comes_from_rows_of_that_measure_only() -> None:
     advice = ds.advise(asked, reference=[*rows, *lift])
     assert advice.backend == "conic"
     assert advice.measured_rows == len(lift)
-    assert ds.advise(asked.with_budget(math.inf), reference=[*rows, *lift]).measured_rows == len(rows)
+    assert ds.advise(asked.with_budget(math.inf), reference=[*rows, *lift]).measured_rows == len(
+        rows
+    )
 
 
 def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability() -> None:
     problem = sensor(64).with_budget(0.01, measure="chi-square")
     advice = ds.advise(problem, reference=grid(LAWS))
     served = {
-        name for name in ds.backends.backend_names() if "chi-square" in ds.backends.load_backend(name).capabilities.measures
+        name
+        for name in ds.backends.backend_names()
+        if "chi-square" in ds.backends.load_backend(name).capabilities.measures
     }
-    assert advice.backend == next(name for name in (*load_backend("auto").preference, "auto") if name in served)
+    assert advice.backend == next(
+        name for name in (*load_backend("auto").preference, "auto") if name in served
+    )
     assert (advice.safe, advice.measured_rows, advice.runner_up) == (False, 0, None)
     assert advice.to_dict()["chosen"]["predicted_seconds"] is None
     (note,) = advice.notes
-    assert note.startswith(f"nothing was measured under chi-square: {advice.backend} is named because it serves that")
+    assert note.startswith(
+        f"nothing was measured under chi-square: {advice.backend} is named because it serves that"
+    )
     assert "does not serve a positive finite budget of chi-square" in advice.not_chosen["highs"]
 
 
 def test_perfect_privacy_is_one_problem_under_all_measures_that_separate() -> None:
     rows = grid(LAWS, fraction=0.0)
     one, other = (
-        ds.advise(sensor(64).with_budget(0.0, measure=name), reference=rows) for name in ("mutual-information", "max-lift")
+        ds.advise(sensor(64).with_budget(0.0, measure=name), reference=rows)
+        for name in ("mutual-information", "max-lift")
     )
     assert one.to_dict() == other.to_dict()
-    assert ds.advise(sensor(64).with_budget(0.0, measure="min-entropy-leakage"), reference=rows).measured_rows == 0
+    assert (
+        ds.advise(
+            sensor(64).with_budget(0.0, measure="min-entropy-leakage"), reference=rows
+        ).measured_rows
+        == 0
+    )
 
 
 def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None:
@@ -133,14 +161,16 @@ def test_a_loose_request_is_answered_by_asking_for_the_usual_gap() -> None:
 
 def test_beyond_what_was_measured_it_says_so_and_the_interval_widens() -> None:
     rows = grid(LAWS)
-    near, far = ds.advise(sensor(100), reference=rows), ds.advise(sensor(1000), reference=rows)
+    near = ds.advise(sensor(100), reference=rows)
+    far = ds.advise(sensor(1000), reference=rows)
     assert near.chosen is not None
     assert far.chosen is not None
     assert far.chosen.high / far.chosen.low > 10.0 * near.chosen.high / near.chosen.low
     assert any(note.startswith("extrapolated: outcomes 1e+03") for note in far.notes)
     assert not any("outcomes" in note for note in near.notes)
     assert any(
-        "may take longer" in note or "predicted" in note for note in ds.advise(sensor(9), 1e-9, 1e-6, reference=rows).notes
+        "may take longer" in note or "predicted" in note
+        for note in ds.advise(sensor(9), 1e-9, 1e-6, reference=rows).notes
     )
 
 
@@ -149,17 +179,27 @@ def test_where_nothing_near_was_measured_no_time_is_predicted() -> None:
     assert advice.chosen is not None
     assert not advice.safe
     record = advice.to_dict()["chosen"]
-    assert [record[name] for name in ("predicted_seconds", "low_seconds", "high_seconds")] == [None] * 3
-    assert any(note.startswith("there is no measurement near this problem") for note in advice.notes)
+    assert [record[name] for name in ("predicted_seconds", "low_seconds", "high_seconds")] == [
+        None
+    ] * 3
+    assert any(
+        note.startswith("there is no measurement near this problem") for note in advice.notes
+    )
     assert "the nearest is kind-17 budget=" in next(iter(advice.not_chosen.values()))
 
 
 def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None:
-    """3 × 40 guesses at N = 30,000 was told 58 ms, nine times in ten under 127 ms, and took 29 s."""
+    """3 × 40 guesses at N = 30,000 was told 58 ms, nine times in ten under 127 ms,
+    and took 29 s.
+    """
     wide = np.random.default_rng(0).dirichlet(np.full(3 * 40, 0.3), size=400).T.reshape(3, 40, 400)
     many = ds.Problem.from_joint(wide / wide.sum(), budget=math.inf)
     small = row(many.with_budget(0.3 * many.bayes_leakage), "tilt", 0.02, entry="wide")
-    rows = [*grid(LAWS), *(row(sensor(bins), "tilt", 0.03, entry=f"long-{bins}") for bins in (5_000, 50_000)), small]
+    rows = [
+        *grid(LAWS),
+        *(row(sensor(bins), "tilt", 0.03, entry=f"long-{bins}") for bins in (5_000, 50_000)),
+        small,
+    ]
     both = Features("constrained", 30_000, 120, 0.3, 0.2, 0.5)
     model = TimeModel([cell for cell in cells_of(rows) if cell.option.backend == "tilt"])
     assert model.remoteness(both) > 0.5
@@ -168,7 +208,9 @@ def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None
     assert low < middle < high
 
 
-def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = grid(
         {
             **LAWS,
@@ -178,7 +220,10 @@ def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: p
             "conic": lambda bins: 1e-6,
         }
     )
-    monkeypatch.setattr("discreet.reports.advice.choose._absence", lambda name: "it needs x" if name == "conic" else "")
+    monkeypatch.setattr(
+        "discreet.reports.advice.choose._absence",
+        lambda name: "it needs x" if name == "conic" else "",
+    )
     advice = ds.advise(sensor(400), reference=rows)
     assert advice.backend == "tilt"
     assert "does not serve a positive finite budget" in advice.not_chosen["highs"]
@@ -192,8 +237,13 @@ def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: p
     }
 
 
-def test_a_library_that_does_not_import_is_found_before_it_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.reports.advice.choose._trouble", lambda name: "broken" if name == "blahut-arimoto" else "")
+def test_a_library_that_does_not_import_is_found_before_it_is_advised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "discreet.reports.advice.choose._trouble",
+        lambda name: "broken" if name == "blahut-arimoto" else "",
+    )
     advice = ds.advise(sensor(8), reference=grid(LAWS))
     assert advice.backend == "tilt"
     assert advice.not_chosen["blahut-arimoto"] == "broken"
@@ -202,7 +252,12 @@ def test_a_library_that_does_not_import_is_found_before_it_is_advised(monkeypatc
 
 def test_nothing_measured_is_said_and_auto_is_named() -> None:
     advice = ds.advise(sensor(8).with_budget(0.0), reference=grid(LAWS))
-    assert (advice.chosen, advice.backend, advice.settings, advice.safe) == (None, "auto", {}, False)
+    assert (advice.chosen, advice.backend, advice.settings, advice.safe) == (
+        None,
+        "auto",
+        {},
+        False,
+    )
     assert "nothing that was measured" in advice.notes[0]
 
 
@@ -221,19 +276,27 @@ def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> 
     assert before.chosen is not None
     assert after.chosen is not None
     assert after.chosen.seconds == pytest.approx(3.0 * before.chosen.seconds, rel=1e-6)
-    crossed = [replace(each, solve_seconds=1e-6) for each in shipped if each.backend == "blahut-arimoto"]
+    crossed = [
+        replace(each, solve_seconds=1e-6) for each in shipped if each.backend == "blahut-arimoto"
+    ]
     assert ds.advise(sensor(200), reference=shipped, results=crossed).backend == "blahut-arimoto"
 
 
 def test_answers_of_shared_local_rows_count_and_their_times_do_not() -> None:
     shipped = grid(LAWS)
-    shared = [replace(each, solve_seconds=9.0 * each.solve_seconds, executor="dask") for each in shipped]
+    shared = [
+        replace(each, solve_seconds=9.0 * each.solve_seconds, executor="dask") for each in shipped
+    ]
     alone, beside = (ds.advise(sensor(150), reference=shipped, results=own) for own in ([], shared))
     assert (beside.machine_factor, beside.local_rows) == (1.0, len(shared))
     assert alone.chosen is not None
     assert beside.chosen is not None
     assert beside.chosen.seconds == pytest.approx(alone.chosen.seconds, rel=1e-9)
-    broken = [replace(each, status=Status.FAILED, upper=math.inf) for each in shared if each.backend == alone.backend]
+    broken = [
+        replace(each, status=Status.FAILED, upper=math.inf)
+        for each in shared
+        if each.backend == alone.backend
+    ]
     assert ds.advise(sensor(150), reference=shipped, results=broken).backend != alone.backend
 
 
@@ -254,7 +317,9 @@ def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
 
 
 def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Option, "is_peer", property(lambda option: option.backend == "blahut-arimoto"))
+    monkeypatch.setattr(
+        Option, "is_peer", property(lambda option: option.backend == "blahut-arimoto")
+    )
     rows = grid(LAWS)
     assert ds.advise(sensor(8), reference=rows).backend == "tilt"
     assert "a peer" in ds.advise(sensor(8), reference=rows).not_chosen["blahut-arimoto"]
@@ -279,12 +344,15 @@ def test_scaling_all_times_scales_every_estimate(factor: float, bins: int) -> No
     cells = cells_of(grid({"tilt": LAWS["tilt"]}))
     here = Features.of_problem(sensor(bins))
     plain = TimeModel(cells).predict(here)
-    scaled = TimeModel([replace(cell, seconds=factor * cell.seconds) for cell in cells]).predict(here)
+    scaled = TimeModel([replace(cell, seconds=factor * cell.seconds) for cell in cells]).predict(
+        here
+    )
     for a, b in zip(plain, scaled, strict=True):
         assert b == pytest.approx(factor * a, rel=1e-6)
 
 
-# -- held out ------------------------------------------------------------------------------------------------------------
+# -- held out
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -303,7 +371,9 @@ def test_cross_validation_of_lawful_times_has_no_regret(held_out: Any) -> None:
     assert found.coverage > 0.8
 
 
-def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_noise_are_not(held_out: Any) -> None:
+def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_noise_are_not(
+    held_out: Any,
+) -> None:
     rows = grid({"tilt": lambda bins: 2e-3, "blahut-arimoto": lambda bins: 1e-3})
     odd = [
         replace(each, status=Status.FAILED, upper=math.inf)
@@ -315,16 +385,22 @@ def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_no
     assert len(found.failures) == 2
     assert all(math.isinf(trial.regret) for trial in found.failures)
     assert held_out.noise_of(cells_of(rows)) == pytest.approx(1.001)
-    close = held_out.cross_validate(grid({"tilt": lambda bins: 1e-3, "blahut-arimoto": lambda bins: 1.0005e-3}))
+    close = held_out.cross_validate(
+        grid({"tilt": lambda bins: 1e-3, "blahut-arimoto": lambda bins: 1.0005e-3})
+    )
     assert {trial.regret for trial in close.trials} == {1.0}
 
 
-def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(held_out: Any) -> None:
+def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(
+    held_out: Any,
+) -> None:
     from discreet.reports.measurements import reference_measurements
 
     found = held_out.cross_validate(reference_measurements())
     assert len(found.trials) >= 50
-    assert not [(trial.instance, trial.gap, trial.advised, trial.outcome) for trial in found.failures]
+    assert not [
+        (trial.instance, trial.gap, trial.advised, trial.outcome) for trial in found.failures
+    ]
     assert found.median <= 1.05
     assert found.quantile(0.95) <= 2.0
     assert found.coverage >= 0.8
@@ -332,10 +408,13 @@ def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_ne
 
 
 def test_what_is_called_safe_is_certified_also_with_rare_private_values() -> None:
-    """Nothing of the kind was measured, so the advice relies on the backend not to lose digits there."""
+    """Nothing of the kind was measured, so the advice relies on the backend not to lose digits
+    there.
+    """
     safe = []
     for seed, name in enumerate(
-        ["mutual-information", "total-variation", "maximal-leakage", "local-differential-privacy"] * 3
+        ["mutual-information", "total-variation", "maximal-leakage", "local-differential-privacy"]
+        * 3
     ):
         joint = np.random.default_rng(seed).dirichlet(np.ones(3 * 3 * 60)).reshape(3, 3, 60)
         joint[0] *= 10.0 ** (-6 - seed % 5)
@@ -345,6 +424,8 @@ def test_what_is_called_safe_is_certified_also_with_rare_private_values() -> Non
         advice = ds.advise(problem)
         if advice.safe:
             safe.append(name)
-            solution = ds.solve(problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings)
+            solution = ds.solve(
+                problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings
+            )
             assert solution.status is Status.CERTIFIED, (seed, name)
     assert {"mutual-information", "maximal-leakage"} <= set(safe)

@@ -21,8 +21,17 @@ def held(**changes: Any) -> dict[str, Any]:
     result = [1.0, math.nan, 3.0, None]
     columns = ["result", "params", "version", "started_at", "duration", "stats_q_25", "stats_q_75"]
     cells = [result, GRID, "v", 1, 2.0, [0.5, None, 2.5, None], [1.5, None, 3.5, None]]
-    about = {"commit_hash": "c0ffee", "date": 1_700_000_000_000, "python": "/somewhere/python", "version": 2}
-    return about | {"result_columns": columns, "results": {NAME: cells, "bench.track": [[7.0], []]}} | changes
+    about = {
+        "commit_hash": "c0ffee",
+        "date": 1_700_000_000_000,
+        "python": "/somewhere/python",
+        "version": 2,
+    }
+    return (
+        about
+        | {"result_columns": columns, "results": {NAME: cells, "bench.track": [[7.0], []]}}
+        | changes
+    )
 
 
 def written(folder: Path, content: str) -> Path:
@@ -43,7 +52,9 @@ def test_values_lie_row_major_and_skips_are_not_failures(tmp_path: Path) -> None
     assert found[("backend", "tilt"), ("size", "16")][0] == "skipped"
     assert found[("backend", "conic"), ("size", "4")] == ("measured", 3.0)
     assert found[("backend", "conic"), ("size", "16")][0] == "failed"
-    assert all(record.date == "2023-11-14T22:13:20+00:00" and record.machine == "box" for record in points)
+    assert all(
+        record.date == "2023-11-14T22:13:20+00:00" and record.machine == "box" for record in points
+    )
     assert "somewhere" not in repr(points)
 
 

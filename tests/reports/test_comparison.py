@@ -1,4 +1,6 @@
-"""The comparison and everything made of it: rows tell the judge's numbers, pages the rows', files are ours only."""
+"""The comparison and everything made of it: rows tell the judge's numbers, pages the rows', files
+are ours only.
+"""
 
 from __future__ import annotations
 
@@ -57,16 +59,21 @@ def comparison(trial: None, model: Problem) -> Comparison:
     ]
     seen: list[tuple[int, int, str]] = []
     configurations = [Configuration("fake-bayes", {"knob": 1}), *map(Configuration, NAMES)]
-    found = run_comparison(cases, configurations, time_limit=30, watch=lambda *news: seen.append(news))
+    found = run_comparison(
+        cases, configurations, time_limit=30, watch=lambda *news: seen.append(news)
+    )
     assert [done for done, _, _ in seen] == list(range(13))
     assert {total for _, total, _ in seen} == {12}
     return found
 
 
-# -- rows -----------------------------------------------------------------------------------------------------------------
+# -- rows
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_row_for_every_attempt_also_of_those_that_crash(comparison: Comparison, model: Problem) -> None:
+def test_a_row_for_every_attempt_also_of_those_that_crash(
+    comparison: Comparison, model: Problem
+) -> None:
     assert comparison.labels == ("fake-bayes:knob=1", *NAMES)
     assert len(comparison.rows) == 12
     by_key = {(row.instance, row.label): row for row in comparison.rows}
@@ -93,15 +100,23 @@ def test_a_case_has_the_best_bracket_of_its_rows(comparison: Comparison, model: 
         rows = [row for row in comparison.rows_of(case) if row.answered]
         lower, upper = comparison.bracket(case)
         assert (lower, upper) == (max(row.lower for row in rows), min(row.upper for row in rows))
-        assert model.bayes_error * (1 - 1e-12) <= 0.5 * (lower + upper) <= model.constant_error * (1 + 1e-12)
+        assert (
+            model.bayes_error * (1 - 1e-12)
+            <= 0.5 * (lower + upper)
+            <= model.constant_error * (1 + 1e-12)
+        )
 
 
-def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(comparison: Comparison) -> None:
+def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(
+    comparison: Comparison,
+) -> None:
     """An estimator private within 1.2e-14 errs 0, all exactly private ones err .4 at least."""
     case = comparison.cases[2]
     known = {"lower": 0.4, "upper": 0.5, "private_within": 0.0, "own_private_within": 0.0}
     within = {"lower": 0.0, "upper": 0.1, "private_within": 1.2e-14, "own_private_within": 1.2e-14}
-    one = replace(comparison.rows_of(case)[1], status=Status.INACCURATE, relative_gap=0.2, constant_error=0.6)
+    one = replace(
+        comparison.rows_of(case)[1], status=Status.INACCURATE, relative_gap=0.2, constant_error=0.6
+    )
     rows = tuple(replace(one, backend=name, **told) for name, told in (("a", known), ("b", within)))
     found = replace(comparison, rows=rows)
     assert found.bracket(case) in {(0.4, 0.5), (0.0, 0.1)}
@@ -134,7 +149,9 @@ def test_other_measures_are_compared_in_their_own_unit(trial: None, model: Probl
 
 
 def test_several_secrets_are_compared_by_the_largest_share_of_a_budget() -> None:
-    problem = catalog.build("census", secrets=2, educations=2, occupations=2, fraction=0.5, measure="parity-difference")
+    problem = catalog.build(
+        "census", secrets=2, educations=2, occupations=2, fraction=0.5, measure="parity-difference"
+    )
     found = run_comparison([Case("two", problem)], [Configuration("highs"), Configuration("slsqp")])
     assert [row.status.value for row in found.rows] == ["certified", "unsupported"]
     row = found.rows[0]
@@ -157,11 +174,16 @@ def test_bad_plans_are_refused(trial: None, model: Problem) -> None:
         run_comparison([Case("a", model)], [])
 
 
-# -- words ----------------------------------------------------------------------------------------------------------------
+# -- words
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
-    at = next(k for k, row in enumerate(comparison.rows) if row.label == "fake-constant" and row.instance == "half")
+    at = next(
+        k
+        for k, row in enumerate(comparison.rows)
+        if row.label == "fake-constant" and row.instance == "half"
+    )
     wrong = replace(comparison.rows[at], lower=0.9, upper=0.9)
     changed = replace(comparison, rows=(*comparison.rows[:at], wrong, *comparison.rows[at + 1 :]))
     told = " ".join(changed.verdict())
@@ -185,13 +207,20 @@ def test_it_ends_with_what_to_use(comparison: Comparison) -> None:
             )
             for name, k, s in rows
         )
-        return replace(comparison, rows=tuple(replace(row, lower_seconds=0.0, lift_seconds=0.0) for row in made)).advice()
+        return replace(
+            comparison,
+            rows=tuple(replace(row, lower_seconds=0.0, lift_seconds=0.0) for row in made),
+        ).advice()
 
     assert comparison.verdict()[-1] == comparison.advice()
-    assert told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0)) == "Use b: certified on 2 of 3 problems, in 8.5 s together."
+    assert told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0)) == (
+        "Use b: certified on 2 of 3 problems, in 8.5 s together."
+    )
     both = told(*(("a", k, 1.0) for k in range(3)), *(("b", k, 0.5) for k in range(3)))
     assert both == "Use b: certified on all 3 problems, in 1.5 s together; so was a, in 3 s."
-    none = replace(comparison, rows=tuple(row for row in comparison.rows if row.label == "fake-crashes"))
+    none = replace(
+        comparison, rows=tuple(row for row in comparison.rows if row.label == "fake-crashes")
+    )
     assert none.advice() == "Use none of them: no answer is certified."
 
 
@@ -240,11 +269,18 @@ def test_numbers_in_words() -> None:
     assert numerals.scientific(1e-9) == "10⁻⁹"
     assert numerals.scientific(0.58) == "0.58"
     assert numerals.scientific(math.inf) == "–"
-    assert [numerals.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == ["–", "0.012", "1.23", "12.3", "123"]
+    assert [numerals.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == [
+        "–",
+        "0.012",
+        "1.23",
+        "12.3",
+        "123",
+    ]
     assert "bits" in wording.budget(LeakageBudget(0.01))
 
 
-# -- pictures and files ---------------------------------------------------------------------------------------------------
+# -- pictures and files
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> None:
@@ -263,19 +299,39 @@ def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> No
     assert any("fake-crashes: 0 of 3 answered" in row for row in gap_figure(comparison.rows).rows)
 
 
-def test_a_comparison_is_written_twice_but_never_over_foreign_files(comparison: Comparison, tmp_path: Path) -> None:
+def test_a_comparison_is_written_twice_but_never_over_foreign_files(
+    comparison: Comparison, tmp_path: Path
+) -> None:
     folder = tmp_path / "new" / "report"
     first = write_comparison(comparison, folder)
-    assert [path.name for path in first] == ["index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json"]
+    assert [path.name for path in first] == [
+        "index.html",
+        "leakage.svg",
+        "perfect.svg",
+        "brackets.svg",
+        "comparison.json",
+    ]
     assert write_comparison(comparison, folder) == first
     page = first[0].read_text(encoding="utf-8")
     assert "no <constraint>" not in page
     for sentence in comparison.verdict():
-        assert sentence.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;") in page
+        assert (
+            sentence.replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+            .replace("'", "&#x27;")
+            in page
+        )
     assert json.loads(first[4].read_text(encoding="utf-8"))["gap"] == comparison.gap
     (folder / "leakage.svg").write_text("<svg>mine</svg>")
     before = (folder / "index.html").stat().st_mtime_ns
-    with pytest.raises(FileError, match=r"leakage\.svg was not made here, or was changed since, and is left alone"):
+    with pytest.raises(
+        FileError,
+        match=(
+            r"leakage\.svg was not made here, or was changed since, "
+            r"and is left alone"
+        ),
+    ):
         write_comparison(comparison, folder)
     assert (folder / "leakage.svg").read_text() == "<svg>mine</svg>"
     assert (folder / "index.html").stat().st_mtime_ns == before

@@ -1,4 +1,6 @@
-"""The privacy–utility curve: envelopes that hold at every budget, points where they help, complete records."""
+"""The privacy–utility curve: envelopes that hold at every budget, points where they help, complete
+records.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def model(seed: int, shape: tuple[int, int, int]) -> ds.Problem:
     return ds.Problem.from_joint(joint, 0.0)
 
 
-models = st.builds(model, st.integers(0, 10_000), st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 8)))
+models = st.builds(
+    model,
+    st.integers(0, 10_000),
+    st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 8)),
+)
 
 
 def grid(curve: ds.Frontier) -> Array:
@@ -42,7 +48,8 @@ def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
 ) -> None:
     curve = ds.frontier(problem, points=points)
     at = grid(curve)
-    upper, lower = curve.upper(at), curve.lower(at)
+    upper = curve.upper(at)
+    lower = curve.lower(at)
     slack = 1e-13 * upper[0]
     assert (lower <= upper).all()
     for values in (upper, lower):
@@ -92,7 +99,8 @@ def test_the_default_is_one_per_cent() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x-equals-y", "independent", "near-deterministic", "duplicated", "zero-mass", "tiny-budget"]
+    "name",
+    ["x-equals-y", "independent", "near-deterministic", "duplicated", "zero-mass", "tiny-budget"],
 )
 def test_adversarial_models_have_curves(name: str) -> None:
     curve = ds.frontier(ds.problems.catalog.build(name), width=0.05)
@@ -102,7 +110,8 @@ def test_adversarial_models_have_curves(name: str) -> None:
 
 
 def test_a_model_that_leaks_nothing_has_a_flat_curve() -> None:
-    x, yz = np.array([0.3, 0.7]), np.array([[0.4, 0.1], [0.1, 0.4]])
+    x = np.array([0.3, 0.7])
+    yz = np.array([[0.4, 0.1], [0.1, 0.4]])
     curve = ds.frontier(ds.Problem.from_joint(x[:, None, None] * yz, 0.0))
     assert curve.upper([0.0, 1.0]) == pytest.approx([0.2, 0.2], rel=1e-9)
     assert curve.reached
@@ -161,10 +170,14 @@ def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
     table = list(csv.DictReader(io.StringIO(curve.to_csv())))
     assert [float(line["budget_nats"]) for line in table] == [row.budget for row in curve.rows]
     assert table[0]["multiplier"] == ""
-    chords = np.interp(0.004, [float(t["budget_nats"]) for t in table], [float(t["upper"]) for t in table])
+    chords = np.interp(
+        0.004, [float(t["budget_nats"]) for t in table], [float(t["upper"]) for t in table]
+    )
     assert curve.upper(0.004) == pytest.approx(chords, rel=1e-12)
     tangents = [
-        float(t["lower"]) - float(t["multiplier"]) * (0.004 - float(t["budget_nats"])) for t in table if t["multiplier"]
+        float(t["lower"]) - float(t["multiplier"]) * (0.004 - float(t["budget_nats"]))
+        for t in table
+        if t["multiplier"]
     ]
     assert curve.lower(0.004) == pytest.approx(max(tangents), rel=1e-10)
     assert "6 points" in repr(curve)
@@ -186,9 +199,14 @@ def test_a_sweep_gives_what_solve_gives(ticking: None) -> None:
 
 
 def test_a_curve_lowers_hardly_any_interior_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each point alone lowers a problem for the interior point; a sweep goes on from the duals of other budgets."""
-    problem, lowered = ds.problems.paper_single(bins=1_000, budget=0.01), []
-    monkeypatch.setattr(rounds, "model_of", lambda *given: lowered.append(given) or model_of(*given))
+    """Each point alone lowers a problem for the interior point; a sweep goes on from the duals of
+    other budgets.
+    """
+    problem = ds.problems.paper_single(bins=1_000, budget=0.01)
+    lowered = []
+    monkeypatch.setattr(
+        rounds, "model_of", lambda *given: lowered.append(given) or model_of(*given)
+    )
     budgets = [row.budget for row in ds.frontier(problem, points=12).rows]
     together = len(lowered)
     for budget in budgets:

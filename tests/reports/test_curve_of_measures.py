@@ -1,4 +1,6 @@
-"""Curves under other measures and of several secrets: convex in the level, each point a solution, each end known."""
+"""Curves under other measures and of several secrets: convex in the level, each point a solution,
+each end known.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.reports.curve import IS_CURVE, curve_figure
 from discreet.reports.second_opinion import second_opinion
 
-FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 3 * 40, 0.7)).reshape(2, 3, 3, 40)  # p(x, x', y, z)
+# p(x, x', y, z)
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 3 * 40, 0.7)).reshape(2, 3, 3, 40)
 JOINT = FULL.sum(axis=0)
 LOSS = ds.Problem.from_joint(JOINT, math.inf).loss
 TEXTS = {"sibson": "sibson:alpha=3", "g-leakage": "g-leakage:gain=[[1,0,0.5],[0,1,0.5],[0,0,1]]"}
-NAMES = [TEXTS.get(name, name) for name in (*MEASURES, *CONDITIONAL) if name != "mutual-information"]
+NAMES = [
+    TEXTS.get(name, name) for name in (*MEASURES, *CONDITIONAL) if name != "mutual-information"
+]
 EACH = [text for text in NAMES if measure_of(text).scope is Scope.POSTERIOR]
 TOTALS = [text for text in NAMES if text not in EACH]
 
@@ -36,7 +41,9 @@ def model(text: str) -> ds.Problem:
 
 def two(first: tuple[float, str], second: tuple[float, str]) -> ds.Problem:
     secrets = FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2))
-    stated = [ds.Constraint(p_xz, *each) for p_xz, each in zip(secrets, (first, second), strict=True)]
+    stated = [
+        ds.Constraint(p_xz, *each) for p_xz, each in zip(secrets, (first, second), strict=True)
+    ]
     return ds.Problem(loss=LOSS, constraints=stated)
 
 
@@ -67,8 +74,14 @@ def test_the_curve_is_convex_in_the_level_and_does_not_rise(name: str) -> None:
     curve = traced(name)
     assert curve.certified
     end = curve.bayes_leakage
-    at = np.unique(np.concatenate([[row.budget for row in curve.rows], 1.2 * end * np.linspace(0.0, 1.0, 41) ** 2]))
-    upper, lower, level = curve.upper(at), curve.lower(at), levels(curve, at)
+    at = np.unique(
+        np.concatenate(
+            [[row.budget for row in curve.rows], 1.2 * end * np.linspace(0.0, 1.0, 41) ** 2]
+        )
+    )
+    upper = curve.upper(at)
+    lower = curve.lower(at)
+    level = levels(curve, at)
     slack = 1e-13 * upper[0]
     assert (lower <= upper).all()
     for values in (upper, lower):
@@ -81,7 +94,8 @@ def test_the_curve_is_convex_in_the_level_and_does_not_rise(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_point_is_that_of_a_single_solve(name: str) -> None:
-    curve, problem = traced(name), PROBLEMS[name]
+    curve = traced(name)
+    problem = PROBLEMS[name]
     within = 1e-12 if all(term.measure.name in LINEAR for term in problem.terms) else 1e-9
     scale = Scale.of(problem)
     for row in curve.rows[:: 3 if len(problem.terms) > 1 else 1]:
@@ -94,7 +108,8 @@ def test_every_point_is_that_of_a_single_solve(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_its_ends_are_budget_0_and_the_bayes_rule(name: str) -> None:
-    curve, problem = traced(name), PROBLEMS[name]
+    curve = traced(name)
+    problem = PROBLEMS[name]
     assert curve.rows[-1].upper == pytest.approx(problem.bayes_error, rel=1e-12)
     assert curve.upper(10.0 * curve.bayes_leakage) == pytest.approx(problem.bayes_error, rel=1e-12)
     if len(problem.terms) == 1 and not problem.measure.conditional:
@@ -108,7 +123,8 @@ def test_its_ends_are_budget_0_and_the_bayes_rule(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_points_are_confirmed_by_exact_arithmetic(name: str) -> None:
-    problem, budgets = PROBLEMS[name], [row.budget for row in traced(name).rows]
+    problem = PROBLEMS[name]
+    budgets = [row.budget for row in traced(name).rows]
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for budget in budgets[1:-1:3]:
         solution, _ = sweep.solve(budget)
@@ -124,14 +140,24 @@ def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
     problem = model(text)
     for ask in (lambda: ds.frontier(problem), lambda: envelope_of(problem, ())):
         with pytest.raises(
-            ds.InputError, match=r"each guess, however rare, so .* need not be convex .* solve single budgets"
+            ds.InputError,
+            match=(
+                r"each guess, however rare, so .* need not be convex .* solve "
+                r"single budgets"
+            ),
         ):
             ask()
 
 
 @pytest.mark.parametrize("budget", [0.0, math.inf, 1e-200])
 def test_budgets_that_no_factor_changes_are_refused(budget: float) -> None:
-    with pytest.raises(ds.InputError, match=r"the budget of constraints\[1\] is .* scales all budgets together"):
+    with pytest.raises(
+        ds.InputError,
+        match=(
+            r"the budget of constraints\[1\] is .* scales all "
+            r"budgets together"
+        ),
+    ):
         ds.frontier(two((0.01, "chi-square"), (budget, "mutual-information")))
 
 

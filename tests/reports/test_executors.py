@@ -1,4 +1,6 @@
-"""Studies on loky, Dask and submitit: the rows of a local run, whatever becomes of a worker, and resumed on any of them."""
+"""Studies on loky, Dask and submitit: the rows of a local run, whatever becomes of a worker, and
+resumed on any of them.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ parameters = { bins = 4 }
 """
 
 
-SIX = STUDY.replace("bins = 4", "bins = [4, 5]").replace('[[backends]]\nname = "fake-kills-worker"\n', "")
+SIX = STUDY.replace("bins = 4", "bins = [4, 5]").replace(
+    ('[[backends]]\nname = "fake-kills-worker"\n'), ""
+)
 
 
 def study_cells(text: str = STUDY) -> tuple[Cell, ...]:
@@ -83,11 +87,19 @@ def address(note: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.KILLS_WORKER}")
         patch.setenv("FAKE_CHILD", str(note))
-        settings = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "60s"}
+        settings = {
+            "distributed.scheduler.allowed-failures": 0,
+            "distributed.comm.timeouts.connect": "60s",
+        }
         with (
             dask.config.set(settings),
             distributed.LocalCluster(
-                n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
+                n_workers=1,
+                threads_per_worker=2,
+                processes=True,
+                dashboard_address=":0",
+                memory_limit=0,
+                silence_logs=50,
             ) as cluster,
         ):
             yield cluster.scheduler_address
@@ -109,7 +121,9 @@ SLURM = {
         done""",
     "scancel": """echo "$@" >> "$QUEUE/cancelled\"""",
 }
-"""What submitit calls of SLURM: here a job begins at once, and of one that is over it is said that it ran out of memory."""
+"""What submitit calls of SLURM: here a job begins at once, and of one that is over it is said that
+it ran out of memory.
+"""
 
 
 @pytest.fixture
@@ -129,7 +143,16 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def outcome(row: Measurement) -> tuple[object, ...]:
     """What depends neither on the clock nor on the place."""
-    return (row.cell, row.label, row.status.value, row.upper, row.lower, row.own_leakage_nats, row.iterations, row.message)
+    return (
+        row.cell,
+        row.label,
+        row.status.value,
+        row.upper,
+        row.lower,
+        row.own_leakage_nats,
+        row.iterations,
+        row.message,
+    )
 
 
 def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
@@ -156,12 +179,23 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
     measured = [highs, *found[2:]]
     assert sorted(map(outcome, measured)) == sorted(map(outcome, rows(tmp_path / "local")))
     assert {row.host for row in measured} == {platform.node()}
-    assert all(len(row.control_seconds) == 2 and 0.0 < row.load < 1e6 and row.machine["processor"] for row in measured)
+    assert all(
+        len(row.control_seconds) == 2 and 0.0 < row.load < 1e6 and row.machine["processor"]
+        for row in measured
+    )
     assert not (tmp_path / "spread" / "jobs").exists()
     submitted = (queue / "submitted").read_text()
-    assert all(f"#SBATCH --{asked}\n" in submitted for asked in ("partition=long", "cpus-per-task=1", "mem=6GB", "time=4"))
+    assert all(
+        f"#SBATCH --{asked}\n" in submitted
+        for asked in ("partition=long", "cpus-per-task=1", "mem=6GB", "time=4")
+    )
     assert lost.message == "a worker process died (SIGKILL(-9)), and again when the cell ran alone"
-    assert (lost.status, lost.host, dict(lost.machine), lost.control_seconds) == (Status.FAILED, "", {}, ())
+    assert (lost.status, lost.host, dict(lost.machine), lost.control_seconds) == (
+        Status.FAILED,
+        "",
+        {},
+        (),
+    )
 
     write_reference(tmp_path / "spread", tmp_path / "rows.csv")
     published = read_csv(tmp_path / "rows.csv")
@@ -186,7 +220,8 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
 def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
     with opened("submitit:long", tmp_path, Limits()) as executor:
         executor._executor._executor.python = "false"  # type: ignore[attr-defined]
-        lost, cancelled = executor.submit(divmod, 7, 2), executor.submit(divmod, 7, 2)
+        lost = executor.submit(divmod, 7, 2)
+        cancelled = executor.submit(divmod, 7, 2)
         assert within(30, lambda: len([*queue.glob("over-*")]) == 2)
         with pytest.raises(Exception, match="OUT_OF_MEMORY") as ended:
             lost.result()
@@ -195,7 +230,11 @@ def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
         executor.stop([cancelled])
         assert (queue / "cancelled").read_text().split() == [cancelled._job.job_id]
     assert [path.name.partition("_")[0] for path in (tmp_path / "jobs").iterdir()]
-    assert not [path for path in (tmp_path / "jobs").iterdir() if path.name.startswith(cancelled._job.job_id)]
+    assert not [
+        path
+        for path in (tmp_path / "jobs").iterdir()
+        if path.name.startswith(cancelled._job.job_id)
+    ]
 
 
 def test_ctrl_c_waits_until_a_job_is_known() -> None:
@@ -211,7 +250,8 @@ def test_ctrl_c_waits_until_a_job_is_known() -> None:
     assert known
 
 
-# -- the loop, with an executor that does what the test says ----------------------------------------------------------------
+# -- the loop, with an executor that does what the test says
+# ----------------------------------------------------------------
 
 
 class Gone(Exception):
@@ -219,12 +259,18 @@ class Gone(Exception):
 
 
 class Scripted:
-    """Runs a call when it is asked for the result, after losing the worker of some cells so many times."""
+    """Runs a call when it is asked for the result, after losing the worker of some cells so many
+    times.
+    """
 
-    name, run, pause = "loky", "a run", 0.0
+    name = "loky"
+    run = "a run"
+    pause = 0.0
 
     def __init__(self, room: int, losses: dict[str, int], fault: Exception | None = None) -> None:
-        self._room, self.losses, self.fault = room, losses, fault
+        self._room = room
+        self.losses = losses
+        self.fault = fault
         self.under_way: list[tuple[str, ...]] = []
         self.open: dict[Any, str] = {}
         self.stopped: list[str] = []
@@ -250,7 +296,9 @@ class Scripted:
 
     class Call:
         def __init__(self, owner: Scripted, work: Callable[[], Any], key: str) -> None:
-            self.owner, self.work, self.key = owner, work, key
+            self.owner = owner
+            self.work = work
+            self.key = key
 
         def done(self) -> bool:
             """Only with a full house, or when nothing else can be added."""
@@ -266,7 +314,9 @@ class Scripted:
             return self.work()
 
 
-def run_scripted(tmp_path: Path, executor: Scripted, cells: Sequence[Cell]) -> dict[str, Measurement]:
+def run_scripted(
+    tmp_path: Path, executor: Scripted, cells: Sequence[Cell]
+) -> dict[str, Measurement]:
     with Store(tmp_path) as store:
         run_cells("spread", cells, store, store.finished()[0], None, executor)
     return {row.cell: row for row in rows(tmp_path)}
@@ -278,40 +328,70 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> tuple[Cell, ...]:
     return study_cells(SIX)
 
 
-def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path: Path, cells: tuple[Cell, ...]) -> None:
+def test_cells_whose_worker_was_lost_run_once_more_alone(
+    tmp_path: Path, cells: tuple[Cell, ...]
+) -> None:
     keys = [cell.key for cell in cells]
     executor = Scripted(2, {keys[0]: 1, keys[1]: 1, keys[3]: 2})
     found = run_scripted(tmp_path, executor, cells)
     assert executor.under_way == [
-        (keys[0],), (keys[0], keys[1]), (keys[0],), (keys[1],), (keys[2],), (keys[2], keys[3]), (keys[3],), (keys[4],),
+        (keys[0],),
+        (keys[0], keys[1]),
+        (keys[0],),
+        (keys[1],),
+        (keys[2],),
+        (keys[2], keys[3]),
+        (keys[3],),
+        (keys[4],),
         (keys[4], keys[5]),
-    ]  # fmt: skip
+    ]
     assert [found[key].cells_at_once for key in keys] == [1, 1, 2, 1, 2, 2]
     assert found[keys[3]].message == "the worker is gone, and again when the cell ran alone"
     assert found[keys[0]].status is not Status.ABSENT
     assert sum(row.message.startswith("the worker") for row in found.values()) == 1
 
 
-def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path: Path, cells: tuple[Cell, ...]) -> None:
+def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(
+    tmp_path: Path, cells: tuple[Cell, ...]
+) -> None:
     executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
-    with pytest.raises(InputError, match=r"loky cannot run a cell \(ModuleNotFoundError: No module named 'discreet'\); see"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"loky cannot run a cell \(ModuleNotFoundError: No "
+            r"module named 'discreet'\); see"
+        ),
+    ):
         run_scripted(tmp_path, executor, cells)
     assert executor.stopped == [cell.key for cell in cells[1:3]]
 
 
-def test_a_worker_with_other_versions_is_refused(tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: Any) -> None:
+def test_a_worker_with_other_versions_is_refused(
+    tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: Any
+) -> None:
     keys = [cell.key for cell in cells]
     monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
-    with pytest.raises(InputError, match=r"has numpy 1\.0, and the study was laid out with \d.*install the same there"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"has numpy 1\.0, and the study was laid out with "
+            r"\d.*install the same there"
+        ),
+    ):
         run_scripted(tmp_path, Scripted(1, {}), cells)
     assert [cell.key for cell in cells] == keys
 
 
 def test_a_setting_of_bad_value_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solving_here(monkeypatch)
-    cells = study_cells(SIX.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }'))
+    cells = study_cells(
+        SIX.replace('name = "fake-raises"', ('name = "tilt"\nsettings = { threads = "tiny" }'))
+    )
     found = run_scripted(tmp_path, Scripted(1, {}), cells)
-    assert sorted(row.message.partition(":")[0] for row in found.values() if not row.certified) == ["tilt"] * 2
+    assert (
+        sorted(row.message.partition(":")[0] for row in found.values() if not row.certified)
+        == ["tilt"] * 2
+    )
     assert sum("'tiny'" in row.message and not row.traceback for row in found.values()) == 2
     assert sum(row.certified for row in found.values()) == 4
 
@@ -330,13 +410,20 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(
     assert sum(row.certified for row in found.values()) == len(cells) - 1
 
 
-# -- what may be asked for --------------------------------------------------------------------------------------------------
+# -- what may be asked for
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("lokey", "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or loky:WORKERS, dask:ADDRESS"),
+        (
+            "lokey",
+            (
+                "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or "
+                "loky:WORKERS, dask:ADDRESS"
+            ),
+        ),
         ("loky:0", "'loky:0' is no executor; give loky or loky:WORKERS"),
         ("loky:", "'loky:' is no executor"),
         ("local:2", "'local:2' is no executor; give local"),
@@ -356,12 +443,18 @@ def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyP
             checked(f"{kind}:1")
 
 
-def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_and_no_queue_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
         pytest.raises(
-            InputError, match=r"no scheduler of Dask answers at '127\.0\.0\.1:\d+' \(nothing came within 0\.5 s\)"
+            InputError,
+            match=(
+                r"no scheduler of Dask answers at '127\.0\.0\.1:\d+' \(nothing came "
+                r"within 0\.5 s\)"
+            ),
         ),
         opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, Limits()),
     ):
@@ -384,7 +477,8 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path: Path, monkeypatch:
         pass
 
 
-# -- Ctrl-C -----------------------------------------------------------------------------------------------------------------
+# -- Ctrl-C
+# --------------------------------------------------------------------------------------------------
 
 HANGING = """
 name = "hangs"
@@ -403,16 +497,32 @@ parameters = { bins = 4 }
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 @pytest.mark.parametrize("where", ["loky:2", "dask"])
-def test_ctrl_c_ends_every_process(tmp_path: Path, where: str, note: Path, request: pytest.FixtureRequest) -> None:
+def test_ctrl_c_ends_every_process(
+    tmp_path: Path, where: str, note: Path, request: pytest.FixtureRequest
+) -> None:
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     variables = {"FAKE_CHILD": str(note), "DISCREET_BACKENDS": os.environ["DISCREET_BACKENDS"]}
     (tmp_path / "hangs.toml").write_text(HANGING)
     note.unlink(missing_ok=True)
     running = subprocess.Popen(
-        [sys.executable, "-m", "discreet", "bench", "hangs.toml", "--out", "out", "--executor", words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment(**variables),
+        [
+            sys.executable,
+            "-m",
+            "discreet",
+            "bench",
+            "hangs.toml",
+            "--out",
+            "out",
+            "--executor",
+            words,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(**variables),
         start_new_session=True,
-    )  # fmt: skip
+    )
     assert within(120, lambda: note.exists() and len(note.read_text().split()) == 2)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     _, said = running.communicate(timeout=120)

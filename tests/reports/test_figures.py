@@ -27,14 +27,24 @@ FIGURE = Figure(
     y_label="y",
     log_y=True,
     series=(
-        Series("a line", (0.0, 1.0, 2.0), (1.0, 0.1, 0.01), "line", 0, (0.9, 0.09, 0.009), (1.1, 0.11, 0.011)),
-        Series("points", (0.0, 1.0), (0.5, 0.05), "points", 1, (0.4, 0.04), (0.6, 0.06), ("i", "<k>")),
+        Series(
+            "a line",
+            (0.0, 1.0, 2.0),
+            (1.0, 0.1, 0.01),
+            "line",
+            0,
+            (0.9, 0.09, 0.009),
+            (1.1, 0.11, 0.011),
+        ),
+        Series(
+            "points", (0.0, 1.0), (0.5, 0.05), "points", 1, (0.4, 0.04), (0.6, 0.06), ("i", "<k>")
+        ),
         Series("both", (0.0, 2.0), (0.02, 0.03), "both", 2),
         *(Series(f"tone {tone}", (1.0,), (0.2,), "points", tone) for tone in (3, 4, 5)),
         Series("", (0.0, 2.0), (0.3, 0.3), "line", 5),
     ),
     description="what it shows",
-)  # fmt: skip
+)
 CATEGORIES = Figure(
     name="categories",
     title="Categories",
@@ -49,7 +59,9 @@ CATEGORIES = Figure(
 
 
 @given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=8), st.booleans(), st.booleans())
-def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values: list[float], log: bool, padded: bool) -> None:
+def test_an_axis_shows_everything_and_its_ticks_lie_on_it(
+    values: list[float], log: bool, padded: bool
+) -> None:
     low, high = ends = extent(values, log, padded=padded)
     assert low < high
     assert low <= min(values) * (1.0 + 1e-12)
@@ -67,7 +79,11 @@ def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values: list[float], l
     [
         ((0.0, 1.0), False, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
         ((1.0, 30.0), False, ["5", "10", "15", "20", "25", "30"]),
-        ((0.0, 1.2e-5), False, ["0", "0.2·10⁻⁵", "0.4·10⁻⁵", "0.6·10⁻⁵", "0.8·10⁻⁵", "1.0·10⁻⁵", "1.2·10⁻⁵"]),
+        (
+            (0.0, 1.2e-5),
+            False,
+            ["0", "0.2·10⁻⁵", "0.4·10⁻⁵", "0.6·10⁻⁵", "0.8·10⁻⁵", "1.0·10⁻⁵", "1.2·10⁻⁵"],
+        ),
         ((1e-7, 0.2), True, ["10⁻⁶", "10⁻⁴", "0.01"]),
         ((0.06, 0.13), True, ["0.06", "0.08", "0.10", "0.12"]),
         ((-1.0, 1.0), False, ["-1.0", "-0.5", "0.0", "0.5", "1.0"]),
@@ -131,7 +147,9 @@ def test_tones_differ_in_more_than_colour() -> None:
 
 def luminance(colour: str) -> float:
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
@@ -152,12 +170,20 @@ def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path: Path) -> None:
 def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
     series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
     pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
-    assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == ["hollow", "hollow"]
+    assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == [
+        "hollow",
+        "hollow",
+    ]
 
 
 def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
     series = Series.of("", [(1.0, 2.0, "one", 3), (0.5, 4.0, "two", -1)], 1)
-    assert (series.x, series.y, series.hints, series.behind) == ((1.0, 0.5), (2.0, 4.0), ("one", "two"), (3, -1))
+    assert (series.x, series.y, series.hints, series.behind) == (
+        (1.0, 0.5),
+        (2.0, 4.0),
+        ("one", "two"),
+        (3, -1),
+    )
     assert Series.of("", [], 0).x == ()
 
 
@@ -176,22 +202,31 @@ def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
     ET.fromstring(standalone(figure))
 
 
-PUBLISHED = [path for folder in ("docs", "reports") for path in sorted((ROOT / folder).rglob("*.svg"))]
+PUBLISHED = [
+    path for folder in ("docs", "reports") for path in sorted((ROOT / folder).rglob("*.svg"))
+]
 RULE = re.compile(r"\.\w+ \.?(\w+)\{([^}]*)\}")
 AT_RULE = re.compile(r"@[^{]*\{(?:[^{}]*\{[^}]*\})*[^}]*\}")
 
 
 def unpainted(text: str) -> set[str]:
-    """The elements of an SVG file that stay blank in a program that knows no CSS variables and skips at-rules."""
+    """The elements of an SVG file that stay blank in a program that knows no CSS variables and
+    skips at-rules.
+    """
     style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
     assert style is not None
     rules = RULE.findall(AT_RULE.sub("", style[1]))
-    painted = {name for name, body in rules if re.search(r"\b(fill|stroke):(#[0-9a-f]{3,6}|currentColor)\b", body)}
+    painted = {
+        name
+        for name, body in rules
+        if re.search(r"\b(fill|stroke):(#[0-9a-f]{3,6}|currentColor)\b", body)
+    }
     coloured = {name for name, body in rules if re.search(r"\bcolor:#[0-9a-f]{6}\b", body)}
     toned = {name for name, body in rules if "currentColor" in body}
     found = set()
     for element in ET.fromstring(text).iter():
-        kind, classes = element.tag.rpartition("}")[2], {*element.get("class", "").split()}
+        kind = element.tag.rpartition("}")[2]
+        classes = {*element.get("class", "").split()}
         if kind not in ("path", "circle", "rect", "text") or (kind == "text" and kind in painted):
             continue
         if not classes & painted or (classes & toned and not classes & coloured):

@@ -1,4 +1,6 @@
-"""The page of `discreet report`: one file, nothing loaded; in a real browser it shows the statistics of what is chosen."""
+"""The page of `discreet report`: one file, nothing loaded; in a real browser it shows the
+statistics of what is chosen.
+"""
 
 from __future__ import annotations
 
@@ -28,38 +30,100 @@ from discreet.showing.page import MARK
 from discreet.showing.svg import svg
 
 HOME = "/" + "/".join(("home", "someone"))
-SECTIONS = ("claims", "problems", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
+SECTIONS = (
+    "claims",
+    "problems",
+    "growth",
+    "precision",
+    "profiles",
+    "means",
+    "agreement",
+    "failures",
+    "origin",
+)
 
 
 def row(
-    backend: str, size: int, seconds: float, *, ratio: float = 0.5, claimed: str = "optimal", repeat: int = 0
+    backend: str,
+    size: int,
+    seconds: float,
+    *,
+    ratio: float = 0.5,
+    claimed: str = "optimal",
+    repeat: int = 0,
 ) -> Measurement:
     """A row with what the page shows."""
     status = Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
     return Measurement(
-        "s", "c", f"{HOME}/models/multi:sensors={size}", "paper-multi", "paper", {"sensors": size}, "fraction=0.5", 0.01,
-        2, 2, size * size, 0.1, 0.02, 0.5, f"h{size}", backend, {}, "", "p", 1e-9, repeat, status, "words </script> of mine",
-        claimed=claimed, upper=0.2, lower=0.2, relative_gap=1e-12, own_leakage_nats=0.01 * ratio, solve_seconds=seconds,
-        time_limit_seconds=10.0, started=f"2026-01-02T03:04:0{repeat}Z", versions={"numpy": "2.0"},
-        machine={"processor": "fast", "host": "secret-host"}, commit="abcdef0123456789",
-        traceback=f"File {HOME}/secret.py", samples=(9.0, seconds, 1.1 * seconds, 0.9 * seconds),
-    )  # fmt: skip
+        "s",
+        "c",
+        f"{HOME}/models/multi:sensors={size}",
+        "paper-multi",
+        "paper",
+        {"sensors": size},
+        "fraction=0.5",
+        0.01,
+        2,
+        2,
+        size * size,
+        0.1,
+        0.02,
+        0.5,
+        f"h{size}",
+        backend,
+        {},
+        "",
+        "p",
+        1e-9,
+        repeat,
+        status,
+        "words </script> of mine",
+        claimed=claimed,
+        upper=0.2,
+        lower=0.2,
+        relative_gap=1e-12,
+        own_leakage_nats=0.01 * ratio,
+        solve_seconds=seconds,
+        time_limit_seconds=10.0,
+        started=f"2026-01-02T03:04:0{repeat}Z",
+        versions={"numpy": "2.0"},
+        machine={"processor": "fast", "host": "secret-host"},
+        commit="abcdef0123456789",
+        traceback=f"File {HOME}/secret.py",
+        samples=(9.0, seconds, 1.1 * seconds, 0.9 * seconds),
+    )
 
 
 ROWS = [
     *(row("tilt", k, 1e-3 * k**1.5, repeat=repeat) for k in (2, 4, 8, 16, 32) for repeat in (0, 1)),
     *(row("conic", k, 2e-4 * k**3.0, ratio=10.0**k / 1e5) for k in (2, 4, 8, 16, 32)),
-    replace(row("conic", 64, 0.0), status=Status.FAILED, upper=math.inf, lower=-math.inf, claimed=""),
-    replace(row("slow", 2, 0.0), status=Status.UNSUPPORTED, upper=math.inf, lower=-math.inf, claimed=""),
+    replace(
+        row("conic", 64, 0.0), status=Status.FAILED, upper=math.inf, lower=-math.inf, claimed=""
+    ),
+    replace(
+        row("slow", 2, 0.0), status=Status.UNSUPPORTED, upper=math.inf, lower=-math.inf, claimed=""
+    ),
 ]
 COMMITS = [
-    AsvRecord("bins.Bins.time_solve", (("backend", backend),), f"{k}" * 40, f"2026-01-0{k}T00:00:00+00:00", "bench",
-              "measured", k * 0.1, k * 0.09, k * 0.11, "seconds")
-    for k in (1, 2, 3) for backend in ("tilt", "conic")
-]  # fmt: skip
+    AsvRecord(
+        "bins.Bins.time_solve",
+        (("backend", backend),),
+        f"{k}" * 40,
+        f"2026-01-0{k}T00:00:00+00:00",
+        "bench",
+        "measured",
+        k * 0.1,
+        k * 0.09,
+        k * 0.11,
+        "seconds",
+    )
+    for k in (1, 2, 3)
+    for backend in ("tilt", "conic")
+]
 
 
-# -- the file --------------------------------------------------------------------------------------------------------------
+# -- the file
+# --------------------------------------------------------------------------------------------------
 
 
 def test_equal_rows_give_equal_pages_in_any_order() -> None:
@@ -93,7 +157,9 @@ def test_every_script_of_the_folder_is_on_the_page_once() -> None:
 
 def carried(page: str) -> tuple[dict[str, Any], list[str]]:
     """The data of a page and its lines of SVG."""
-    data, lines = (re.search(rf'id="{name}">(.*?)</script>', page, re.DOTALL) for name in ("data", "lines"))
+    data, lines = (
+        re.search(rf'id="{name}">(.*?)</script>', page, re.DOTALL) for name in ("data", "lines")
+    )
     assert data is not None
     assert lines is not None
     return json.loads(data[1]), lines[1].split("\n")
@@ -125,7 +191,9 @@ def test_the_scripts_write_no_number_and_know_no_scale() -> None:
 
     for name in SCRIPTS:
         text = (Path(module.__file__).parent / name).read_text(encoding="utf-8")
-        assert not re.findall(r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\.", text), name
+        assert not re.findall(
+            r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\.", text
+        ), name
 
 
 def test_one_colour_a_backend_as_in_the_snapshot() -> None:
@@ -148,7 +216,13 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
     assert write_report(ROWS[:5], page) == page
     foreign = tmp_path / "mine.html"
     foreign.write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(FileError, match=r"was not made here, or was changed since, and is left alone; choose another place"):
+    with pytest.raises(
+        FileError,
+        match=(
+            r"was not made here, or was changed since, and is left "
+            r"alone; choose another place"
+        ),
+    ):
         write_report(ROWS, foreign)
     assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
     with pytest.raises(FileError, match="is a folder and cannot be written as a file"):
@@ -160,7 +234,8 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
     assert not (tmp_path / "none.html").exists()
 
 
-# -- in a browser ----------------------------------------------------------------------------------------------------------
+# -- in a browser
+# --------------------------------------------------------------------------------------------------
 
 
 class Screen:
@@ -175,7 +250,9 @@ class Screen:
     def view(self, words: str) -> None:
         """Changes the address to that of another view; the page has drawn it when this returns."""
         heard = "addEventListener('hashchange', () => done(), { once: true })"
-        self.tab.evaluate(f"words => new Promise(done => {{ {heard}; location.hash = words; }})", words)
+        self.tab.evaluate(
+            f"words => new Promise(done => {{ {heard}; location.hash = words; }})", words
+        )
 
     def numbers(self) -> Any:
         """The statistics behind what is shown under the filters."""
@@ -189,7 +266,9 @@ class Screen:
 
 @pytest.fixture(scope="module")
 def usual(browser: Any) -> Tab:
-    """The tab of pages without settings of their own: opening one takes longer than most pages do."""
+    """The tab of pages without settings of their own: opening one takes longer than
+    most pages do.
+    """
     return Tab(browser)
 
 
@@ -201,7 +280,9 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def some_measurements() -> list[Measurement]:
-    """Real rows of four backends, of every family: their page is drawn sooner than that of all rows."""
+    """Real rows of four backends, of every family: their page is drawn sooner than that of all
+    rows.
+    """
     names = ("tilt", "blahut-arimoto", "slsqp", "conic:solver=scs")
     return [row for row in cleaned(reference_measurements()) if row.label in names]
 
@@ -213,14 +294,24 @@ def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(browser: Any, usual: Tab, shipped: Path, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
+def opened(
+    browser: Any, usual: Tab, shipped: Path, tmp_path: Path
+) -> Iterator[Callable[..., Screen]]:
     """Opens a page, or one of rows; at the end nobody may have complained or asked for anything."""
     tabs = [usual]
 
-    def opening(rows: list[Measurement] | Path = shipped, *, asv: Any = (), width: int = 1100, **settings: Any) -> Screen:
+    def opening(
+        rows: list[Measurement] | Path = shipped,
+        *,
+        asv: Any = (),
+        width: int = 1100,
+        **settings: Any,
+    ) -> Screen:
         if settings:
             tabs.append(Tab(browser, **settings))
-        page = rows if isinstance(rows, Path) else write_report(rows, tmp_path / "page.html", asv=asv)
+        page = (
+            rows if isinstance(rows, Path) else write_report(rows, tmp_path / "page.html", asv=asv)
+        )
         return Screen(tabs[-1] if settings else usual, page, width)
 
     yield opening
@@ -234,7 +325,9 @@ def opened(browser: Any, usual: Tab, shipped: Path, tmp_path: Path) -> Iterator[
 VIEWS: dict[str, Callable[[Measurement], bool]] = {
     "family=paper": lambda row: row.family == "paper",
     "family=paper&family=survey": lambda row: True,  # one or all
-    "profile=default&regime=perfect": lambda row: row.profile == "default" and row.regime == "perfect",
+    "profile=default&regime=perfect": lambda row: (
+        row.profile == "default" and row.regime == "perfect"
+    ),
     "family=sensors&profile=coarse&regime=perfect": lambda row: False,
 }
 DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
@@ -242,7 +335,11 @@ DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 
 def chosen_numbers(rows: list[Measurement]) -> dict[str, Any]:
     """What the page is to say for a choice that leaves these rows."""
-    return {name: numerals.told(value) for name, value in report_numbers(rows).items() if name not in DRAWN}
+    return {
+        name: numerals.told(value)
+        for name, value in report_numbers(rows).items()
+        if name not in DRAWN
+    }
 
 
 def said_numbers(screen: Screen) -> dict[str, Any]:
@@ -256,7 +353,10 @@ def said_numbers(screen: Screen) -> dict[str, Any]:
 
 def in_the_end(profiles: Any) -> dict[str, str]:
     """Configuration -> the share that its profile reaches."""
-    return {each["contestant"]: numerals.told(each["shares"][-1] if each["shares"] else 0.0) for each in profiles}
+    return {
+        each["contestant"]: numerals.told(each["shares"][-1] if each["shares"] else 0.0)
+        for each in profiles
+    }
 
 
 def said_in_the_end(part: Any) -> dict[str, str]:
@@ -265,7 +365,8 @@ def said_in_the_end(part: Any) -> dict[str, str]:
 
 
 def test_every_choice_shows_the_statistics_of_its_rows(opened: Any, some: Path) -> None:
-    screen, rows = opened(some), some_measurements()
+    screen = opened(some)
+    rows = some_measurements()
     assert said_numbers(screen) == chosen_numbers(rows)
     for words, kept in VIEWS.items():
         screen.view(words)
@@ -277,17 +378,27 @@ def test_every_choice_shows_the_statistics_of_its_rows(opened: Any, some: Path) 
 
 
 def test_other_backends_are_left_out_and_change_no_number(opened: Any, some: Path) -> None:
-    screen, wanted = opened(some), chosen_numbers(some_measurements())
+    screen = opened(some)
+    wanted = chosen_numbers(some_measurements())
     screen.view("label=tilt&label=conic%3Asolver%3Dscs")
-    shown, names = screen.numbers(), {"tilt", "conic:solver=scs"}
+    shown = screen.numbers()
+    names = {"tilt", "conic:solver=scs"}
     for section in ("performance", "data"):
         assert {line["contestant"] for line in shown[section]["lines"]} == names
     for section in ("claims", "precision", "failures"):
         assert shown[section] == [each for each in wanted[section] if each["contestant"] in names]
-    assert shown["means"]["rows"] == [mean for mean in wanted["means"]["rows"] if mean["contestant"] in names]
-    assert {fit["contestant"] for sweep in shown["sweeps"] for fit in (*sweep["series"], *sweep["fits"])} == names
-    (pair,) = (each for each in wanted["agreement"]["pairs"] if {each["first"], each["second"]} == names)
-    assert screen.cells("#agreement .matrix")[0][2].startswith(f"{pair['agreeing']} of {pair['cases']}\n")
+    assert shown["means"]["rows"] == [
+        mean for mean in wanted["means"]["rows"] if mean["contestant"] in names
+    ]
+    assert {
+        fit["contestant"] for sweep in shown["sweeps"] for fit in (*sweep["series"], *sweep["fits"])
+    } == names
+    (pair,) = (
+        each for each in wanted["agreement"]["pairs"] if {each["first"], each["second"]} == names
+    )
+    assert screen.cells("#agreement .matrix")[0][2].startswith(
+        f"{pair['agreeing']} of {pair['cases']}\n"
+    )
 
 
 def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened: Any) -> None:
@@ -295,7 +406,9 @@ def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened
     assert said_numbers(screen) == chosen_numbers(cleaned(ROWS))
     python = report_numbers(ROWS)
     sweep = next(each for each in python["sweeps"] if each["size"] == "sensors")
-    assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [1.5]
+    assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [
+        1.5
+    ]
     assert python["means"]["noise_floor"] > 1.0
     assert "tilt" in screen.tab.inner_text("#growth table >> nth=0")
 
@@ -314,10 +427,13 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     wanted = report_numbers(left)
     assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
     shown = screen.cells("#claims .figures")
-    assert [[r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])] for r in wanted["claims"]] == [
-        line[:4] for line in shown
+    assert [
+        [r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])]
+        for r in wanted["claims"]
+    ] == [line[:4] for line in shown]
+    assert [line[4] for line in shown] == [
+        numerals.told(r["correct_rate"]) for r in wanted["claims"]
     ]
-    assert [line[4] for line in shown] == [numerals.told(r["correct_rate"]) for r in wanted["claims"]]
     assert len(screen.cells("#failures > .body > .scroll")) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
     )
@@ -338,7 +454,8 @@ def test_a_view_is_an_address(opened: Any, some: Path) -> None:
     tab.click("#claims button.key >> text=slsqp")
     tab.select_option("#show-outcomes", index=1)
     tab.click("#theme")
-    address, shown = tab.url, tab.inner_text("#shown")
+    address = tab.url
+    shown = tab.inner_text("#shown")
     chosen = tab.input_value("#show-outcomes")
     tab.goto("about:blank")
     tab.goto(address)
@@ -352,7 +469,8 @@ def test_a_view_is_an_address(opened: Any, some: Path) -> None:
 
 def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> None:
     screen = opened(ROWS)
-    before, marks = screen.numbers(), "#growth figure >> nth=0 >> .stage .mark:not([hidden])"
+    before = screen.numbers()
+    marks = "#growth figure >> nth=0 >> .stage .mark:not([hidden])"
     count = len(screen.tab.query_selector_all(marks))
     screen.tab.click("#growth button.key >> text=conic >> nth=0")
     assert len(screen.tab.query_selector_all(marks)) < count
@@ -362,21 +480,35 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([replace(each, claimed="stalled") for each in ROWS], {"claims": "No answer here was called solved"}),
-        ([replace(each, solve_seconds=0.0, samples=()) for each in ROWS], {"precision": "with a time kept its budget"}),
+        (
+            [replace(each, claimed="stalled") for each in ROWS],
+            {"claims": "No answer here was called solved"},
+        ),
+        (
+            [replace(each, solve_seconds=0.0, samples=()) for each in ROWS],
+            {"precision": "with a time kept its budget"},
+        ),
         (
             [each for each in ROWS if each.label == "tilt"],
-            {"agreement": "No two of these backends", "failures": "Everything that was tried is certified."},
+            {
+                "agreement": "No two of these backends",
+                "failures": ("Everything that was tried is certified."),
+            },
         ),
         (
             [each for each in ROWS if each.label == "slow"],
             {"profiles": "was tried on these tasks", "means": "nothing to average"},
         ),
         ([ROWS[0]], {"growth": "nothing to draw against outcomes N"}),
-        ([each for each in ROWS if each.status is Status.FAILED], {"profiles": "None of these tasks was certified"}),
+        (
+            [each for each in ROWS if each.status is Status.FAILED],
+            {"profiles": "None of these tasks was certified"},
+        ),
     ],
 )
-def test_where_there_is_nothing_a_sentence_says_so(opened: Any, rows: list[Measurement], said: dict[str, str]) -> None:
+def test_where_there_is_nothing_a_sentence_says_so(
+    opened: Any, rows: list[Measurement], said: dict[str, str]
+) -> None:
     tab = opened(rows).tab
     for section, words in said.items():
         assert words in tab.inner_text(f"#{section}")
@@ -424,7 +556,9 @@ def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
     assert tab.inner_text("#shown").startswith("11 of 17")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert tab.evaluate(outline) == "solid"
-    where = "(e => e.closest('section')?.id + ' ' + e.tagName.toLowerCase())(document.activeElement)"
+    where = (
+        "(e => e.closest('section')?.id + ' ' + e.tagName.toLowerCase())(document.activeElement)"
+    )
     shown = f"document.activeElement === document.body || {outline} === 'solid'"
     passed = set()
     for _ in range(120):
@@ -432,7 +566,14 @@ def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
         place, seen = tab.evaluate(f"[{where}, {shown}]")
         assert seen, place
         passed.add(place)
-    assert {"claims svg", "growth select", "profiles svg", "claims button", "means div", "growth summary"} <= passed
+    assert {
+        "claims svg",
+        "growth select",
+        "profiles svg",
+        "claims button",
+        "means div",
+        "growth summary",
+    } <= passed
 
 
 def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
@@ -473,7 +614,8 @@ def test_results_of_asv_are_drawn_over_commits_and_only_then(opened: Any) -> Non
     screen.tab.click("#commits summary")
     assert screen.cells("#commits details")[1] == ["backend=tilt", "bench", "0.1", "0.2", "0.3"]
     unasked = [
-        replace(each, parameters=(("backend", "auto"),), outcome="skipped", value=float("nan")) for each in COMMITS[::2]
+        replace(each, parameters=(("backend", "auto"),), outcome="skipped", value=float("nan"))
+        for each in COMMITS[::2]
     ]
     screen = opened(ROWS, asv=[*COMMITS, *unasked])
     assert len(screen.cells("#commits details")) == 2

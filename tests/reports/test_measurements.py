@@ -1,4 +1,6 @@
-"""Rows survive every kind of file they are kept in, and damaged files end in a sentence that names the place."""
+"""Rows survive every kind of file they are kept in, and damaged files end in a sentence that names
+the place.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ NUMBER = st.floats(0.0, 1e100)  # larger ones are refused
 OR_UNDEFINED = st.one_of(NUMBER, st.just(math.inf))
 WHOLE = st.integers(0, 2**62)
 PLAIN = st.dictionaries(
-    WORD, st.one_of(TEXT, WHOLE, NUMBER, st.booleans(), st.none(), st.lists(WHOLE, max_size=2)), max_size=2
+    WORD,
+    st.one_of(TEXT, WHOLE, NUMBER, st.booleans(), st.none(), st.lists(WHOLE, max_size=2)),
+    max_size=2,
 )
 BY_TYPE: dict[str, Any] = {
     "str": TEXT,
@@ -55,7 +59,13 @@ BY_TYPE: dict[str, Any] = {
 def by_column() -> dict[str, Any]:
     found = {each.name: BY_TYPE[str(each.type)] for each in fields(Measurement)}
     found["lower"] = st.one_of(NUMBER, st.just(-math.inf))
-    for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds", "wall_seconds"):
+    for name in (
+        "lower_seconds",
+        "solve_seconds",
+        "lift_seconds",
+        "certify_seconds",
+        "wall_seconds",
+    ):
         found[name] = NUMBER
     found["message"] = found["traceback"] = LINES
     return found
@@ -63,17 +73,37 @@ def by_column() -> dict[str, Any]:
 
 MEASUREMENTS = st.builds(Measurement, **by_column())
 MODEST = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
 def example(**changes: Any) -> Measurement:
     row = Measurement(
-        study="s", cell="abc", problem="paper-single:bins=4", entry="paper-single", family="paper", parameters={"bins": 4},
-        budget_word="perfect", budget_nats=0.0, private_values=2, guesses=2, outcomes=4, bayes_error=0.1,
-        bayes_leakage_nats=0.1, constant_error=0.5, problem_hash="h", backend="tilt", settings={}, settings_hash="k",
-        profile="default", gap_target=1e-9, repeat=0, status=Status.CERTIFIED,
-    )  # fmt: skip
+        study="s",
+        cell="abc",
+        problem="paper-single:bins=4",
+        entry="paper-single",
+        family="paper",
+        parameters={"bins": 4},
+        budget_word="perfect",
+        budget_nats=0.0,
+        private_values=2,
+        guesses=2,
+        outcomes=4,
+        bayes_error=0.1,
+        bayes_leakage_nats=0.1,
+        constant_error=0.5,
+        problem_hash="h",
+        backend="tilt",
+        settings={},
+        settings_hash="k",
+        profile="default",
+        gap_target=1e-9,
+        repeat=0,
+        status=Status.CERTIFIED,
+    )
     return replace(row, **changes)
 
 
@@ -143,7 +173,9 @@ def test_a_required_column_that_is_missing_is_named() -> None:
         ("versions", "{"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named_with_its_line(column: str, text: str, tmp_path: Path) -> None:
+def test_a_value_of_the_wrong_kind_is_named_with_its_line(
+    column: str, text: str, tmp_path: Path
+) -> None:
     write_csv([example(), example()], tmp_path / "rows.csv")
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     import csv
@@ -158,21 +190,26 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(column: str, text: str
 
 @settings(MODEST, max_examples=25)
 @given(data=st.data())
-def test_a_damaged_file_is_read_or_refused_never_anything_else(data: st.DataObject, tmp_path: Path) -> None:
+def test_a_damaged_file_is_read_or_refused_never_anything_else(
+    data: st.DataObject, tmp_path: Path
+) -> None:
     written = [example(), example(cell="def")]
     write_csv(written, tmp_path / "whole.csv.gz")
     whole = (tmp_path / "whole.csv.gz").read_bytes()
     cut = data.draw(st.integers(0, len(whole) - 1))
     flip = data.draw(st.integers(0, 255))
     (tmp_path / "torn.csv.gz").write_bytes(whole[:cut])
-    (tmp_path / "bent.csv.gz").write_bytes(whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :])
+    (tmp_path / "bent.csv.gz").write_bytes(
+        whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :]
+    )
     (tmp_path / "plain.csv").write_bytes(gzip.decompress(whole)[: data.draw(st.integers(0, 2000))])
     with pytest.raises(FileError, match=r"torn\.csv\.gz"):
         read_results([tmp_path / "torn.csv.gz"])
     with contextlib.suppress(FileError):
         assert read_results([tmp_path / "bent.csv.gz"]) == written
     with contextlib.suppress(FileError):
-        whole_lines = read_results([tmp_path / "plain.csv"])[:-1]  # the last line may be cut within a value
+        # the last line may be cut within a value
+        whole_lines = read_results([tmp_path / "plain.csv"])[:-1]
         assert whole_lines == written[: len(whole_lines)]
 
 
@@ -191,7 +228,9 @@ def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:
             read_results([tmp_path / name])
 
 
-def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "duckdb", None)
@@ -208,7 +247,10 @@ def test_the_reference_results_read_and_hold_nothing_private() -> None:
     assert len({row.backend for row in found}) >= 5
     for row in found:
         text = " ".join(map(str, to_record(row).values()))
-        assert not any(trace in text for trace in ("/" + name + "/" for name in ("home", "root", "tmp", "usr", "Users")))
+        assert not any(
+            trace in text
+            for trace in ("/" + name + "/" for name in ("home", "root", "tmp", "usr", "Users"))
+        )
 
 
 def test_derived_values_fail_safe() -> None:
@@ -227,7 +269,10 @@ def test_of_several_constraints_the_unit_is_their_budgets() -> None:
     one, two = (ds.problems.census(secrets=count) for count in (1, 2))
     assert Stakes.of(one) == Stakes("mutual-information", 1, one.budget, one.bayes_leakage)
     assert Stakes.of(two) == Stakes("mutual-information", 2, 1.0, pytest.approx(2.0))
-    limits = [two.terms[0].budget, ds.problems.LeakageBudget(0.01, ds.measures.measure_of("max-lift"))]
+    limits = [
+        two.terms[0].budget,
+        ds.problems.LeakageBudget(0.01, ds.measures.measure_of("max-lift")),
+    ]
     mixed = Stakes.of(two.with_budget(limits))
     assert mixed.measure == "mutual-information and max-lift"
     assert Stakes.of(two.with_budget([0.0, 0.0])).budget == 0.0
@@ -241,9 +286,13 @@ def test_of_several_constraints_the_unit_is_their_budgets() -> None:
 
 
 def test_budget_zero_of_an_adversarys_gain_is_no_perfect_privacy() -> None:
-    row = next(each for each in reference_measurements() if each.budget_nats == 0.0 and each.certified)
+    row = next(
+        each for each in reference_measurements() if each.budget_nats == 0.0 and each.certified
+    )
     assert row.regime == "perfect"
-    gain = replace(row, measure="min-entropy-leakage", own_leakage_nats=0.0, own_private_within=math.inf)
+    gain = replace(
+        row, measure="min-entropy-leakage", own_leakage_nats=0.0, own_private_within=math.inf
+    )
     assert (gain.regime, gain.leakage_over_budget, gain.violated) == ("constrained", 0.0, False)
     assert excess(gain) == "0 ×"
     assert replace(gain, own_leakage_nats=1e-11).leakage_over_budget == pytest.approx(10.0)

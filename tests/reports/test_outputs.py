@@ -1,4 +1,6 @@
-"""Writing files: all or nothing, and never over what was not made here or has been changed since."""
+"""Writing files: all or nothing, and never over what was not made here or has been
+changed since.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path: Path) -> None:
     (tmp_path / "b.bin").write_text("mine")
     before = snapshot(tmp_path)
-    for call in (lambda: check_folder(tmp_path, CONTENTS), lambda: write_folder(tmp_path, CONTENTS, {})):
+    for call in (
+        lambda: check_folder(tmp_path, CONTENTS),
+        lambda: write_folder(tmp_path, CONTENTS, {}),
+    ):
         with pytest.raises(FileError, match=r"b\.bin was not made here"):
             call()
     assert snapshot(tmp_path) == before
@@ -76,7 +81,9 @@ def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
         check_folder("null\0character", CONTENTS)
 
 
-def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_a_folder_that_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_folder(tmp_path, CONTENTS, {})
     replace = os.replace
     done: list[str] = []
@@ -91,14 +98,17 @@ def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path: Pat
         patch.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_folder(tmp_path, {"a.txt": "new", "b.bin": "new"}, {})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin", MANIFEST]  # nothing temporary
+    # nothing temporary
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin", MANIFEST]
     assert (tmp_path / "a.txt").read_text() == "new"
     assert (tmp_path / "b.bin").read_bytes() == b"\x00\xff"
     write_folder(tmp_path, {"a.txt": "newer", "b.bin": "newer"}, {})
     assert (tmp_path / "b.bin").read_text() == "newer"
 
 
-def test_one_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_file_is_replaced_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "curve.csv"
     assert replace_file(target, "old") == target
     replace_file(target, b"new")

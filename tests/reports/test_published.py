@@ -1,4 +1,6 @@
-"""The snapshot: equal rows give equal bytes, no path gets in, the pictures are well-formed and say what the tables say."""
+"""The snapshot: equal rows give equal bytes, no path gets in, the pictures are well-formed and say
+what the tables say.
+"""
 
 from __future__ import annotations
 
@@ -23,25 +25,77 @@ HOME = "/" + "/".join(("home", "someone"))
 
 
 def row(
-    backend: str, size: int, seconds: float, *, ratio: float = 0.5, message: str = "", answered: bool = True
+    backend: str,
+    size: int,
+    seconds: float,
+    *,
+    ratio: float = 0.5,
+    message: str = "",
+    answered: bool = True,
 ) -> Measurement:
     """A row with what a snapshot shows."""
-    status = Status.FAILED if not answered else Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
+    status = (
+        Status.FAILED
+        if not answered
+        else Status.CERTIFIED
+        if ratio <= 1.0
+        else Status.VIOLATED_PRIVACY
+    )
     base = Measurement(
-        "s", "c", f"paper-single:bins={size}", "paper-single", "paper", {"bins": size}, "fraction=0.5", 0.01, 2, 2, size,
-        0.1, 0.02, 0.5, f"h{size}", backend, {}, "", "p", 1e-9, 0, status, message, started="2026-01-02T03:04:05",
-        traceback=f"File {HOME}/secret.py", machine={"processor": "fast", "host": "secret-host"}, threads=1,
-        versions={"numpy": "2.0"}, commit="abcdef0123456789", solve_seconds=seconds, time_limit_seconds=10.0,
-    )  # fmt: skip
+        "s",
+        "c",
+        f"paper-single:bins={size}",
+        "paper-single",
+        "paper",
+        {"bins": size},
+        "fraction=0.5",
+        0.01,
+        2,
+        2,
+        size,
+        0.1,
+        0.02,
+        0.5,
+        f"h{size}",
+        backend,
+        {},
+        "",
+        "p",
+        1e-9,
+        0,
+        status,
+        message,
+        started="2026-01-02T03:04:05",
+        traceback=f"File {HOME}/secret.py",
+        machine={"processor": "fast", "host": "secret-host"},
+        threads=1,
+        versions={"numpy": "2.0"},
+        commit="abcdef0123456789",
+        solve_seconds=seconds,
+        time_limit_seconds=10.0,
+    )
     if not answered:
         return base
-    return replace(base, claimed="optimal", upper=0.2, lower=0.2, relative_gap=1e-12, own_leakage_nats=0.01 * ratio)
+    return replace(
+        base,
+        claimed="optimal",
+        upper=0.2,
+        lower=0.2,
+        relative_gap=1e-12,
+        own_leakage_nats=0.01 * ratio,
+    )
 
 
 ROWS = [
     *(row("tilt", 10**k, 1e-3 * 3.0**k) for k in range(1, 6)),
     *(row("conic", 10**k, 1e-3 * 9.0**k, ratio=10.0**k / 100.0) for k in range(1, 5)),
-    row("conic", 10**5, 2.0, answered=False, message=f"no progress after 12 steps | in {HOME}/x.py"),
+    row(
+        "conic",
+        10**5,
+        2.0,
+        answered=False,
+        message=(f"no progress after 12 steps | in {HOME}/x.py"),
+    ),
 ]
 
 
@@ -65,7 +119,9 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     assert "| tilt | 0.477 | 0.477 | 0.477 | 4 |" in page
     assert "no progress after # steps \\| in …" in page
     certified = sum(row.certified for row in ROWS)
-    assert f"discreet verify was asked about 0 of {certified} certified answers, and contradicts 0." in page
+    assert (
+        f"discreet verify was asked about 0 of {certified} certified answers, and contradicts 0."
+    ) in page
     for words in ("2026-01-02", "processor: fast", "abcdef012345", "numpy 2.0"):
         assert words in page
     for picture in ("leakage", "time", "performance", "data", "precision"):
@@ -104,11 +160,18 @@ def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: 
         publish(rows, tmp_path / backend)
         assert wording.excess(rows[0]) == words
         assert leakage_figure(rows).series == ()
-        assert (tmp_path / backend / "perfect.svg").exists() == (backend != "old")  # it was not recorded
+        # it was not recorded
+        assert (tmp_path / backend / "perfect.svg").exists() == (backend != "old")
         if backend != "old":
             (series,) = perfect_figure(rows).series
             assert words in series.hints[0]
-            kept = "not private" if base is broken else "exactly private" if backend == "exact" else "within a tolerance"
+            kept = (
+                "not private"
+                if base is broken
+                else "exactly private"
+                if backend == "exact"
+                else "within a tolerance"
+            )
             assert series.label == kept
     figure = perfect_figure([replace(broken, own_private_within=0.5)])
     assert figure.series[0].x == (0.5,)
@@ -118,11 +181,16 @@ def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: 
 def test_the_lead_picture_tells_rounding_from_harm() -> None:
     """In nats beyond the budget: a tenth of a picobit is not millions of times a budget."""
     leaks = {1e-14: 0.01 * (1 + 1e-12), 1e-8: 0.01 * (1 + 1e-6 + 1e-9), 1e-5: 0.01005, 0.01: 0.02}
-    rows = [replace(row("conic", k, 1.0, ratio=2.0), own_leakage_nats=leaked) for k, leaked in enumerate(leaks.values(), 2)]
+    rows = [
+        replace(row("conic", k, 1.0, ratio=2.0), own_leakage_nats=leaked)
+        for k, leaked in enumerate(leaks.values(), 2)
+    ]
     figure = leakage_figure(rows)
     assert {series.label: len(series.x) for series in figure.series} == {
-        "keeps the budget": 1, "up to 1 % beyond": 2, "more than 1 % beyond": 1,
-    }  # fmt: skip
+        "keeps the budget": 1,
+        "up to 1 % beyond": 2,
+        "more than 1 % beyond": 1,
+    }
     drawn = sorted(value for series in figure.series for value in series.x)
     assert drawn == pytest.approx([leaked - 0.01 for leaked in leaks.values()], rel=1e-9)
     assert figure.x_label.startswith("nats leaked beyond the budget")
@@ -131,13 +199,27 @@ def test_the_lead_picture_tells_rounding_from_harm() -> None:
 
 
 def record(
-    method: str, size: int, commit: int, value: float, *, unit: str = "seconds", outcome: str = "measured"
+    method: str,
+    size: int,
+    commit: int,
+    value: float,
+    *,
+    unit: str = "seconds",
+    outcome: str = "measured",
 ) -> AsvRecord:
     """A value of asv on the commit of that number."""
     return AsvRecord(
-        f"bench_bins.Bins{method}", (("backend", "tilt"), ("bins", str(size))), f"{commit:08x}beef",
-        f"2026-01-{commit + 1:02d}T00:00:00+00:00", "box", outcome, value, value, value, unit,
-    )  # fmt: skip
+        f"bench_bins.Bins{method}",
+        (("backend", "tilt"), ("bins", str(size))),
+        f"{commit:08x}beef",
+        f"2026-01-{commit + 1:02d}T00:00:00+00:00",
+        "box",
+        outcome,
+        value,
+        value,
+        value,
+        unit,
+    )
 
 
 HISTORY = [
@@ -147,7 +229,10 @@ HISTORY = [
     record("Steps.time_solve", 20, 1, float("nan"), outcome="skipped"),
     record("Steps.time_solve", 20, 2, float("nan"), outcome="failed"),
     *(record("Answers.track_gap_over_target", 100, k, 1.0, unit="× target") for k in range(4)),
-    *(record("Answers.track_gap_over_target", 20, k, 9.0 if k else 1.0, unit="× target") for k in range(4)),
+    *(
+        record("Answers.track_gap_over_target", 20, k, 9.0 if k else 1.0, unit="× target")
+        for k in range(4)
+    ),
 ]
 
 

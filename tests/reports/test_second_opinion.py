@@ -1,4 +1,6 @@
-"""The second opinion agrees with sound certificates and names what is wrong with each kind of unsound one."""
+"""The second opinion agrees with sound certificates and names what is wrong with each kind of
+unsound one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def sound() -> ds.Solution:
 
 @pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
 def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> None:
-    found, faults = second_opinion(ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9)
+    found, faults = second_opinion(
+        ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9
+    )
     assert found is not None
     assert found.budget_kept
     assert faults == []
@@ -40,9 +44,18 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> Non
         (lambda s: {"answer": s.estimator * 1.001}, "is not ≥ 0 with sum 1"),
         (lambda s: {"multipliers": np.array([-1.0])}, "else ≥ 0"),
         (lambda s: {"multipliers": np.array([math.inf])}, "the duals prove 0.0"),
-        (lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)}, "above the upper bound"),
-        (lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)}, "the lower bound is stated as"),
-        (lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)}, "wider than a gap"),
+        (
+            lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)},
+            "above the upper bound",
+        ),
+        (
+            lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)},
+            "the lower bound is stated as",
+        ),
+        (
+            lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)},
+            "wider than a gap",
+        ),
         (lambda s: {"certificate": replace(s.certificate, upper=math.nan)}, "is no bracket"),
         (
             lambda s: {"certificate": restated(s.certificate, leakage=0.5 * s.certificate.leakage)},
@@ -50,36 +63,55 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> Non
         ),
     ],
 )
-def test_the_second_opinion_contradicts_what_is_false(sound: ds.Solution, change: Any, said: str) -> None:
+def test_the_second_opinion_contradicts_what_is_false(
+    sound: ds.Solution, change: Any, said: str
+) -> None:
     assert sound.verdict is not None
-    _, faults = second_opinion(replace(sound, verdict=replace(sound.verdict, **change(sound))), 1e-9)
+    _, faults = second_opinion(
+        replace(sound, verdict=replace(sound.verdict, **change(sound))), 1e-9
+    )
     assert any(said in fault for fault in faults)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda s: {"answer": s.problem.bayes_estimator, "moved": s.verdict.moved[:, :0]}, "a guess changes p(x)"),
+        (
+            lambda s: {"answer": s.problem.bayes_estimator, "moved": s.verdict.moved[:, :0]},
+            "a guess changes p(x)",
+        ),
         (lambda s: {"moved": s.verdict.moved[:, :0]}, "a guess changes p(x)"),
         (
-            lambda s: {"certificate": replace(s.certificate, lower=0.1, upper=s.certificate.upper * (1.0 - 1e-14))},
+            lambda s: {
+                "certificate": replace(
+                    s.certificate, lower=0.1, upper=s.certificate.upper * (1.0 - 1e-14)
+                )
+            },
             "above the upper bound",
         ),
         (lambda s: {"tilt": s.tilt * 0.5}, "the duals prove"),
         (lambda s: {"certificate": replace(s.certificate, private_within=1e-3)}, "the duals prove"),
     ],
 )
-def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(change: Any, said: str) -> None:
+def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(
+    change: Any, said: str
+) -> None:
     private = ds.solve(ds.problems.paper_single(bins=8, budget=0.0), "tilt")
     assert private.verdict is not None
     assert second_opinion(private, 1e-9)[1] == []
-    _, faults = second_opinion(replace(private, verdict=replace(private.verdict, **change(private))), 1e-9)
+    _, faults = second_opinion(
+        replace(private, verdict=replace(private.verdict, **change(private))), 1e-9
+    )
     assert any(said in fault for fault in faults)
 
 
 @pytest.mark.parametrize("share", [1e-14, 1e-13])
-def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(share: float) -> None:
-    """p(z given x) = ½(1 ± share), Y = Z: certified within about that share, and not within a tenth of it."""
+def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(
+    share: float,
+) -> None:
+    """p(z given x) = ½(1 ± share), Y = Z: certified within about that share, and not within a tenth
+    of it.
+    """
     p_xz = 0.25 * np.array([[1.0 + share, 1.0 - share], [1.0 - share, 1.0 + share]])
     problem = ds.Problem(p_xz, p_xz.sum(axis=0) * np.eye(2)[::-1], 0.0)
     within = ds.certify(problem, problem.bayes_estimator)
@@ -87,11 +119,15 @@ def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(s
     assert 0.0 < within.verdict.certificate.private_within < math.inf
     assert second_opinion(within, 1e-9)[1] == []
     tighter = replace(within.verdict.certificate, private_within=0.1 * share)
-    _, faults = second_opinion(replace(within, verdict=replace(within.verdict, certificate=tighter)), 1e-9)
+    _, faults = second_opinion(
+        replace(within, verdict=replace(within.verdict, certificate=tighter)), 1e-9
+    )
     assert any("a guess changes p(x)" in fault for fault in faults)
 
 
-def test_without_python_flint_there_is_no_second_opinion(sound: ds.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_python_flint_there_is_no_second_opinion(
+    sound: ds.Solution, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(verification.exact, "arb", None)
     assert second_opinion(sound, 1e-9) == (None, [])
 
@@ -111,7 +147,9 @@ def test_without_python_flint_crosscheck_is_refused(monkeypatch: pytest.MonkeyPa
         (ds.Status.ABSENT, "highspy is not installed", 0),
     ],
 )
-def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, message: str, findings: int) -> None:
+def test_a_backend_of_the_project_that_fails_is_a_finding(
+    status: ds.Status, message: str, findings: int
+) -> None:
     instance = select(0, 1).instances[0]
     solved = ds.solve(instance.problem, "tilt")
     failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
@@ -130,9 +168,15 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, mes
         ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01"),
     ],
 )
-def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change: Any, said: str) -> None:
+def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(
+    change: Any, said: str
+) -> None:
     instance = Instance(
-        "paper-single:bins=8", "--leakage 0.01", "paper", "fraction", ds.problems.paper_single(bins=8, budget=0.01)
+        "paper-single:bins=8",
+        "--leakage 0.01",
+        "paper",
+        "fraction",
+        ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
     assert solved.verdict is not None
@@ -147,10 +191,19 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     assert gate._beyond_its_class(tiny, "structured", wrong.certificate) == []
 
 
-@pytest.mark.parametrize(("regime", "kinds"), [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])])
-def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime: str, kinds: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("regime", "kinds"),
+    [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
+)
+def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(
+    regime: str, kinds: list[str]
+) -> None:
     instance = Instance(
-        "paper-single:bins=8", "--leakage 1e-10", "paper", regime, ds.problems.paper_single(bins=8, budget=0.01)
+        "paper-single:bins=8",
+        "--leakage 1e-10",
+        "paper",
+        regime,
+        ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
     assert solved.verdict is not None
@@ -169,7 +222,9 @@ def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(r
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:
     chosen = select(3, DEFAULT_SIZE).instances
     families = {each.family for each in chosen}
-    assert {(each.family, each.regime) for each in chosen} == {(f, r) for f in families for r in REGIMES}
+    assert {(each.family, each.regime) for each in chosen} == {
+        (f, r) for f in families for r in REGIMES
+    }
     assert len({each.problem.measure.name for each in chosen}) >= 10
     first, again, other = ([each.title for each in select(seed, 6).instances] for seed in (3, 3, 4))
     assert first == again != other

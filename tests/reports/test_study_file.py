@@ -1,4 +1,6 @@
-"""A study file means what it says; a mistake in it is one sentence that names its place and the remedy."""
+"""A study file means what it says; a mistake in it is one sentence that names its place and the
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -94,19 +96,29 @@ def test_a_changed_version_is_another_cell(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic() -> None:
     text = changed(
-        'problem = "paper-single"\nbudgets = ["fraction=0.5", "perfect"]\nparameters = { bins = [4, 8] }',
+        'problem = "paper-single"\nbudgets = ["fraction=0.5", "perfect"]\nparameters = { bins = '
+        "[4, 8] }",
         'problem = "dirichlet:N=20"\nbudgets = ["own"]\n'
         'parameters = { "n,m" = [2, 3], seed = {from = 1, to = 100, points = 3} }',
     )
     found = {cell.instance.words for cell in cells_of(parse_study(text, "a")).cells}
-    assert found == {f"dirichlet:N=20,n={k},m={k},seed={seed}" for k in (2, 3) for seed in (1, 10, 100)}
+    assert found == {
+        f"dirichlet:N=20,n={k},m={k},seed={seed}" for k in (2, 3) for seed in (1, 10, 100)
+    }
 
 
 def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> None:
-    text = changed("bins = [4, 8]", 'bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]')
-    text = text.replace('name = "tilt"', 'name = "highs"').replace("outcomes_above", "unknowns_above")
+    text = changed(
+        "bins = [4, 8]", ('bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]')
+    )
+    text = text.replace('name = "tilt"', 'name = "highs"').replace(
+        "outcomes_above", "unknowns_above"
+    )
     cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
-    asked = {(each.configuration.backend, str(each.instance.problem.measure), each.instance.budget_word) for each in cells}
+    asked = {
+        (each.configuration.backend, str(each.instance.problem.measure), each.instance.budget_word)
+        for each in cells
+    }
     assert ("highs", "mutual-information", "fraction=0.5") not in asked  # as ever
     assert {cell.skipped for cell in cells if cell.configuration.backend == "highs"} == {
         "", "highs does not serve a positive finite budget of chi-square"
@@ -126,19 +138,52 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> No
         ("repeats = 2", 'repeats = "2"', "repeats is '2'; give a whole number"),
         ("repeats = 2", "repeats = 0", "repeats is 0; give a whole number from 1 to"),
         ("repeats = 2", "repeats = true", "repeats is True; give a whole number"),
-        ("time_seconds = 5", "time_seconds = -5", "limits.time_seconds is -5; give a number above 0"),
+        (
+            "time_seconds = 5",
+            "time_seconds = -5",
+            ("limits.time_seconds is -5; give a number above 0"),
+        ),
         ("time_seconds", "time_second", "limits.time_second: .* is no key.*time_seconds"),
         ("gap = 1e-9", "gap = 2", r"profiles.default.gap is 2"),
-        ('name = "tilt"', 'name = "tlit"', r"backends\[1\].name: 'tlit' is no backend \(did you mean 'tilt'\?\)"),
-        ('{ solver = "scs" }', '{ solvr = "scs" }', r"'solvr' is no setting of conic \(did you mean 'solver'\?\)"),
-        ("settings.conic", "settings.conc", "profiles.default.settings.conc: 'conc' is no backend.*'conic'"),
-        ('name = "conic"\nsettings = { solver = "scs" }', 'name = "tilt"', "backends has 'tilt' twice"),
+        (
+            'name = "tilt"',
+            'name = "tlit"',
+            (
+                r"backends\[1\].name: 'tlit' is no backend \(did you "
+                r"mean 'tilt'\?\)"
+            ),
+        ),
+        (
+            '{ solver = "scs" }',
+            '{ solvr = "scs" }',
+            (
+                r"'solvr' is no setting of conic \(did you "
+                r"mean 'solver'\?\)"
+            ),
+        ),
+        (
+            "settings.conic",
+            "settings.conc",
+            ("profiles.default.settings.conc: 'conc' is no backend.*'conic'"),
+        ),
+        (
+            ('name = "conic"\nsettings = { solver = "scs" }'),
+            'name = "tilt"',
+            "backends has 'tilt' twice",
+        ),
         ("bins = [4, 8]", "bins = []", "parameters.bins is"),
         ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
         ('"perfect"]', '"perfct"]', "'perfct' is no budget; write fraction=0.5"),
         ('"perfect"]', '"fraction=half"]', "'fraction=half' is no budget"),
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
-        ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs' is no backend of this study"),
+        (
+            'backends = ["conic"]',
+            'backends = ["highs"]',
+            (
+                r"reach\[1\].backends: 'highs' is no "
+                r"backend of this study"
+            ),
+        ),
         ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
     ],
 )
@@ -153,14 +198,43 @@ def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
         ("bins = [4, 8]", "bins = [4, 4]", "same cell twice"),
         (
             '"perfect"]',
-            '"fraction=0"]\nbackends = ["tilt"]\n[[instances]]\nproblem = "paper-single:bins=4"\nbudgets = ["perfect"]',
+            '"fraction=0"]\nbackends = ["tilt"]\n[[instances]]\nproblem = '
+            '"paper-single:bins=4"\nbudgets = ["perfect"]',
             "twice",
         ),
         ("bins = [4, 8]", "bins = [4, -8]", r"small.toml: instances\[1\]: "),
-        ('"paper-single"', '"paper-singel"', r"small.toml: instances\[1\]: .*did you mean 'paper-single'"),
-        ('"paper-single"', '"model.npz"', r"small.toml: instances\[1\]: .* is a file and has no parameters"),
-        ("bins = [4, 8]", "bns = [4, 8]", r"small.toml: instances\[1\]: .*no parameter 'bns' \(did you mean 'bins'\?\)"),
-        ("bins = [4, 8]", 'measure = "privacy"', r"small.toml: instances\[1\]: there is no measure 'privacy'"),
+        (
+            '"paper-single"',
+            '"paper-singel"',
+            (
+                r"small.toml: instances\[1\]: .*did you mean "
+                r"'paper-single'"
+            ),
+        ),
+        (
+            '"paper-single"',
+            '"model.npz"',
+            (
+                r"small.toml: instances\[1\]: .* is a file and has no "
+                r"parameters"
+            ),
+        ),
+        (
+            "bins = [4, 8]",
+            "bns = [4, 8]",
+            (
+                r"small.toml: instances\[1\]: .*no parameter 'bns' "
+                r"\(did you mean 'bins'\?\)"
+            ),
+        ),
+        (
+            "bins = [4, 8]",
+            'measure = "privacy"',
+            (
+                r"small.toml: instances\[1\]: there is no "
+                r"measure 'privacy'"
+            ),
+        ),
         ("bins = [4, 8]", 'bins = ["four"]', r"small.toml: instances\[1\]: "),
         ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
     ],
@@ -179,9 +253,11 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
     try:
         study = parse_study(text, "x.toml")
     except FileError as error:
-        said, name = str(error), "x.toml"
+        said = str(error)
+        name = "x.toml"
     else:
-        said, name = study.source, text
+        said = study.source
+        name = text
         assert study.name.strip()
         assert all(0.0 < profile.gap < 1.0 for profile in study.profiles)
     assert said.startswith(name)
@@ -190,7 +266,9 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
 def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
     cells = cells_of(parse_study(GOOD, "a")).cells
     assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
-    with pytest.raises(InputError, match="no cell has 'bins=5' in its title; use words of one, such as"):
+    with pytest.raises(
+        InputError, match=("no cell has 'bins=5' in its title; use words of one, such as")
+    ):
         choose(cells, ["bins=5"])
 
 
@@ -200,30 +278,45 @@ def test_the_shipped_studies_are_valid(name: str) -> None:
 
 
 def _shrunk(name: str) -> Work:
-    """The cells of a shipped study, large sizes replaced by others, each by its own: building them takes longest."""
-    source = re.sub(r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study(name).source)
+    """The cells of a shipped study, large sizes replaced by others, each by its own: building them
+    takes longest.
+    """
+    source = re.sub(
+        r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study(name).source
+    )
     return cells_of(parse_study(source, f"{name}.toml"))
 
 
 def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several() -> None:
-    text = changed("paper-single", "census").replace("bins = [4, 8]", "educations = 2, secrets = [1, 2]")
+    text = changed("paper-single", "census").replace(
+        "bins = [4, 8]", ("educations = 2, secrets = [1, 2]")
+    )
     text = text.replace('name = "tilt"', 'name = "blahut-arimoto"')
     cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
-    several = {len(cell.instance.problem.terms): cell for cell in cells if cell.configuration.backend == "blahut-arimoto"}
+    several = {
+        len(cell.instance.problem.terms): cell
+        for cell in cells
+        if cell.configuration.backend == "blahut-arimoto"
+    }
     able = load_backend("blahut-arimoto").capabilities
     assert several[2].skipped == (
-        "" if able.several else "blahut-arimoto does not serve several constraints, and this problem has 2"
+        ""
+        if able.several
+        else ("blahut-arimoto does not serve several constraints, and this problem has 2")
     )
     assert len({cell.instance.problem.digest for cell in cells}) == 4
 
 
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not() -> None:
-    work, default = _shrunk("measures"), _shrunk("default")
+    work = _shrunk("measures")
+    default = _shrunk("default")
     asked = [{term.measure.name for term in cell.instance.problem.terms} for cell in work.cells]
     assert set().union(*asked) == {*MEASURES, *CONDITIONAL}
     assert {len(cell.instance.problem.terms) for cell in work.cells} == {1, 2, 3}
     taken = {cell.instance.entry for cell in (*work.cells, *default.cells)}
-    assert taken == {each.name for each in entries()} - {sentence.split()[0] for sentence in default.left_out}
+    assert taken == {each.name for each in entries()} - {
+        sentence.split()[0] for sentence in default.left_out
+    }
     for cell in work.cells:
         able = load_backend(cell.configuration.backend).capabilities
         assert bool(cell.skipped) == bool(able.skipped(cell.instance.problem, cell.settings))
@@ -233,10 +326,17 @@ def test_the_default_study_has_every_family_and_every_backend() -> None:
     work = _shrunk("default")
     assert len(work.cells) >= 300
     assert {cell.instance.family for cell in work.cells} == set(FAMILIES)
-    wanted = {name for name in backend_names(Kind.ARRAYS) if not name.startswith("fake") and name != "auto"}
-    assert {cell.configuration.backend for cell in (*work.cells, *_shrunk("measures").cells)} == wanted
+    wanted = {
+        name
+        for name in backend_names(Kind.ARRAYS)
+        if not name.startswith("fake") and name != "auto"
+    }
+    assert {
+        cell.configuration.backend for cell in (*work.cells, *_shrunk("measures").cells)
+    } == wanted
     assert all(
-        Regime.of(c.instance.problem) in load_backend(c.configuration.backend).capabilities.regimes for c in work.cells
+        Regime.of(c.instance.problem) in load_backend(c.configuration.backend).capabilities.regimes
+        for c in work.cells
     )
 
 

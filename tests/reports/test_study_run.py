@@ -1,4 +1,6 @@
-"""A study killed at any moment and resumed equals an uninterrupted one, cell for cell; a cell's row says what happened."""
+"""A study killed at any moment and resumed equals an uninterrupted one, cell for cell; a cell's row
+says what happened.
+"""
 
 from __future__ import annotations
 
@@ -69,16 +71,28 @@ budgets = ["fraction=0.5"]
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)  # what hangs here never stops by itself
+    # what hangs here never stops by itself
+    monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
 def outcome(row: Measurement) -> tuple[object, ...]:
     """What does not depend on the clock."""
-    return (row.cell, row.status, row.upper, row.lower, row.own_leakage_nats, row.iterations, row.message, row.repeat)
+    return (
+        row.cell,
+        row.status,
+        row.upper,
+        row.lower,
+        row.own_leakage_nats,
+        row.iterations,
+        row.message,
+        row.repeat,
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_and_resumed_equals_uninterrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = parse_study(DETERMINISTIC, "kill.toml")
     cells = cells_of(study).cells
     solving_here(monkeypatch)
@@ -102,7 +116,9 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, monkeypatch: py
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
-def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path, ticking: None) -> None:
+def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(
+    tmp_path: Path, ticking: None
+) -> None:
     study = parse_study(FAKES, "fakes.toml")
     with Store(tmp_path) as store:
         summary = run_cells(study.name, cells_of(study).cells, store, {})
@@ -148,8 +164,16 @@ def test_a_skip_is_a_row_that_ran_nothing() -> None:
 
 def test_a_setting_of_bad_value_names_the_cell() -> None:
     text = FAKES.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
-    cell = next(c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "tilt")
-    with pytest.raises(InputError, match=r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'"):
+    cell = next(
+        c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "tilt"
+    )
+    with pytest.raises(
+        InputError,
+        match=(
+            r"tilt:threads=tiny on paper-single fraction=0.5, "
+            r"default: .*'tiny'"
+        ),
+    ):
         measure("x", cell)
 
 
@@ -164,6 +188,8 @@ def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(tempfile, "mkdtemp", full)
-        with pytest.raises(FileError, match="No space left on device; make room in the temporary folder"):
+        with pytest.raises(
+            FileError, match=("No space left on device; make room in the temporary folder")
+        ):
             run_cells("kill", [cell for cell in cells if not cell.skipped], store, {})
     assert len(rows(tmp_path)) >= 2

@@ -1,4 +1,6 @@
-"""The folder of a study: nothing finished is ever lost, nothing damaged is fatal, two writers are refused."""
+"""The folder of a study: nothing finished is ever lost, nothing damaged is fatal, two writers are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_what_was_added_is_found(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["torn", "empty", "junk", "other", "folder"])
-def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder: Path, damage: str) -> None:
+def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(
+    folder: Path, damage: str
+) -> None:
     path = folder / "cells" / f"{KEYS[1]}.parquet"
     content = path.read_bytes()
     if damage == "folder":
@@ -44,7 +48,14 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder: 
         path.mkdir()
     else:
         other = (folder / "cells" / f"{KEYS[2]}.parquet").read_bytes()
-        path.write_bytes({"torn": content[: len(content) // 2], "empty": b"", "junk": b"PAR1" * 50, "other": other}[damage])
+        path.write_bytes(
+            {
+                "torn": content[: len(content) // 2],
+                "empty": b"",
+                "junk": b"PAR1" * 50,
+                "other": other,
+            }[damage]
+        )
     if damage != "other":
         with pytest.raises(FileError, match="run discreet bench on the folder again"):
             rows(folder)
@@ -76,14 +87,19 @@ def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder: Path) -> No
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_full_disk_is_one_sentence_and_loses_nothing(folder: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_sentence_and_loses_nothing(
+    folder: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with Store(folder) as store:
         with monkeypatch.context() as patch:
             patch.setattr(os, step, full)
-            with pytest.raises(FileError, match="No space left on device; make room there and run the same command again"):
+            with pytest.raises(
+                FileError,
+                match=("No space left on device; make room there and run the same command again"),
+            ):
                 store.add(example(cell="f" * 16))
         assert len(store.finished()[0]) == 4
         assert not list((folder / "cells").glob(".*"))
@@ -94,7 +110,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(folder: Path, step: str, 
 @pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are POSIX")
 def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
     """Under a limit of file sizes the writes of DuckDB themselves fail, as on a full disk."""
-    with Store(folder) as store, files_limited_to(512), pytest.raises(FileError, match="make room there"):
+    with (
+        Store(folder) as store,
+        files_limited_to(512),
+        pytest.raises(FileError, match="make room there"),
+    ):
         store.add(example(cell="f" * 16))
     assert [row.cell for row in rows(folder)] == KEYS
 
@@ -102,7 +122,8 @@ def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
 def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
     from discreet.reports.study.plan import read_study
 
-    quick, default = read_study("quick"), read_study("default")
+    quick = read_study("quick")
+    default = read_study("default")
     with Store(folder) as store:
         store.adopt(quick.name, quick.source)
         store.adopt(quick.name, quick.source)
@@ -117,10 +138,16 @@ def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_queries_see_the_rows_and_nothing_else(folder: Path, tmp_path: Path) -> None:
-    assert query(folder, "SELECT count(*) AS n, max(repeat) AS r FROM cells") == (["n", "r"], [(4, 3)])
+    assert query(folder, ("SELECT count(*) AS n, max(repeat) AS r FROM cells")) == (
+        ["n", "r"],
+        [(4, 3)],
+    )
     with pytest.raises(FileError, match=r"the query is refused.*its columns: study, cell"):
         query(folder, "SELECT nothing FROM cells")
-    for forbidden in (f"COPY cells TO '{tmp_path / 'out.csv'}'", f"SELECT * FROM '{folder / 'cells' / KEYS[0]}.parquet'"):
+    for forbidden in (
+        f"COPY cells TO '{tmp_path / 'out.csv'}'",
+        f"SELECT * FROM '{folder / 'cells' / KEYS[0]}.parquet'",
+    ):
         with pytest.raises(FileError, match="the query is refused"):
             query(folder, forbidden)
     assert not (tmp_path / "out.csv").exists()

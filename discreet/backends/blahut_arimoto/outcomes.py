@@ -1,13 +1,14 @@
 """The arrays on which both iterations work, and the bracket that is their stopping rule.
 
-Everything is per unit of outcome mass: conditional losses c_il = L_il / w_l and features f_l = a_l / w_l − π, so that an
-outcome of mass 1e-30 is as well scaled as any other. The output law of an estimator is s_i = Σ_l w_l P_il and
-dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)), so nothing cancels when the guess reveals almost nothing.
+Everything is per unit of outcome mass: conditional losses c_il = L_il / w_l and features f_l = a_l
+/ w_l − π, so that an outcome of mass 1e-30 is as well scaled as any other. The output law of an
+estimator is s_i = Σ_l w_l P_il and dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)),
+so nothing cancels when the guess reveals almost nothing.
 
-The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i = h_i(t, μ) − π·t_i =
-μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) − μ ε is a bound for every t and μ > 0.
-Upper side: the estimator itself, or its blend with a leak-free one when it leaks more than ε. The judge recomputes both
-in its own way.
+The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i = h_i(t,
+μ) − π·t_i = μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) −
+μ ε is a bound for every t and μ > 0. Upper side: the estimator itself, or its blend with a
+leak-free one when it leaks more than ε. The judge recomputes both in its own way.
 
 Source: weak duality, docs/theory.md.
 """
@@ -33,7 +34,8 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True)
 class TiltedLaw:
-    """What a tilt [m, n] at a multiplier μ stands for: the posteriors q_i with log(q_ij/π_j) = (t_ij − h_i)/μ.
+    """What a tilt [m, n] at a multiplier μ stands for: the posteriors q_i with log(q_ij/π_j) =
+    (t_ij − h_i)/μ.
 
     log_ratio    log(q_ij/π_j)                                      [m, n]
     excess       q_ij − π_j, accurate relative to itself             [m, n]
@@ -52,13 +54,14 @@ class Outcomes:
     """A problem without zero-mass outcomes or private values, per unit of mass.
 
     cost      c_il = L_il / w_l                                     [m, N]
-    feature   f_jl = a_jl / w_l − π_j                               [n, N], columns sum to 0, mass-weighted rows too
+    feature   f_jl = a_jl / w_l − π_j [n, N], columns sum to 0, mass-weighted rows too
     joint     a_jl                                                  [n, N]
     mass      w_l                                                   [N]
     prior     π_j                                                   [n]
     budget    ε in nats
-    target    the leakage aimed at: ε less what rounding an estimator's entries can add. So the answer need not be blended
-              afterwards, which costs far more when the error probability is small
+    target    the leakage aimed at: ε less what rounding an estimator's entries can add. So the
+              answer need not be blended afterwards, which costs far more when the error probability
+              is small
     """
 
     cost: Array
@@ -71,12 +74,19 @@ class Outcomes:
 
     @classmethod
     def of(cls, problem: Problem, precision: Precision) -> Outcomes:
-        """The arrays of a problem; the features come from double-double differences and are exact to rounding."""
+        """The arrays of a problem; the features come from double-double differences and are exact
+        to rounding.
+        """
         joint = problem.p_xz
-        law = law_of((joint.T, np.zeros_like(joint.T)), problem.marginal, np.zeros(problem.n, dtype=np.int32))  # of (X, Z)
+        # of (X, Z)
+        law = law_of(
+            (joint.T, np.zeros_like(joint.T)), problem.marginal, np.zeros(problem.n, dtype=np.int32)
+        )
         feature = np.ascontiguousarray(law.deviation.T / law.mass)
         target = problem.budget * (1.0 - precision.undercut)
-        return cls(problem.loss / law.mass, feature, joint, law.mass, problem.p_x, problem.budget, target)
+        return cls(
+            problem.loss / law.mass, feature, joint, law.mass, problem.p_x, problem.budget, target
+        )
 
     @property
     def perfect(self) -> bool:
@@ -105,7 +115,9 @@ class Outcomes:
         return OutputLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
 
     def log_ratios(self, estimator: Array) -> Array:
-        """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least `Precision.log_zero`."""
+        """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least
+        `Precision.log_zero`.
+        """
         law = self.law(estimator)
         ratio = law.ratio_minus_one()
         base = law.mass[:, None] * self.prior
@@ -119,7 +131,9 @@ class Outcomes:
         return float((self.cost * estimator * self.mass).sum())
 
     def tilted_law(self, tilt: Array, multiplier: float) -> TiltedLaw:
-        """What the tilt stands for. At budget 0 (μ = inf) every posterior is the prior and the tilt costs nothing."""
+        """What the tilt stands for. At budget 0 (μ = inf) every posterior is the prior and the tilt
+        costs nothing.
+        """
         zero = np.zeros_like(tilt)
         if self.perfect:
             return TiltedLaw(zero, zero, zero[:, 0], zero[:, 0])
@@ -130,13 +144,16 @@ class Outcomes:
         return self.cost + tilt @ self.feature - law.cost[:, None]
 
     def lower(self, tilt: Array, multiplier: float) -> float:
-        """The error probability that no feasible estimator beats, proved by any tilt [m, n] and μ > 0."""
+        """The error probability that no feasible estimator beats, proved by any tilt [m, n] and μ >
+        0.
+        """
         smallest = self.tilted_costs(tilt, self.tilted_law(tilt, multiplier)).min(axis=0)
         price = 0.0 if self.perfect else multiplier * self.budget
         return float(self.mass @ smallest) - price
 
     def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]:
-        """Error probability of the estimator, blended with a leak-free one if it leaks too much, and the blend.
+        """Error probability of the estimator, blended with a leak-free one if it leaks too much,
+        and the blend.
 
         At budget 0 an estimator that leaks has error probability inf.
         """
@@ -145,7 +162,9 @@ class Outcomes:
             private = distance_from_private(law) <= Precision.private
             return self.error(estimator) if private else math.inf, estimator
         if law.leakage() > self.budget:
-            estimator = blended(estimator, Law(((law,),)), leak_free, Law(((self.law(leak_free),),)), self.target)
+            estimator = blended(
+                estimator, Law(((law,),)), leak_free, Law(((self.law(leak_free),),)), self.target
+            )
         return self.error(estimator), estimator
 
 
@@ -159,16 +178,21 @@ def tilted_law(tilt: Array, multiplier: float, prior: Array) -> TiltedLaw:
 
 
 def _log_mean_exp(x: Array, prior: Array) -> Array:
-    """log Σ_j π_j exp(x_ij) for rows with Σ_j π_j x_ij = 0: second order in x, and accurate as such."""
+    """log Σ_j π_j exp(x_ij) for rows with Σ_j π_j x_ij = 0: second order in x, and accurate as
+    such.
+    """
     largest = x.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        near = np.log1p((np.exp(x) * phi_divergence(np.expm1(-x))) @ prior)  # exp(x) − 1 − x, to full relative accuracy
+        # exp(x) − 1 − x, to full relative accuracy
+        near = np.log1p((np.exp(x) * phi_divergence(np.expm1(-x))) @ prior)
         far = largest + np.log(np.exp(x - largest[:, None]) @ prior)
     return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
 
 
 class Bracketed(Protocol):
-    """Outcomes of one secret or of several: what a bracket asks of them. Of several there is a multiplier for each."""
+    """Outcomes of one secret or of several: what a bracket asks of them. Of several there is a
+    multiplier for each.
+    """
 
     @property
     def cost(self) -> Array: ...
@@ -185,14 +209,19 @@ class Bracketed(Protocol):
 
 
 class Bracket:
-    """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt.
+    """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant
+    guess and no tilt.
 
-    `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, say when to stop. `passes` counts
-    sweeps over the outcomes; `stalled` counts consecutive offers that hardly narrowed the bracket.
+    `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, say when to
+    stop. `passes` counts sweeps over the outcomes; `stalled` counts consecutive offers that hardly
+    narrowed the bracket.
     """
 
     def __init__(self, outcomes: Bracketed, gap: float, most_passes: int, deadline: float) -> None:
-        self._outcomes, self.gap, self.most_passes, self.deadline = outcomes, gap, most_passes, deadline
+        self._outcomes = outcomes
+        self.gap = gap
+        self.most_passes = most_passes
+        self.deadline = deadline
         self.estimator = self.leak_free = outcomes.constant()
         no_tilt = np.zeros((len(outcomes.cost), outcomes.size))
         self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
@@ -206,12 +235,16 @@ class Bracket:
         before = self.upper - self.lower
         upper, feasible = self._outcomes.upper(estimator, self.leak_free)
         if upper < self.upper:
-            self.upper, self.estimator = upper, feasible
+            self.upper = upper
+            self.estimator = feasible
         if duals is not None and np.max(duals.multiplier) > 0.0:
             lower = self._outcomes.lower(duals.tilt, duals.multiplier)
             if lower > self.lower:
-                self.lower, self.duals = lower, duals
-        self.stalled = 0 if self.upper - self.lower < Precision.stalled * before else self.stalled + 1
+                self.lower = lower
+                self.duals = duals
+        self.stalled = (
+            0 if self.upper - self.lower < Precision.stalled * before else self.stalled + 1
+        )
 
     def verdict(self) -> str:
         """Why to stop, in words; empty to go on."""

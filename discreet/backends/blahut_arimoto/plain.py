@@ -1,13 +1,17 @@
-"""The plain iteration: Blahut–Arimoto sweeps, at a given multiplier or at a given leakage, and their loop.
+"""The plain iteration: Blahut–Arimoto sweeps, at a given multiplier or at a given leakage, and
+their loop.
 
-By docs/theory.md, section 12, leakage is at most S(P'), which equals it at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j),
+By docs/theory.md, section 12, leakage is at most S(P'), which equals it at P' = P: with v_ij =
+log(p(x_j given ŷ_i)/π_j),
 
     I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij.
 
-* At a rate β = 1/μ, `Step.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j p(x_j given z_l) v_ij). Law: the
-  Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of full support are exactly the KKT points.
-* `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ where S = ε, a scalar
-  root. Law: every estimator keeps the budget, and the error probability never increases.
+* At a rate β = 1/μ, `Step.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j p(x_j
+  given z_l) v_ij). Law: the Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of full
+  support are exactly the KKT points.
+* `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ
+  where S = ε, a scalar root. Law: every estimator keeps the budget, and the error probability never
+  increases.
 """
 
 from __future__ import annotations
@@ -24,11 +28,13 @@ from discreet.problems.numerics.double_double import Array
 
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
-    """Constrained Blahut–Arimoto sweeps from the uniform guess, at a positive finite budget. Returns why it stopped.
+    """Constrained Blahut–Arimoto sweeps from the uniform guess, at a positive finite budget.
+    Returns why it stopped.
 
     After many sweeps, the bracket is checked only every twentieth sweep.
     """
-    log_estimator, multiplier = uniform_start(outcomes), first_multiplier(outcomes)
+    log_estimator = uniform_start(outcomes)
+    multiplier = first_multiplier(outcomes)
     next_check = 1
     while not (verdict := bracket.verdict()):
         log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
@@ -59,15 +65,19 @@ def own_duals(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Du
 
 
 def first_multiplier(outcomes: Outcomes) -> float:
-    """The order of μ: near independence leakage is half a squared length, so μ falls like 1/√(2ε)."""
+    """The order of μ: near independence leakage is half a squared length, so μ falls
+    like 1/√(2ε).
+    """
     return 0.3 * outcomes.spread / math.sqrt(2.0 * outcomes.budget)
 
 
-def constrained_sweep(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> tuple[Array, float]:
+def constrained_sweep(
+    outcomes: Outcomes, log_estimator: Array, multiplier: float
+) -> tuple[Array, float]:
     """log P' [m, N] of one sweep within the budget, and its multiplier; P must keep the budget.
 
-    multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a rule whose budget
-    has no price.
+    multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a
+    rule whose budget has no price.
     """
     step = Step(outcomes, log_estimator)
     rate = step.largest_rate(outcomes.target, 1.0 / multiplier)
@@ -97,7 +107,9 @@ class Step:
         log_total = largest + np.log(np.exp(shifted - largest).sum(axis=0))
         small = np.abs(exponent).max(axis=0) < 0.5
         if small.any():
-            log_total[small] = np.log1p((self._estimator[:, small] * np.expm1(exponent[:, small])).sum(axis=0))
+            log_total[small] = np.log1p(
+                (self._estimator[:, small] * np.expm1(exponent[:, small])).sum(axis=0)
+            )
         return np.asarray(exponent - log_total)
 
     def model(self, rate: float) -> tuple[float, float]:
@@ -115,7 +127,8 @@ class Step:
 
     def largest_rate(self, budget: float, guess: float) -> float:
         """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""
-        low, high = -math.inf, math.log(Precision.longest / self._outcomes.spread)
+        low = -math.inf
+        high = math.log(Precision.longest / self._outcomes.spread)
         target = budget * (1.0 - 0.5 * Precision.searched)  # the middle of where the search may end
         at = min(math.log(guess), high)
         for _ in range(60):
@@ -131,7 +144,9 @@ class Step:
 
 
 def _inside(proposal: float, at: float, low: float, high: float) -> float:
-    """The proposal, at most 2 away, if it lies inside the bracket; else a step of 2 or the middle."""
+    """The proposal, at most 2 away, if it lies inside the bracket; else a step of 2
+    or the middle.
+    """
     proposal = min(max(proposal, at - 2.0), at + 2.0)
     if low < proposal < high:
         return proposal

@@ -1,25 +1,31 @@
-"""The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in m·n + 1 unknowns.
+"""The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in
+m·n + 1 unknowns.
 
-The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ. Here the leakage is
-exact and the weight falls:
+The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ.
+Here the leakage is exact and the weight falls:
 
     P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators that keep the budget,
 
-whose dual is smooth, concave and free of constraints whatever N is. With c_il(t, μ) = c_il + f_l·t_i − cost_i(t_i, μ),
+whose dual is smooth, concave and free of constraints whatever N is. With c_il(t, μ) = c_il +
+f_l·t_i − cost_i(t_i, μ),
 
-    D(t, μ) = −(1/η) Σ_l w_l log Σ_i P_il exp(−η c_il(t, μ)) − μ ε,     P⁺_il ∝ P_il exp(−η c_il(t, μ)),
+    D(t, μ) = −(1/η) Σ_l w_l log Σ_i P_il exp(−η c_il(t, μ)) − μ ε,     P⁺_il ∝ P_il exp(−η c_il(t,
+                                                                        μ)),
 
-the gradient is (dev_i − s_i (q_i − π), Σ_i s_i KL(q_i ‖ π) − ε) and −Hessian is η times a covariance over guesses plus
-s_i times the Hessian of the tilt's cost. Each t is itself dual feasible, so the bound of the stopping rule is free. At
-budget 0 there is no μ and a tilt costs nothing: the same code without that row solves Φ P = 0 exactly.
+the gradient is (dev_i − s_i (q_i − π), Σ_i s_i KL(q_i ‖ π) − ε) and −Hessian is η times a
+covariance over guesses plus s_i times the Hessian of the tilt's cost. Each t is itself dual
+feasible, so the bound of the stopping rule is free. At budget 0 there is no μ and a tilt costs
+nothing: the same code without that row solves Φ P = 0 exactly.
 
-The error after k sweeps is at most log m / Σ η_k, and superlinear once the rows that randomise are known (an exponential
-method of multipliers on the dual). Sources: M. Teboulle, Math. Oper. Res. 17 (1992); P. Tseng, D. P. Bertsekas, Math.
-Program. 60 (1993); A. N. Iusem, M. Teboulle, Math. Oper. Res. 20 (1995).
+The error after k sweeps is at most log m / Σ η_k, and superlinear once the rows that randomise are
+known (an exponential method of multipliers on the dual). Sources: M. Teboulle, Math. Oper. Res. 17
+(1992); P. Tseng, D. P. Bertsekas, Math. Program. 60 (1993); A. N. Iusem, M. Teboulle, Math. Oper.
+Res. 20 (1995).
 
-Precision: a tilt common to all guesses changes no decision (Σ_i P_il = 1), so its curvature is formed from the costs of the
-tilts alone, never as a difference of covariances. Within a sweep, costs are stored as differences from the sweep's start, so
-the large η multiplies no rounding error of the tilts.
+Precision: a tilt common to all guesses changes no decision (Σ_i P_il = 1), so its curvature is
+formed from the costs of the tilts alone, never as a difference of covariances. Within a sweep,
+costs are stored as differences from the sweep's start, so the large η multiplies no rounding error
+of the tilts.
 """
 
 from __future__ import annotations
@@ -41,7 +47,9 @@ _STALLED = "stopped: no further progress"
 
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
-    """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it stopped."""
+    """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it
+    stopped.
+    """
     pace = Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
     duals = Duals(bracket.duals.tilt, math.inf if outcomes.perfect else first_multiplier(outcomes))
@@ -59,7 +67,8 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
         solved = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
-        duals = sweep.point.duals  # also after a failed sweep: its duals are nearer than those it started from
+        # also after a failed sweep: its duals are nearer than those it started from
+        duals = sweep.point.duals
         if pace.eta * outcomes.spread <= 1.0:  # steps so short need not narrow the bracket
             bracket.stalled = 0
         if solved:
@@ -71,9 +80,11 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
 
 
 def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps: the perfect-privacy optimum, to blend towards and for its tilt.
+    """When rounding ends the sweeps: the perfect-privacy optimum, to blend towards and for its
+    tilt.
 
-    It is far better than a constant guess, and nearly optimal itself at budgets so small that rounding matters.
+    It is far better than a constant guess, and nearly optimal itself at budgets so small that
+    rounding matters.
     """
     if outcomes.perfect:
         return _STALLED
@@ -91,7 +102,8 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
 def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
     """The perfect-privacy tilt at the multiplier where it proves most.
 
-    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses is subtracted first.
+    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses is
+    subtracted first.
     """
     mass = private.estimator @ outcomes.mass
     tilt = private.duals.tilt - mass @ private.duals.tilt
@@ -101,7 +113,9 @@ def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
 
 
 class Pace:
-    """The step η: it grows eightfold after a sweep that was solved, and backs off after one that was not."""
+    """The step η: it grows eightfold after a sweep that was solved, and backs off after one that
+    was not.
+    """
 
     def __init__(self, eta: float, growing: bool) -> None:
         self.eta = eta
@@ -114,8 +128,12 @@ class Pace:
         self.eta *= self._growth
 
     def slower(self) -> None:
-        """After a sweep that Newton's method did not solve: nearer to the last step that it solved, and at last below it."""
-        self.eta = math.sqrt(self.eta * self._solved) if self._solved < 0.5 * self.eta else self.eta / 8.0
+        """After a sweep that Newton's method did not solve: nearer to the last step that it solved,
+        and at last below it.
+        """
+        self.eta = (
+            math.sqrt(self.eta * self._solved) if self._solved < 0.5 * self.eta else self.eta / 8.0
+        )
 
     def ended(self, spread: float) -> bool:
         """Whether η has left the range in which it means anything."""
@@ -123,7 +141,9 @@ class Pace:
 
 
 def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
-    """Newton steps until the sweep is solved; False if it was not, because its step η was too long."""
+    """Newton steps until the sweep is solved; False if it was not, because its step η
+    was too long.
+    """
     for _ in range(30):
         gain = sweep.step()
         bracket.passes += 1
@@ -142,12 +162,14 @@ def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array |
     return free if outcomes.law(np.exp(free)).leakage() <= outcomes.target else None
 
 
-# -- one sweep -----------------------------------------------------------------------------------------------------------
+# -- one sweep
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Point:
-    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value and gradient.
+    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value
+    and gradient.
 
     At the end of the sweep the gradient is zero: dev_i = s_i (q_i − π), and Σ s_i KL_i = ε.
     """
@@ -182,19 +204,27 @@ _Where = TypeVar("_Where", bound=_DualPoint)
 
 
 def damped(
-    at: Callable[[Array, Any], _Where], here: _Where, direction: Array, price: Any, slope: float, noise: float
+    at: Callable[[Array, Any], _Where],
+    here: _Where,
+    direction: Array,
+    price: Any,
+    slope: float,
+    noise: float,
 ) -> tuple[_Where, float]:
-    """The point after a Newton step, damped until the dual rises, and the gain predicted; `here` and 0 if none does.
+    """The point after a Newton step, damped until the dual rises, and the gain predicted; `here`
+    and 0 if none does.
 
-    slope is that of the dual along (direction, price). Differences of its value below the noise are rounding, where the
-    gradient still counts.
+    slope is that of the dual along (direction, price). Differences of its value below the noise are
+    rounding, where the gradient still counts.
     """
     if not slope > 0.0:
         return here, 0.0
     share = 1.0
     for _ in range(30):
         trial = at(here.change + share * direction, here.price_change + share * price)
-        slope_there = float((trial.gradient * direction).sum() + np.dot(trial.price_gradient, price))
+        slope_there = float(
+            (trial.gradient * direction).sum() + np.dot(trial.price_gradient, price)
+        )
         risen = trial.value >= here.value + 1e-4 * share * slope
         accept = risen if slope > noise else abs(slope_there) <= 0.5 * slope
         if np.isfinite(trial.value) and accept:
@@ -205,7 +235,9 @@ def damped(
 
 
 class ProximalSweep:
-    """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it stands."""
+    """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it
+    stands.
+    """
 
     def __init__(self, outcomes: Outcomes, log_estimator: Array, duals: Duals, eta: float) -> None:
         self._outcomes = outcomes
@@ -218,20 +250,28 @@ class ProximalSweep:
         self.point = self._at(np.zeros_like(duals.tilt), 0.0)
 
     def step(self) -> float:
-        """One damped Newton step; returns the gain it predicted (half the squared decrement, in error probability).
+        """One damped Newton step; returns the gain it predicted (half the squared decrement, in
+        error probability).
 
         Returns 0 when no step improves: rounding is reached.
         """
-        self.point, gain = damped(self._at, self.point, *self._direction(), Precision.contradicted * self._scale)
+        self.point, gain = damped(
+            self._at, self.point, *self._direction(), Precision.contradicted * self._scale
+        )
         return gain
 
     def _at(self, change: Array, price_change: float) -> _Point:
-        """The point at these changes from the sweep's start, kept apart from it: η multiplies them."""
-        outcomes, eta = self._outcomes, self._eta
+        """The point at these changes from the sweep's start, kept apart from it: η
+        multiplies them.
+        """
+        outcomes = self._outcomes
+        eta = self._eta
         change = change - (change @ outcomes.prior)[:, None]
         duals = Duals(self._start.tilt + change, self._start.multiplier + price_change)
         law = outcomes.tilted_law(*duals)
-        exponent = self._base - eta * (change @ outcomes.feature - (law.cost - self._start_law.cost)[:, None])
+        exponent = self._base - eta * (
+            change @ outcomes.feature - (law.cost - self._start_law.cost)[:, None]
+        )
         largest = exponent.max(axis=0)
         weights = np.exp(exponent - largest)
         total = weights.sum(axis=0)
@@ -254,16 +294,19 @@ class ProximalSweep:
     def _direction(self) -> tuple[Array, float, float]:
         """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g.
 
-        Coordinates: t_i − t_r for every guess but the likeliest, the reference r. Except at budget 0 also the tilt
-        common to all guesses, and μ.
+        Coordinates: t_i − t_r for every guess but the likeliest, the reference r. Except at budget
+        0 also the tilt common to all guesses, and μ.
         """
-        point, outcomes = self.point, self._outcomes
+        point = self.point
+        outcomes = self._outcomes
         m, n = point.gradient.shape
         mass = point.estimator @ outcomes.mass
         steps = coordinates(m, n, int(np.argmax(mass)), outcomes.perfect)
         common = -mass @ point.law.excess  # Σ_i dev_i = 0 exactly
         others = np.delete(point.gradient, int(np.argmax(mass)), axis=0).ravel()
-        gradient = others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
+        gradient = (
+            others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
+        )
         matrix = self._curvature(steps)
         solution = solve_scaled(matrix, gradient)
         if not outcomes.perfect:
@@ -272,7 +315,9 @@ class ProximalSweep:
         return found[:, :n], float(found[0, n]), float(gradient @ solution)
 
     def _within_reach(self, matrix: Array, gradient: Array, solution: Array) -> Array:
-        """The solution, or the best one among those that keep μ between 0.3 and 3 times its present value."""
+        """The solution, or the best one among those that keep μ between 0.3 and 3 times its present
+        value.
+        """
         multiplier = self.point.duals.multiplier
         price = min(max(float(solution[-1]), -0.7 * multiplier), 2.0 * multiplier)
         if price == solution[-1]:
@@ -283,17 +328,21 @@ class ProximalSweep:
     def _curvature(self, steps: Array) -> Array:
         """−Hessian of D in the coordinates with these `steps` [m, n + 1, size].
 
-        The derivative of c_il by (t_i, μ) is (f_l − ρ_i, κ_i), with ρ the excess and κ the divergence of the tilted law;
-        η times the covariance over guesses is Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never
-        formed. A tilt common to all guesses leaves f_l out of the differences, exactly.
+        The derivative of c_il by (t_i, μ) is (f_l − ρ_i, κ_i), with ρ the excess and κ the
+        divergence of the tilted law; η times the covariance over guesses is Σ_{i<k} w_l P_il P_kl
+        (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never formed. A tilt common to all guesses
+        leaves f_l out of the differences, exactly.
         """
-        outcomes, law = self._outcomes, self.point.law
+        outcomes = self._outcomes
+        law = self.point.law
         m, n = law.excess.shape
-        estimator, extended = self.point.estimator, np.vstack([outcomes.feature, np.ones_like(outcomes.mass)])
+        estimator = self.point.estimator
+        extended = np.vstack([outcomes.feature, np.ones_like(outcomes.mass)])
         constant = np.einsum("ia,iax->ix", np.column_stack([law.excess, -law.divergence]), steps)
         own = steps[:, :n].copy()
         own[:, :, (m - 1) * n :] = 0.0
-        slopes = np.concatenate([own, -constant[:, None, :]], axis=1)  # of c_il by (f_l, 1), [m, n + 1, size]
+        # of c_il by (f_l, 1), [m, n + 1, size]
+        slopes = np.concatenate([own, -constant[:, None, :]], axis=1)
         matrix = np.zeros((steps.shape[2], steps.shape[2]))
         for i in range(m):
             for k in range(i + 1, m):
@@ -308,14 +357,19 @@ class ProximalSweep:
         return matrix
 
     def _cost_curvature(self) -> Array:
-        """s_i times the Hessian of cost_i(t_i, μ) [m, n + 1, n + 1]: a perspective, so flat along (t_i, μ) itself."""
-        law, multiplier = self.point.law, self.point.duals.multiplier
+        """s_i times the Hessian of cost_i(t_i, μ) [m, n + 1, n + 1]: a perspective, so flat along
+        (t_i, μ) itself.
+        """
+        law = self.point.law
+        multiplier = self.point.duals.multiplier
         posterior = self._outcomes.prior + law.excess
         covariance = -posterior[:, :, None] * posterior[:, None, :]
         n = posterior.shape[1]
         covariance[:, range(n), range(n)] += posterior
         mass = (self.point.estimator @ self._outcomes.mass)[:, None, None] / multiplier
-        ray = np.concatenate([np.broadcast_to(np.eye(n), covariance.shape), -law.log_ratio[:, None, :]], axis=1)
+        ray = np.concatenate(
+            [np.broadcast_to(np.eye(n), covariance.shape), -law.log_ratio[:, None, :]], axis=1
+        )
         return np.asarray(mass * (ray @ covariance @ np.transpose(ray, (0, 2, 1))))
 
 
@@ -332,14 +386,18 @@ def coordinates(m: int, n: int, reference: int, perfect: bool) -> Array:
 
 
 def _gauge(matrix: Array, n: int) -> Array:
-    """Curvature for the directions that change nothing: one constant added to all of a block's n tilts."""
+    """Curvature for the directions that change nothing: one constant added to all of a block's n
+    tilts.
+    """
     blocks = matrix.shape[0] // n
     level = np.repeat(matrix.diagonal().reshape(blocks, n).mean(axis=1), n)
     return np.kron(np.eye(blocks), np.ones((n, n))) * (level / n)[:, None]
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a positive semidefinite system after Jacobi scaling; a small ridge keeps its null directions harmless."""
+    """Solve a positive semidefinite system after Jacobi scaling; a small ridge keeps its null
+    directions harmless.
+    """
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
     scaled = matrix * scale[:, None] * scale

@@ -1,8 +1,10 @@
-"""Where the label of a tilted Bayes rule changes: roots of differences of tilted densities, to the last bit.
+"""Where the label of a tilted Bayes rule changes: roots of differences of tilted densities, to the
+last bit.
 
-The certified subdivision has bracketed every change of label; bisection on the sign of F_l − F_r, all brackets at once,
-finds the root inside. Where the difference jumps over zero (a density has an edge there), or in a tail that the subdivision
-left open, the change is *pinned*: it is an exact boundary but no root, and Newton's method must not move it.
+The certified subdivision has bracketed every change of label; bisection on the sign of F_l − F_r,
+all brackets at once, finds the root inside. Where the difference jumps over zero (a density has an
+edge there), or in a tail that the subdivision left open, the change is *pinned*: it is an exact
+boundary but no root, and Newton's method must not move it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from discreet.problems.roots import bisected
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
-    """A deterministic rule as numbers: increasing positions [K − 1], labels [K], and which positions are pinned."""
+    """A deterministic rule as numbers: increasing positions [K − 1], labels [K], and which
+    positions are pinned.
+    """
 
     positions: Array
     labels: NDArray[np.intp]
@@ -35,14 +39,18 @@ class Boundaries:
 
 def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     """The boundaries of the tilted Bayes rule of a tilt [m, n], given its subdivision."""
-    left, right = swept.labels[:-1], swept.labels[1:]
-    low, high = swept.brackets[:, 0].copy(), swept.brackets[:, 1].copy()
+    left = swept.labels[:-1]
+    right = swept.labels[1:]
+    low = swept.brackets[:, 0].copy()
+    high = swept.brackets[:, 1].copy()
     apart = np.isfinite(low) & np.isfinite(high)
     at_low = relative_difference(problem, tilt, low, left, right)
     at_high = relative_difference(problem, tilt, high, left, right)
     rooted = apart & (at_low <= 0.0) & (at_high >= 0.0)
     brackets = np.where(rooted, low, 0.0), np.where(rooted, high, 0.0)
-    low, high = bisected(lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets)
+    low, high = bisected(
+        lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets
+    )
     positions = np.where(rooted, low, swept.edges[1:-1])
     beside = (relative_difference(problem, tilt, side, left, right) for side in (low, high))
     jump = np.maximum(*map(np.abs, beside)) > Precision.certain  # at the last bit
@@ -50,9 +58,15 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
 
 
 def relative_difference(
-    problem: ContinuousProblem, tilt: Array, z: Array, left: NDArray[np.intp], right: NDArray[np.intp]
+    problem: ContinuousProblem,
+    tilt: Array,
+    z: Array,
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
 ) -> Array:
-    """(F_l − F_r)/p at points z [K], for labels left and right [K]; 0 where no density is positive."""
+    """(F_l − F_r)/p at points z [K], for labels left and right [K]; 0 where no
+    density is positive.
+    """
     if not z.size:
         return np.empty(0)
     densities = problem.densities(z)
@@ -65,9 +79,12 @@ def relative_difference(
 
 
 def _increasing(found: Boundaries) -> Boundaries:
-    """Drop intervals that vanished because rounding made roots equal or crossed them; join neighbours of one label."""
+    """Drop intervals that vanished because rounding made roots equal or crossed them; join
+    neighbours of one label.
+    """
     rising = found.positions > np.maximum.accumulate(np.append(-np.inf, found.positions))[:-1]
-    positions, pinned = found.positions[rising], found.pinned[rising]
+    positions = found.positions[rising]
+    pinned = found.pinned[rising]
     labels = found.labels[np.append(rising, True)]
     changes = labels[1:] != labels[:-1]
     return Boundaries(positions[changes], labels[np.append(True, changes)], pinned[changes])

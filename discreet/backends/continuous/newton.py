@@ -1,8 +1,9 @@
 """Newton's method on the boundaries: the last digits of a rule whose labels are known.
 
-The unknowns and equations are those of docs/theory.md, section 17 ("Solving"); ties are divided by p(b_k). At budget 0 the
-equations have redundant members, so steps are least-squares steps of least norm. With wrong labels the iteration fails. That
-is harmless: the result is only a proposal, and is judged like any other.
+The unknowns and equations are those of docs/theory.md, section 17 ("Solving"); ties are divided by
+p(b_k). At budget 0 the equations have redundant members, so steps are least-squares steps of least
+norm. With wrong labels the iteration fails. That is harmless: the result is only a proposal, and is
+judged like any other.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ class _System:
 
 
 def polish(
-    problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float, precision: Precision
+    problem: ContinuousProblem,
+    start: Boundaries,
+    tilt: Array,
+    multiplier: float,
+    precision: Precision,
 ) -> Polished | None:
     """Polish a rule that is near its optimum; None if no finite system was found."""
     free = np.flatnonzero(~start.pinned)
@@ -52,13 +57,21 @@ def polish(
         return None
     perfect = problem.constraint.perfect
     at = Polished(start, tilt, math.inf if perfect else multiplier)
-    best, least, waiting = None, math.inf, 0
+    best = None
+    least = math.inf
+    waiting = 0
     for _ in range(40):
-        system = _perfect_system(problem, at, free) if perfect else _priced_system(problem, at, free, precision)
+        system = (
+            _perfect_system(problem, at, free)
+            if perfect
+            else _priced_system(problem, at, free, precision)
+        )
         if not (np.isfinite(system.residual).all() and np.isfinite(system.jacobian).all()):
             break
         if system.merit < least:
-            best, least, waiting = replace(at, tilt=system.tilt), system.merit, 0
+            best = replace(at, tilt=system.tilt)
+            least = system.merit
+            waiting = 0
         else:
             waiting += 1
         if waiting >= 4:
@@ -67,18 +80,24 @@ def polish(
         if step is None:
             break
         at = _moved(problem, at, free, step)
-        if not (np.diff(at.boundaries.positions) > 0.0).all():  # an interval has shrunk to nothing: wrong labels
+        # an interval has shrunk to nothing: wrong labels
+        if not (np.diff(at.boundaries.positions) > 0.0).all():
             break
     return best
 
 
-def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array) -> Polished:
+def _moved(
+    problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array
+) -> Polished:
     """Take the step, shortened so that boundaries keep their order and μ its sign."""
     moves = np.zeros(at.boundaries.positions.size)
     moves[free] = step[: free.size]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = float(np.nanmin(0.4 * _room(problem, at.boundaries.positions) / np.abs(moves), initial=1.0))
-    tilt, multiplier = at.tilt, at.multiplier
+        share = float(
+            np.nanmin(0.4 * _room(problem, at.boundaries.positions) / np.abs(moves), initial=1.0)
+        )
+    tilt = at.tilt
+    multiplier = at.multiplier
     if problem.constraint.perfect:
         tilt = tilt + share * step[free.size :].reshape(tilt.shape)
     else:
@@ -90,8 +109,14 @@ def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], ste
 
 
 def _room(problem: ContinuousProblem, positions: Array) -> Array:
-    """The distance of each boundary to its nearest neighbour (or, for one alone, the spread of the measurement)."""
-    spread = problem.quantiles[-10] - problem.quantiles[9] if problem.quantiles.size > 20 else np.ptp(problem.quantiles)
+    """The distance of each boundary to its nearest neighbour (or, for one alone, the spread of the
+    measurement).
+    """
+    spread = (
+        problem.quantiles[-10] - problem.quantiles[9]
+        if problem.quantiles.size > 20
+        else np.ptp(problem.quantiles)
+    )
     gaps = np.concatenate([[spread], np.diff(positions), [spread]])
     return np.asarray(np.minimum(np.minimum(gaps[1:], gaps[:-1]), spread))
 
@@ -107,22 +132,32 @@ def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp])
     return change
 
 
-def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], tilt: Array) -> tuple[Array, Array, Array]:
+def _ties(
+    problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], tilt: Array
+) -> tuple[Array, Array, Array]:
     """Ties [K], their derivative along z at fixed tilt [K], and along the tilt [K, m, n]."""
-    z, left, right = at.positions[free], at.labels[free], at.labels[free + 1]
-    h = 1e-5 * _room(problem, at.positions)[free]  # about the cube root of u, for central differences; they only steer
-    slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(problem, tilt, z - h, left, right)
+    z = at.positions[free]
+    left = at.labels[free]
+    right = at.labels[free + 1]
+    # about the cube root of u, for central differences; they only steer
+    h = 1e-5 * _room(problem, at.positions)[free]
+    slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(
+        problem, tilt, z - h, left, right
+    )
     along = np.zeros((free.size, *tilt.shape))
     posterior = problem.posterior(z).T
     rows = np.arange(free.size)
     np.add.at(along, (rows, left), posterior)
     np.subtract.at(along, (rows, right), posterior)
-    with np.errstate(divide="ignore", invalid="ignore"):  # boundaries next to each other: such a system is given up
+    # boundaries next to each other: such a system is given up
+    with np.errstate(divide="ignore", invalid="ignore"):
         slope = slope / (2.0 * h)
     return relative_difference(problem, tilt, z, left, right), slope, along
 
 
-def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], precision: Precision) -> _System:
+def _priced_system(
+    problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], precision: Precision
+) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
     law = at.boundaries.rule(problem.m).output_law(problem)
     gradient = log_ratio(law.ratio_minus_one())  # ∇g
@@ -130,7 +165,9 @@ def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.in
     change = _changes(problem, at.boundaries, free)
     joint = law.mass[:, None] * law.p_x + law.deviation
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        curved = change / joint[:, :, None] - change.sum(axis=1, keepdims=True) / law.mass[:, None, None]
+        curved = (
+            change / joint[:, :, None] - change.sum(axis=1, keepdims=True) / law.mass[:, None, None]
+        )
     curved[~np.isfinite(curved)] = 0.0
     ties, slope, along = _ties(problem, at.boundaries, free, tilt)
     by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)

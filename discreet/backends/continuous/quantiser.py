@@ -1,11 +1,14 @@
-"""Quantiser design: bin edges that minimise the optimal error probability for a given number of bins.
+"""Quantiser design: bin edges that minimise the optimal error probability for a given number of
+bins.
 
-E(e), the error probability of the best estimator on the bins with edges e, has the derivatives of docs/theory.md, section 17
-("Quantisers"). It is not convex, so L-BFGS descends from several starts: the boundaries of the best continuous rule, edges
-at equal masses, even edges, and seeded draws. The edges are quantiles of Z at levels whose gaps are a softmax, which keeps
-them in order whatever the step. Every E(e) compared is that of an optimum certified by the judge.
+E(e), the error probability of the best estimator on the bins with edges e, has the derivatives of
+docs/theory.md, section 17 ("Quantisers"). It is not convex, so L-BFGS descends from several starts:
+the boundaries of the best continuous rule, edges at equal masses, even edges, and seeded draws. The
+edges are quantiles of Z at levels whose gaps are a softmax, which keeps them in order whatever the
+step. Every E(e) compared is that of an optimum certified by the judge.
 
-Source: D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization", Math. Program. 45 (1989).
+Source: D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization",
+Math. Program. 45 (1989).
 """
 
 from __future__ import annotations
@@ -48,13 +51,19 @@ class QuantiserDesign:
 
     @property
     def excess(self) -> float:
-        """The relative excess over the continuous lower bound: no quantiser improves on this one by more."""
+        """The relative excess over the continuous lower bound: no quantiser improves on this one by
+        more.
+        """
         lower = _lower_bound(self.continuous)
         return (self.error_probability - lower) / lower if lower > 0.0 else self.error_probability
 
     def __repr__(self) -> str:
-        bins, error = self.edges.size - 1, self.error_probability
-        return f"QuantiserDesign({bins} bins, error probability {error:.12g}, excess {self.excess:.1e})"
+        bins = self.edges.size - 1
+        error = self.error_probability
+        return (
+            f"QuantiserDesign({bins} bins, error probability {error:.12g}, excess "
+            f"{self.excess:.1e})"
+        )
 
 
 def design_quantiser(
@@ -72,13 +81,21 @@ def design_quantiser(
     Raises InputError for fewer than two bins, or more than 2,000.
     """
     if (kind := Kind.of(problem)) is not Kind.DENSITIES:
-        raise InputError(f"design_quantiser takes {Kind.DENSITIES.value}, not {kind.value}; give a ContinuousProblem")
+        raise InputError(
+            f"design_quantiser takes {Kind.DENSITIES.value}, not {kind.value}; give "
+            "a ContinuousProblem"
+        )
     bins = whole(bins, "bins", 2)
     if bins > 2000:
-        raise InputError(f"{bins:,} bins; the limit is 2,000: a finer quantiser gains nothing over the continuous rule")
-    rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, Precision.designed)
+        raise InputError(
+            f"{bins:,} bins; the limit is 2,000: a finer quantiser gains nothing "
+            "over the continuous rule"
+        )
+    rng = np.random.default_rng(0) if rng is None else rng
+    precision = Precision.of(problem, Precision.designed)
     best = solve(problem, "intervals", gap=precision.gap) if continuous is None else continuous
-    scale, lower = _QuantileScale(problem), _lower_bound(best)
+    scale = _QuantileScale(problem)
+    lower = _lower_bound(best)
     reached: dict[str, float] = {}
     found: tuple[float, Array] | None = None
     for name, start in _starts(best, bins, scale, rng):
@@ -96,9 +113,13 @@ def design_quantiser(
 def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) -> Array:
     """∂E/∂e_k [bins − 1] of the optimal error probability along the inner edges."""
     if solution.estimator is None or solution.tilt is None:
-        raise InputError("the solution has no estimator; solve the discrete problem on these edges first")
+        raise InputError(
+            "the solution has no estimator; solve the discrete problem on these edges first"
+        )
     tilted = problem.tilted(solution.tilt) @ problem.densities(edges[1:-1])
-    return np.asarray(((solution.estimator[:, :-1] - solution.estimator[:, 1:]) * tilted).sum(axis=0))
+    return np.asarray(
+        ((solution.estimator[:, :-1] - solution.estimator[:, 1:]) * tilted).sum(axis=0)
+    )
 
 
 def _lower_bound(solution: Solution) -> float:
@@ -110,12 +131,16 @@ def _lower_bound(solution: Solution) -> float:
 def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
     solution = solve(problem.on(edges), "tilt", gap=Precision.compared)
     if solution.estimator is None:
-        raise BackendError(f"the discrete problem of {edges.size - 1} bins was not solved: {solution.message}")
+        raise BackendError(
+            f"the discrete problem of {edges.size - 1} bins was not solved: {solution.message}"
+        )
     return solution
 
 
 class _QuantileScale:
-    """Quantiles of Z (tabulated, interpolated): a monotone map from levels in (0, 1) to edges, and its slope."""
+    """Quantiles of Z (tabulated, interpolated): a monotone map from levels in (0, 1) to edges, and
+    its slope.
+    """
 
     def __init__(self, problem: ContinuousProblem) -> None:
         inner = problem.quantiles
@@ -123,7 +148,8 @@ class _QuantileScale:
         weight = problem.private.sum(axis=0)
         levels = weight @ problem.tails(points)[0]
         kept = np.concatenate([[True], np.diff(np.maximum.accumulate(levels)) > 0.0])
-        self.levels, self.points = np.maximum.accumulate(levels)[kept], points[kept]
+        self.levels = np.maximum.accumulate(levels)[kept]
+        self.points = points[kept]
 
     def edges(self, levels: Array) -> Array:
         """Edges at levels."""
@@ -132,14 +158,18 @@ class _QuantileScale:
     def slope(self, levels: Array) -> Array:
         """d edge / d level."""
         k = np.clip(np.searchsorted(self.levels, levels), 1, self.levels.size - 1)
-        return np.asarray((self.points[k] - self.points[k - 1]) / (self.levels[k] - self.levels[k - 1]))
+        return np.asarray(
+            (self.points[k] - self.points[k - 1]) / (self.levels[k] - self.levels[k - 1])
+        )
 
     def inverse(self, edges: Array) -> Array:
         """Levels of edges."""
         return np.asarray(np.interp(edges, self.points, self.levels))
 
 
-def _starts(best: Solution, bins: int, scale: _QuantileScale, rng: np.random.Generator) -> list[tuple[str, Array]]:
+def _starts(
+    best: Solution, bins: int, scale: _QuantileScale, rng: np.random.Generator
+) -> list[tuple[str, Array]]:
     """Named starts, as levels [bins − 1], increasing in (0, 1)."""
     equal = np.arange(1, bins) / bins
     assert isinstance(best.rule, IntervalRule)
@@ -154,7 +184,9 @@ def _starts(best: Solution, bins: int, scale: _QuantileScale, rng: np.random.Gen
 
 
 def _fitted(levels: Array, count: int) -> Array:
-    """Exactly count − 1 levels: while there are too few, halve the widest gap; while too many, join the closest two."""
+    """Exactly count − 1 levels: while there are too few, halve the widest gap; while too many, join
+    the closest two.
+    """
     found = np.unique(np.clip(levels, 1e-6, 1.0 - 1e-6))
     while found.size > count - 1:
         k = int(np.diff(np.concatenate([[0.0], found, [1.0]])).argmin())
@@ -166,8 +198,12 @@ def _fitted(levels: Array, count: int) -> Array:
     return found
 
 
-def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array) -> tuple[float, Array]:
-    """L-BFGS on the logarithms of the level gaps, until values or slopes settle to their last digits; best point seen."""
+def _descend(
+    problem: ContinuousProblem, scale: _QuantileScale, start: Array
+) -> tuple[float, Array]:
+    """L-BFGS on the logarithms of the level gaps, until values or slopes settle to their last
+    digits; best point seen.
+    """
     from scipy.optimize import minimize
 
     seen: list[tuple[float, Array]] = []
@@ -189,7 +225,13 @@ def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array) ->
 
     gaps = np.diff(np.concatenate([[0.0], start, [1.0]]))
     logs = np.log(np.maximum(gaps, 1e-4 / gaps.size))  # finite also where start levels coincide
-    minimize(value, logs, jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-13, "gtol": 1e-9})
+    minimize(
+        value,
+        logs,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 100, "ftol": 1e-13, "gtol": 1e-9},
+    )
     if not seen:
         raise BackendError("the starting edges of a quantiser design coincide")
     return min(seen, key=lambda pair: pair[0])

@@ -1,18 +1,22 @@
-"""Measurements in several dimensions, through samples: a confidence interval in place of a certificate.
+"""Measurements in several dimensions, through samples: a confidence interval in place of a
+certificate.
 
-1. Half of the draws are for learning: they are the outcomes of a discrete problem, solved by `tilt`. They prove nothing.
-2. The other half, independent of the first, tests the fixed tilt and the fixed rule: the dual bound is the mean of a bounded
-   function of Z (docs/theory.md, section 17). One-sided limits of such means hold for any number of draws; a union bound
-   gives the stated confidence (`confidence`).
-3. Leakage is at most the largest over the box in which guess masses and deviations lie with that confidence. The rule is
-   blended with a constant until this keeps the budget, and the price is charged to the upper bound.
+1. Half of the draws are for learning: they are the outcomes of a discrete problem, solved by
+   `tilt`. They prove nothing.
+2. The other half, independent of the first, tests the fixed tilt and the fixed rule: the dual bound
+   is the mean of a bounded function of Z (docs/theory.md, section 17). One-sided limits of such
+   means hold for any number of draws; a union bound gives the stated confidence (`confidence`).
+3. Leakage is at most the largest over the box in which guess masses and deviations lie with that
+   confidence. The rule is blended with a constant until this keeps the budget, and the price is
+   charged to the upper bound.
 
-The result is a statement about draws: with probability ≥ confidence (over the draws) the interval holds the optimum and the
-rule keeps the budget. It proves nothing about one run. At budget 0 no number of draws shows that a rule leaks nothing.
+The result is a statement about draws: with probability ≥ confidence (over the draws) the interval
+holds the optimum and the rule keeps the budget. It proves nothing about one run. At budget 0 no
+number of draws shows that a rule leaks nothing.
 
-A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior hardly varies over a part
-of Z that matters, the leakage jumps as the tilt changes, and the best rule randomises there. So a rule here draws
-between two tilted Bayes rules, chosen near one tilt.
+A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior
+hardly varies over a part of Z that matters, the leakage jumps as the tilt changes, and the best
+rule randomises there. So a rule here draws between two tilted Bayes rules, chosen near one tilt.
 """
 
 from __future__ import annotations
@@ -42,9 +46,11 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class SampledEstimate:
-    """A confidence interval of the least error probability, and a rule. Statistical: no certificate.
+    """A confidence interval of the least error probability, and a rule. Statistical: no
+    certificate.
 
-    lower, upper      contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with probability ≥ confidence
+    lower, upper      contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with
+                      probability ≥ confidence
     error             error probability of the rule as estimated
     leakage           of the rule as estimated, before blending, nats
     rule              draws between two tilted Bayes rules
@@ -76,7 +82,8 @@ class SampledEstimate:
 
     def __repr__(self) -> str:
         return (
-            f"SampledEstimate({100 * self.confidence:g}% confidence interval [{self.lower:.6g}, {self.upper:.6g}], "
+            f"SampledEstimate({100 * self.confidence:g}% confidence interval [{self.lower:.6g}, "
+            f"{self.upper:.6g}], "
             "statistical, not a certificate; "
             f"{self.samples} draws, leakage ≤ {self.leakage_ceiling:.6g} of {self.budget:g} nats)"
         )
@@ -92,26 +99,32 @@ def estimate_continuous_by_samples(
     confidence: float = 0.99,
     rng: np.random.Generator | None = None,
 ) -> SampledEstimate:
-    """Bracket the optimum for a Z of any dimension with draws, and return a rule that keeps the budget with confidence.
+    """Bracket the optimum for a Z of any dimension with draws, and return a rule that keeps the
+    budget with confidence.
 
-    distributions   [n][m] laws of Z given (x_j, y_k) with `logpdf` and `rvs`, such as frozen scipy.stats.multivariate_normal
+    distributions   [n][m] laws of Z given (x_j, y_k) with `logpdf` and `rvs`, such as frozen
+                    scipy.stats.multivariate_normal
     p_xy            p(x_j, y_k) [n, m]
     budget          ε > 0 in nats (inf for no constraint)
     samples         draws in total, at least 1000: half for learning, half for testing
     rng             numpy Generator; numpy.random.default_rng(0) by default
 
-    Raises InputError for budget 0, a confidence outside (0, 1), or arrays that are no laws within 1e-9.
+    Raises InputError for budget 0, a confidence outside (0, 1), or arrays that are no laws within
+    1e-9.
     """
     model = sampled_model(distributions, p_xy, loss_matrix)
     samples = whole(samples, "samples", 1000)
     most = 50_000_000  # posteriors held at once: 400 MB, and twice that at the peak
     if samples * model.prior.size > most:
         raise InputError(
-            f"{samples:,} draws of {model.prior.size} posteriors are more than {most:,} numbers; take fewer draws"
+            f"{samples:,} draws of {model.prior.size} posteriors are more than {most:,} numbers; "
+            "take fewer draws"
         )
     check_confidence(confidence)
     if not budget > 0.0:
-        raise InputError("draws cannot show that a rule leaks nothing; give a small positive budget, not 0")
+        raise InputError(
+            "draws cannot show that a rule leaks nothing; give a small positive budget, not 0"
+        )
     rng = np.random.default_rng(0) if rng is None else rng
     learnt = model.posterior(model.draw(samples // 2, rng))
     tested = model.posterior(model.draw(samples - samples // 2, rng))
@@ -122,7 +135,9 @@ def estimate_continuous_by_samples(
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
         draws = rule.on(model, learnt)
         box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
-        aim = max(0.5 * budget, budget - Precision.ceiling * max(0.0, box.ceiling() - box.leakage()))
+        aim = max(
+            0.5 * budget, budget - Precision.ceiling * max(0.0, box.ceiling() - box.leakage())
+        )
         rule = _calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
     return _tested(model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk)
 
@@ -144,10 +159,13 @@ def _tested(
     value, radius = controlled_mean(_coefficients(model, tilt), model.prior, *halves, log_risk)
     lower = value - radius - (multiplier * budget if multiplier > 0.0 else 0.0)
     halves = rule.on(model, learnt), rule.on(model, tested)
-    error, spread = controlled_mean(_coefficients(model, np.zeros_like(tilt)), model.prior, *halves, log_risk)
+    error, spread = controlled_mean(
+        _coefficients(model, np.zeros_like(tilt)), model.prior, *halves, log_risk
+    )
     box = LeakageBox.of(model.prior, model.guesses, *halves, log_risk)
     ceiling = box.ceiling()
-    blend = max(0.0, 1.0 - budget / ceiling) if ceiling > budget else 0.0  # leakage is convex in the share and ends at 0
+    # leakage is convex in the share and ends at 0
+    blend = max(0.0, 1.0 - budget / ceiling) if ceiling > budget else 0.0
     constants = model.loss.T @ model.prior.sum(axis=0)
     fallback = int(constants.argmin())
     return SampledEstimate(
@@ -169,22 +187,29 @@ def _tested(
 
 
 def _learn(model: SampledModel, posterior: Array, budget: float) -> tuple[Array, float]:
-    """A tilt [guesses, n] and μ, dual feasible for the model's own prior, from draws taken as outcomes."""
+    """A tilt [guesses, n] and μ, dual feasible for the model's own prior, from draws taken as
+    outcomes.
+    """
     part = posterior[:, :, :50_000]
     problem = Problem.from_joint(part / part.sum(), budget, loss_matrix=model.loss)
     solution = solve(problem, "tilt", gap=Precision.sampled)
     if solution.tilt is None or solution.multiplier is None:
         raise BackendError(f"the discrete problem of the draws was not solved: {solution.message}")
-    repaired = feasible_duals(solution.tilt, float(solution.multiplier), model.prior.sum(axis=1), problem.budget)
+    repaired = feasible_duals(
+        solution.tilt, float(solution.multiplier), model.prior.sum(axis=1), problem.budget
+    )
     return repaired if repaired is not None else (np.zeros_like(solution.tilt), 0.0)
 
 
 def _coefficients(model: SampledModel, tilt: Array) -> Array:
-    """loss(y_k, i) + t_ij [guesses, n, m]: the tilted loss of guess i is their mean under p(x_j, y_k given z)."""
+    """loss(y_k, i) + t_ij [guesses, n, m]: the tilted loss of guess i is their mean under p(x_j,
+    y_k given z).
+    """
     return np.asarray(model.loss.T[:, None, :] + tilt[:, :, None])
 
 
-# -- models and rules ----------------------------------------------------------------------------------------------------
+# -- models and rules
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +224,9 @@ class SampledModel:
         """Draws of Z [count, d]."""
         counts = rng.multinomial(count, self.prior.ravel()).reshape(self.prior.shape)
         parts = [
-            np.asarray(self.distributions[j][k].rvs(size=counts[j, k], random_state=rng)).reshape(counts[j, k], -1)
+            np.asarray(self.distributions[j][k].rvs(size=counts[j, k], random_state=rng)).reshape(
+                counts[j, k], -1
+            )
             for j, k in np.argwhere(counts > 0)
         ]
         return np.asarray(rng.permutation(np.concatenate(parts)))
@@ -216,7 +243,9 @@ class SampledModel:
 
     def labels(self, posterior: Array, tilt: Array) -> NDArray[np.intp]:
         """The tilted Bayes rule on posteriors [n, m, N]."""
-        return np.asarray((self.loss.T @ posterior.sum(axis=0) + tilt @ posterior.sum(axis=1)).argmin(axis=0))
+        return np.asarray(
+            (self.loss.T @ posterior.sum(axis=0) + tilt @ posterior.sum(axis=1)).argmin(axis=0)
+        )
 
     def posterior(self, z: Array) -> Array:
         """p(x_j, y_k given z) [n, m, points]."""
@@ -224,29 +253,42 @@ class SampledModel:
         logs = np.full((*self.prior.shape, z.shape[0]), -np.inf)
         for j, k in np.argwhere(self.prior > 0.0):
             with np.errstate(divide="ignore"):
-                logs[j, k] = np.asarray(self.distributions[j][k].logpdf(points)).reshape(-1) + math.log(self.prior[j, k])
+                logs[j, k] = np.asarray(self.distributions[j][k].logpdf(points)).reshape(
+                    -1
+                ) + math.log(self.prior[j, k])
         largest = logs.max(axis=(0, 1))
         if not np.isfinite(largest).all():
-            raise InputError("every density is 0 (or NaN) at some draw; the distributions' rvs and logpdf do not agree")
+            raise InputError(
+                "every density is 0 (or NaN) at some draw; the distributions' rvs "
+                "and logpdf do not agree"
+            )
         weights = np.exp(logs - largest)
         return np.asarray(weights / weights.sum(axis=(0, 1)))
 
 
-def sampled_model(distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix: Any) -> SampledModel:
+def sampled_model(
+    distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix: Any
+) -> SampledModel:
     """Check and freeze; InputError in one sentence."""
     prior = checked_prior(p_xy)
     loss = loss_table(loss_matrix, prior.shape[1])
     laws = check_table(distributions, prior)
     for j, row in enumerate(laws):
         for k, each in enumerate(row):
-            if not (callable(getattr(each, "logpdf", None)) and callable(getattr(each, "rvs", None))):
-                raise InputError(f"the law of Z given (x[{j}], y[{k}]) is {brief(each)}; it needs logpdf and rvs")
+            if not (
+                callable(getattr(each, "logpdf", None)) and callable(getattr(each, "rvs", None))
+            ):
+                raise InputError(
+                    f"the law of Z given (x[{j}], y[{k}]) is {brief(each)}; it needs logpdf and rvs"
+                )
     return SampledModel(laws, prior, loss)
 
 
 @dataclass(frozen=True, eq=False)
 class SampledRule:
-    """The tilted Bayes rule of `first` [guesses, n], or with probability `share` that of `second`."""
+    """The tilted Bayes rule of `first` [guesses, n], or with probability `share` that
+    of `second`.
+    """
 
     first: Array
     second: Array
@@ -254,37 +296,56 @@ class SampledRule:
 
     def on(self, model: SampledModel, posterior: Array) -> Draws:
         """Draws with the labels of both."""
-        return Draws(posterior, model.labels(posterior, self.first), model.labels(posterior, self.second), self.share)
+        return Draws(
+            posterior,
+            model.labels(posterior, self.first),
+            model.labels(posterior, self.second),
+            self.share,
+        )
 
 
 def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
-    """The draw between two tilted Bayes rules near a tilt that has least error and leaks at most `aim` on draws [n, m, N].
+    """The draw between two tilted Bayes rules near a tilt that has least error and leaks at most
+    `aim` on draws [n, m, N].
 
-    Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant, so there always is one.
+    Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant,
+    so there always is one.
     """
     posterior = posterior[:, :, :200_000]  # enough draws to find a share with
-    steps, constant = 10.0 ** (-0.5 * np.arange(1, 12)), np.full(tilt.shape, 2.0 * float(model.loss.max()) + 1.0)
+    steps = 10.0 ** (-0.5 * np.arange(1, 12))
+    constant = np.full(tilt.shape, 2.0 * float(model.loss.max()) + 1.0)
     constant[int((model.loss.T @ model.prior.sum(axis=0)).argmin())] = 0.0
     tilts = [constant, *(scale * tilt for scale in (0.0, *(1.0 - steps), 1.0, *(1.0 + steps)))]
     laws, errors = zip(*(_measure(model, posterior, each) for each in tilts), strict=True)
     leaks = [law.leakage() > aim for law in laws]
     below = [k for k, over in enumerate(leaks) if not over]
     best = min(below, key=lambda k: errors[k])
-    least, found = errors[best], SampledRule(tilts[best], tilts[best], 0.0)
+    least = errors[best]
+    found = SampledRule(tilts[best], tilts[best], 0.0)
     for first, second in itertools.product(np.flatnonzero(leaks), below):
         ends = [Law(((laws[place],),)) for place in (first, second)]
         share = least_share(ends[0], ends[1], aim, 0.0) or 0.0
         cost = (1.0 - share) * errors[first] + share * errors[second]
         if cost < least:
-            least, found = cost, SampledRule(tilts[first], tilts[second], share)
+            least = cost
+            found = SampledRule(tilts[first], tilts[second], share)
     return found
 
 
 def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[OutputLaw, float]:
-    """Joint law of X and Ŷ of a tilted Bayes rule on draws, for the model's own prior of X, and its error probability."""
-    labels, p_x = model.labels(posterior, tilt), model.prior.sum(axis=1)
-    private, loss = posterior.sum(axis=1), model.loss.T @ posterior.sum(axis=0)
-    joint = np.stack([np.bincount(labels, weights=row, minlength=model.guesses) for row in private], axis=1) / labels.size
+    """Joint law of X and Ŷ of a tilted Bayes rule on draws, for the model's own prior of X, and its
+    error probability.
+    """
+    labels = model.labels(posterior, tilt)
+    p_x = model.prior.sum(axis=1)
+    private = posterior.sum(axis=1)
+    loss = model.loss.T @ posterior.sum(axis=0)
+    joint = (
+        np.stack(
+            [np.bincount(labels, weights=row, minlength=model.guesses) for row in private], axis=1
+        )
+        / labels.size
+    )
     mass = joint.sum(axis=1)
     law = OutputLaw(mass, joint - mass[:, None] * p_x, p_x)
     return law, float(loss[labels, np.arange(labels.size)].mean())

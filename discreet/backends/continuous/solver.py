@@ -1,13 +1,16 @@
-"""Backend `intervals`: the best rule for a continuous measurement, as finitely many intervals with exact boundaries.
+"""Backend `intervals`: the best rule for a continuous measurement, as finitely many intervals with
+exact boundaries.
 
-If the plain Bayes rule keeps the budget it is optimal. Otherwise rounds as in docs/theory.md, section 17 ("Solving"), until
-the bracket is within the gap: `tilt` solves the discrete problem of a partition; the boundaries under its tilt
-(`boundaries`) and the middles of cells that randomise become edges; Newton's method on the boundaries (`newton`) usually
-finds the remaining digits at once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
+If the plain Bayes rule keeps the budget it is optimal. Otherwise rounds as in docs/theory.md,
+section 17 ("Solving"), until the bracket is within the gap: `tilt` solves the discrete problem of a
+partition; the boundaries under its tilt (`boundaries`) and the middles of cells that randomise
+become edges; Newton's method on the boundaries (`newton`) usually finds the remaining digits at
+once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
 certifies the answer.
 
-Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the stated accuracy of
-densities and distribution functions allows. A time limit is checked between rounds.
+Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the
+stated accuracy of densities and distribution functions allows. A time limit is checked between
+rounds.
 """
 
 from __future__ import annotations
@@ -44,7 +47,10 @@ class Intervals(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=0,
         gives_duals=True,
-        method="partitions refined at the boundaries of the tilted Bayes rule, then Newton's method on these",
+        method=(
+            "partitions refined at the boundaries of the tilted Bayes rule, then Newton's "
+            "method on these"
+        ),
         citation="discreet, docs/theory.md, Continuous measurements",
         kinds=frozenset({Kind.DENSITIES}),
         method_class="structured",
@@ -55,11 +61,18 @@ class Intervals(Unlifted):
         return _Search(problem, Precision.of(problem, options.gap))
 
     def solve(self, lowered: _Search, options: Options) -> Raw[Answer]:
-        """Refine until the bracket is within the gap; no round is begun after the time limit. `iterations` are rounds."""
+        """Refine until the bracket is within the gap; no round is begun after the time limit.
+        `iterations` are rounds.
+        """
         deadline = options.deadline()
-        most, rounds = options.max_iterations or 30, 0
+        most = options.max_iterations or 30
+        rounds = 0
         if not lowered.try_bayes():
-            while not lowered.done and rounds < most and (rounds == 0 or time.perf_counter() < deadline):
+            while (
+                not lowered.done
+                and rounds < most
+                and (rounds == 0 or time.perf_counter() < deadline)
+            ):
                 rounds += 1
                 lowered.round()
                 if options.progress is not None:
@@ -70,17 +83,26 @@ class Intervals(Unlifted):
 
 
 class _Search:
-    """The partition, the best rule and the best duals so far, which need not come from the same round.
+    """The partition, the best rule and the best duals so far, which need not come from the same
+    round.
 
-    upper  error probability of `rule`, which keeps the budget        lower  what `tilt` and `multiplier` prove
+    upper  error probability of `rule`, which keeps the budget lower what `tilt` and `multiplier`
+           prove
     """
 
     def __init__(self, problem: ContinuousProblem, precision: Precision) -> None:
-        self.problem, self.precision, self.gap = problem, precision, precision.bracket
+        self.problem = problem
+        self.precision = precision
+        self.gap = precision.bracket
         inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
-        self.edges = np.unique(np.concatenate([[-np.inf], inner, midpoints(inner[:-1], inner[1:]), [np.inf]]))
-        self.rule, self.upper = IntervalRule.from_labels([], [0], problem.m), math.inf
-        self.tilt, self.multiplier, self.lower = np.zeros((problem.m, problem.n)), 0.0, -math.inf
+        self.edges = np.unique(
+            np.concatenate([[-np.inf], inner, midpoints(inner[:-1], inner[1:]), [np.inf]])
+        )
+        self.rule = IntervalRule.from_labels([], [0], problem.m)
+        self.upper = math.inf
+        self.tilt = np.zeros((problem.m, problem.n))
+        self.multiplier = 0.0
+        self.lower = -math.inf
         self.waiting = 0
 
     @property
@@ -99,10 +121,13 @@ class _Search:
         """Keep the rule, moved within the budget, if it is the best so far."""
         kept, error = _within_budget(self.problem, rule, self.precision)
         if error < self.upper:
-            self.rule, self.upper = kept, error
+            self.rule = kept
+            self.upper = error
 
     def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, Sweep]:
-        """Keep the duals, made feasible, if they prove most so far; return them and the subdivision behind their bound."""
+        """Keep the duals, made feasible, if they prove most so far; return them and the subdivision
+        behind their bound.
+        """
         problem = self.problem
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
@@ -111,7 +136,9 @@ class _Search:
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
-            self.tilt, self.multiplier, self.lower = tilt, multiplier, lower
+            self.tilt = tilt
+            self.multiplier = multiplier
+            self.lower = lower
         return tilt, multiplier, swept
 
     def try_bayes(self) -> bool:
@@ -125,7 +152,8 @@ class _Search:
 
     def round(self) -> None:
         """Solve on the partition, polish from its boundaries, refine the partition."""
-        before, partition = self.width, self.problem.on(self.edges)
+        before = self.width
+        partition = self.problem.on(self.edges)
         answer = ask(Tilt(), partition, Options(self.precision.small)).answer
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
@@ -136,32 +164,47 @@ class _Search:
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier, self.precision)
-            self.offer_rule((found if polished is None else polished.boundaries).rule(self.problem.m))
+            self.offer_rule(
+                (found if polished is None else polished.boundaries).rule(self.problem.m)
+            )
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
         self.edges = _refined(self.edges, estimator, found.positions)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
-        """The best rule; or one with fewer intervals and without randomisation, if it is within the gap too."""
+        """The best rule; or one with fewer intervals and without randomisation, if it is within the
+        gap too.
+        """
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
         merged = tidied(self.problem, self.rule, self.tilt)
         for rule in (cut(self.problem, merged), merged):
             kept, error = _within_budget(self.problem, rule, self.precision)
-            if math.isfinite(error) and error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
+            if (
+                math.isfinite(error)
+                and error - self.lower <= self.gap * error
+                and kept.edges.size < self.rule.edges.size
+            ):
                 return kept
         return self.rule
 
 
-def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Precision) -> tuple[IntervalRule, float]:
-    """The rule, blended if need be until it keeps the budget however masses err within the assumed accuracy; its error.
+def _within_budget(
+    problem: ContinuousProblem, rule: IntervalRule, precision: Precision
+) -> tuple[IntervalRule, float]:
+    """The rule, blended if need be until it keeps the budget however masses err within the assumed
+    accuracy; its error.
 
-    At budget 0, a rule that leaks and cannot be moved to where it does not has error probability inf.
+    At budget 0, a rule that leaks and cannot be moved to where it does not has error probability
+    inf.
     """
-    discrete, perfect = rule.on(problem), problem.constraint.perfect
+    discrete = rule.on(problem)
+    perfect = problem.constraint.perfect
     if perfect:
-        rule = IntervalRule(rule.edges, without_rare(rule.estimator, discrete.p_z, Precision.no_mass))
+        rule = IntervalRule(
+            rule.edges, without_rare(rule.estimator, discrete.p_z, Precision.no_mass)
+        )
     law = rule.output_law(problem)
     leak_free = perfect and distance_from_private(law) <= Precision.private
     if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
@@ -182,6 +225,10 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
 
 def _refined(edges: Array, estimator: Array, roots: Array) -> Array:
     """The partition with edges at the roots, and cells that randomise halved."""
-    random = (estimator.max(axis=0) < 1.0 - Precision.certain) & np.isfinite(edges[:-1]) & np.isfinite(edges[1:])
+    random = (
+        (estimator.max(axis=0) < 1.0 - Precision.certain)
+        & np.isfinite(edges[:-1])
+        & np.isfinite(edges[1:])
+    )
     halves = midpoints(edges[:-1][random], edges[1:][random])
     return np.unique(np.concatenate([edges, roots, halves]))

@@ -1,9 +1,10 @@
 """A rule with few intervals from a rule with many.
 
-An estimator on a partition has entries of rounding size and spreads its randomisation over neighbouring cells. Tidying
-joins neighbours of one label, and averages by mass over neighbours at which the same guesses tie. A continuous model ties on
-a whole interval only where all densities are proportional. Cutting it into labelled parts of the same masses then changes
-neither error nor leakage, and the rule need not randomise. The result is a proposal, certified like any other.
+An estimator on a partition has entries of rounding size and spreads its randomisation over
+neighbouring cells. Tidying joins neighbours of one label, and averages by mass over neighbours at
+which the same guesses tie. A continuous model ties on a whole interval only where all densities are
+proportional. Cutting it into labelled parts of the same masses then changes neither error nor
+leakage, and the rule need not randomise. The result is a proposal, certified like any other.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from discreet.problems.roots import bisected
 
 
 def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
-    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass."""
+    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by
+    mass.
+    """
     estimator = np.where(rule.estimator < Precision.unseen, 0.0, rule.estimator)
     estimator /= estimator.sum(axis=0)
     discrete = problem.on(rule.edges)
     tilted = discrete.loss + tilt @ discrete.p_xz
     tied = tilted <= tilted.min(axis=0) + Precision.certain * discrete.p_z
-    kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)  # the set of tied guesses, as a number
+    # the set of tied guesses, as a number
+    kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)
     starts = np.flatnonzero(np.concatenate([[True], kind[1:] != kind[:-1]]))
@@ -37,19 +41,31 @@ def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> Inter
 
 
 def cut(problem: ContinuousProblem, rule: IntervalRule) -> IntervalRule:
-    """Intervals that randomise cut into labelled parts of the same mass, in the order of the guesses."""
+    """Intervals that randomise cut into labelled parts of the same mass, in the order of the
+    guesses.
+    """
     edges: list[float] = []
     labels: list[int] = []
     for k in range(rule.edges.size - 1):
-        low, high = float(rule.edges[k]), float(rule.edges[k + 1])
+        low = float(rule.edges[k])
+        high = float(rule.edges[k + 1])
         column = rule.estimator[:, k]
         used = np.flatnonzero(column > 0.0)
         shares = np.cumsum(column[used])[:-1]
         points = _split_by_mass(problem, low, high, shares) if shares.size else np.empty(0)
         edges += [low, *points.tolist()]
         labels += [int(i) for i in used]
-    kept = [0, *(k for k in range(1, len(edges)) if edges[k] > edges[k - 1] and labels[k] != labels[k - 1])]
-    return IntervalRule.from_labels([edges[k] for k in kept[1:]], np.array([labels[k] for k in kept]), problem.m)
+    kept = [
+        0,
+        *(
+            k
+            for k in range(1, len(edges))
+            if edges[k] > edges[k - 1] and labels[k] != labels[k - 1]
+        ),
+    ]
+    return IntervalRule.from_labels(
+        [edges[k] for k in kept[1:]], np.array([labels[k] for k in kept]), problem.m
+    )
 
 
 def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: Array) -> Array:
@@ -62,7 +78,9 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
         ends = np.unique(np.maximum(points, low))
         masses, _ = problem.masses(np.append(low, ends[ends > low]))
         below = np.append(0.0, np.cumsum(problem.private.sum(axis=0) @ masses))
-        return np.asarray(below[np.searchsorted(ends[ends > low], points, side="right")] < shares * whole)
+        return np.asarray(
+            below[np.searchsorted(ends[ends > low], points, side="right")] < shares * whole
+        )
 
     return bisected(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
 

@@ -1,11 +1,12 @@
 """The Conic Benchmark Format, version 3: linear, second-order, exponential and power cones.
 
-Rows are A x + b in a cone, so A is the negative of `ConeProgram.matrix`. The order of members is CBF's own: its exponential
-cone is {(x, y, z): x ≥ y e^{z/y}, y > 0}, that of `ConeProgram` read backwards. Power cones are numbered in the section
-POWCONES, each with two exponents. Numbers are the shortest that read back as the same doubles.
+Rows are A x + b in a cone, so A is the negative of `ConeProgram.matrix`. The order of members is
+CBF's own: its exponential cone is {(x, y, z): x ≥ y e^{z/y}, y > 0}, that of `ConeProgram` read
+backwards. Power cones are numbered in the section POWCONES, each with two exponents. Numbers are
+the shortest that read back as the same doubles.
 
-Source: H. A. Friberg, "CBLIB 2014: a benchmark library for conic mixed-integer and continuous optimization", Math. Prog.
-Comp. 8 (2016); MOSEK ApS, *The CBF format*, for the nonsymmetric cones.
+Source: H. A. Friberg, "CBLIB 2014: a benchmark library for conic mixed-integer and continuous
+optimization", Math. Prog. Comp. 8 (2016); MOSEK ApS, *The CBF format*, for the nonsymmetric cones.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
         for block in form.blocks
     }
     rows = [("L=", form.equations), ("L+", form.inequalities)]
-    yield from _section("CON", rows + [(names[block.cone, block.power], block.size) for block in form.blocks])
+    yield from _section(
+        "CON", rows + [(names[block.cone, block.power], block.size) for block in form.blocks]
+    )
     chosen = np.flatnonzero(form.cost)
     yield from _entries("OBJACOORD", (chosen,), form.cost[chosen])
     order = _order(form)

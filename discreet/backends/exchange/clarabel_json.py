@@ -1,8 +1,11 @@
-"""The JSON in which Clarabel saves and loads a problem: min q·x with A x + slack = b, the slacks in cones.
+"""The JSON in which Clarabel saves and loads a problem: min q·x with A x + slack = b, the slacks in
+cones.
 
-A key of our own, `about`, holds what the other formats have as a comment; Clarabel ignores it. Settings are the reader's.
+A key of our own, `about`, holds what the other formats have as a comment; Clarabel ignores it.
+Settings are the reader's.
 
-Source: `DefaultSolver::load_from_file` of Clarabel 0.9 and later (P. J. Goulart, Y. Chen, arXiv:2405.12762).
+Source: `DefaultSolver::load_from_file` of Clarabel 0.9 and later (P. J. Goulart, Y. Chen,
+arXiv:2405.12762).
 """
 
 from __future__ import annotations
@@ -21,13 +24,16 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
     matrix, right = form.standard()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    count, rows = form.cost.size, right.size
+    count = form.cost.size
+    rows = right.size
     linear = [{"ZeroConeT": form.equations}, {"NonnegativeConeT": form.signed + form.inequalities}]
     whole = {
         "about": list(preamble.lines()),
         "P": _columns(count, count, [0] * (count + 1), [], []),
         "q": form.cost.tolist(),
-        "A": _columns(rows, count, matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()),
+        "A": _columns(
+            rows, count, matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+        ),
         "b": right.tolist(),
         "cones": [*linear, *map(_cone, form.blocks)],
         "settings": {},
@@ -38,11 +44,15 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
         yield ("{" if k == 0 else "") + text + ("}" if k == last else ",")
 
 
-def _columns(rows: int, columns: int, starts: list[int], places: list[int], values: list[float]) -> dict[str, Any]:
+def _columns(
+    rows: int, columns: int, starts: list[int], places: list[int], values: list[float]
+) -> dict[str, Any]:
     return {"m": rows, "n": columns, "colptr": starts, "rowval": places, "nzval": values}
 
 
 def _cone(block: Block) -> dict[str, Any]:
     if block.cone is Cone.POWER:
         return {"PowerConeT": block.power}
-    return {"ExponentialConeT": []} if block.cone is Cone.ENTROPY else {"SecondOrderConeT": block.size}
+    return (
+        {"ExponentialConeT": []} if block.cone is Cone.ENTROPY else {"SecondOrderConeT": block.size}
+    )

@@ -1,7 +1,8 @@
 """A problem as a file for other solvers, and an estimator from the variables that they find.
 
-The program is the one that the backends of this project get: of the reduced problem, as `Program.linear` in a linear format
-and else as `ConeProgram`. Files have no date and no version, so equal problems give equal bytes.
+The program is the one that the backends of this project get: of the reduced problem, as
+`Program.linear` in a linear format and else as `ConeProgram`. Files have no date and no version, so
+equal problems give equal bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from discreet.backends.lowering import Program
 from discreet.problems.certificate import Certificate
 from discreet.problems.checks import brief, nearest, real_numbers
 from discreet.problems.errors import InputError
-from discreet.problems.files.writing import Made, PathLike, check_output, marked, path_text, replacing
+from discreet.problems.files.writing import (
+    Made,
+    PathLike,
+    check_output,
+    marked,
+    path_text,
+    replacing,
+)
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
@@ -57,11 +65,15 @@ def format_named(name: str | None, path: PathLike) -> str:
         if found is None:
             endings = ", ".join(form.ending for form in FORMATS.values())
             raise InputError(
-                f"{brief(path_text(path))} does not tell its format; let it end in {endings}, or name the format"
+                f"{brief(path_text(path))} does not tell its format; let it end in {endings}, or "
+                "name the format"
             )
         return found
     if name not in FORMATS:
-        raise InputError(f"there is no format {brief(name)}{nearest(name, FORMATS)}; choose one of: {', '.join(FORMATS)}")
+        raise InputError(
+            f"there is no format {brief(name)}{nearest(name, FORMATS)}; choose one "
+            f"of: {', '.join(FORMATS)}"
+        )
     return name
 
 
@@ -80,11 +92,12 @@ def export(
 ) -> Path:
     """Write a problem as the program that solvers get, all or nothing; returns the path.
 
-    format       cbf, mps (linear programs only) or clarabel-json; by default from the ending of the path
+    format       cbf, mps (linear programs only) or clarabel-json; by default from the ending of the
+                 path
     certificate  of the problem: its bracket is then stated in the file
 
-    Raises InputError for a measure that the format does not hold and for what is no `Problem`; FileError for a file in the
-    way that `export` did not write, unless it is to be overwritten.
+    Raises InputError for a measure that the format does not hold and for what is no `Problem`;
+    FileError for a file in the way that `export` did not write, unless it is to be overwritten.
     """
     name = format_named(format, path)
     refuse_all_but_arrays("export", problem)
@@ -98,7 +111,8 @@ def export(
 
 def exported(problem: Problem, name: str, certificate: Certificate | None = None) -> Iterator[str]:
     """The lines of a file of that format."""
-    format_, small = FORMATS[name], reduce(problem).problem
+    format_ = FORMATS[name]
+    small = reduce(problem).problem
     bracket = None if certificate is None else (certificate.lower, certificate.upper)
     if format_.linear:
         program = Program.linear(small)
@@ -106,7 +120,8 @@ def exported(problem: Problem, name: str, certificate: Certificate | None = None
         if curved is not None:
             others = ", ".join(each for each, form in FORMATS.items() if not form.linear)
             raise InputError(
-                f"a budget of {curved} makes no linear program, and {name} holds no other; choose one of: {others}"
+                f"a budget of {curved} makes no linear program, and {name} holds no other; choose "
+                f"one of: {others}"
             )
         return format_.lines(program.linear_program(), Preamble(problem, program, bracket))
     program = Program.of(small)
@@ -114,18 +129,21 @@ def exported(problem: Problem, name: str, certificate: Certificate | None = None
 
 
 def lift(problem: Problem, variables: Any) -> Array:
-    """The estimator [m, N] of the variables of an exported program, of which those of the estimator come first.
+    """The estimator [m, N] of the variables of an exported program, of which those of the estimator
+    come first.
 
-    Columns are divided by their sums, which undoes the scales of every format. Raises InputError for too few numbers, and
-    for ones that are not finite.
+    Columns are divided by their sums, which undoes the scales of every format. Raises InputError
+    for too few numbers, and for ones that are not finite.
     """
     refuse_all_but_arrays("lift", problem)
     reduced = reduce(problem)
-    m, outcomes = reduced.problem.m, reduced.problem.N
+    m = reduced.problem.m
+    outcomes = reduced.problem.N
     numbers = real_numbers("the variables", variables, (np.size(variables),))
     if numbers.size < m * outcomes:
         raise InputError(
-            f"there are {numbers.size:,} variables and the estimator of this problem has {m * outcomes:,}; give all of the "
+            f"there are {numbers.size:,} variables and the estimator of this problem has "
+            f"{m * outcomes:,}; give all of the "
             "exported program, in its order"
         )
     own = numbers[: m * outcomes]

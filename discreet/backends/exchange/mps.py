@@ -1,9 +1,10 @@
 """Linear programs in free MPS: names without spaces, numbers that read back as the same doubles.
 
-The columns x0, x1, … and the rows e0, e1, … are those of `Program.linear_program` in their order. Variables are at least 0
-unless the section BOUNDS frees them; no row needs a range.
+The columns x0, x1, … and the rows e0, e1, … are those of `Program.linear_program` in their order.
+Variables are at least 0 unless the section BOUNDS frees them; no row needs a range.
 
-Source: IBM, *Mathematical Programming System/360*, 1972, for the sections; HiGHS and CPLEX for the free form.
+Source: IBM, *Mathematical Programming System/360*, 1972, for the sections; HiGHS and CPLEX for the
+free form.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ def lines(form: LinearProgram, preamble: Preamble) -> Iterator[str]:
     equations = (form.low == form.high).tolist()
     yield from (f" {'E' if exact else 'L'} e{row}" for row, exact in enumerate(equations))
     yield "COLUMNS"
-    columns, cost = form.matrix.tocsc(), form.cost.tolist()
-    starts, rows, values = columns.indptr.tolist(), columns.indices.tolist(), columns.data.tolist()
+    columns = form.matrix.tocsc()
+    cost = form.cost.tolist()
+    starts = columns.indptr.tolist()
+    rows = columns.indices.tolist()
+    values = columns.data.tolist()
     for column, price in enumerate(cost):
         own = range(starts[column], starts[column + 1])
         if price or not own:  # a column without entries still has to be named
@@ -34,5 +38,7 @@ def lines(form: LinearProgram, preamble: Preamble) -> Iterator[str]:
     for row in np.flatnonzero(form.high).tolist():
         yield f" RHS e{row} {float(form.high[row])!r}"
     yield "BOUNDS"
-    yield from (f" FR BOUND x{column}" for column in np.flatnonzero(np.isneginf(form.least)).tolist())
+    yield from (
+        f" FR BOUND x{column}" for column in np.flatnonzero(np.isneginf(form.least)).tolist()
+    )
     yield "ENDATA"

@@ -1,4 +1,5 @@
-"""What an exported file says about itself: the problem, what its objective means, where the estimator is.
+"""What an exported file says about itself: the problem, what its objective means, where the
+estimator is.
 
 Only ASCII characters, and no date: equal problems give equal files.
 """
@@ -29,7 +30,9 @@ class Preamble:
     @property
     def title(self) -> str:
         """The name of the problem as one word of printable ASCII."""
-        return "".join(each if "!" <= each <= "~" else "_" for each in self.problem.name) or "problem"
+        return (
+            "".join(each if "!" <= each <= "~" else "_" for each in self.problem.name) or "problem"
+        )
 
     @property
     def offset(self) -> float:
@@ -42,25 +45,43 @@ class Preamble:
 
     def lines(self) -> Iterator[str]:
         """The lines, without the marks of a comment."""
-        problem, small = self.problem, self.program.problem
+        problem = self.problem
+        small = self.program.problem
         yield f"{self.title}: least error probability of a guess that keeps a budget of leakage"
-        yield f"problem {problem.digest}: {problem.n} private values, {problem.m} guesses, {problem.N} outcomes"
+        yield (
+            f"problem {problem.digest}: {problem.n} private values, {problem.m} guesses, "
+            f"{problem.N} outcomes"
+        )
         for number, term in enumerate(problem.terms, start=1):
             yield f"budget {number}: {_budget(term)}"
         if small.N < problem.N:
-            yield f"proportional outcomes are merged and impossible ones left out: {small.N} of {problem.N} remain"
+            yield (
+                f"proportional outcomes are merged and impossible ones left out: {small.N} of "
+                f"{problem.N} remain"
+            )
         yield f"error probability = {self.offset!r} + {self.program.unit!r} * objective"
         if self.bracket is not None:
             low, high = self.bracket
             yield f"certified: the least error probability is in [{low!r}, {high!r}]"
-            yield f"so the least objective is in [{self._objective(low, -1)!r}, {self._objective(high, 1)!r}]"
+            yield (
+                f"so the least objective is in [{self._objective(low, -1)!r}, "
+                f"{self._objective(high, 1)!r}]"
+            )
         count = small.m * small.N
-        yield f"the estimator is the first {count} variables, {small.N} for each of {small.m} guesses:"
-        yield f"Pr(guess i given outcome l) = x[i*{small.N} + l] / sum over k of x[k*{small.N} + l], all counted from 0"
+        yield (
+            f"the estimator is the first {count} variables, {small.N} for each of {small.m} "
+            "guesses:"
+        )
+        yield (
+            f"Pr(guess i given outcome l) = x[i*{small.N} + l] / sum over k of x[k*{small.N} + "
+            "l], all counted from 0"
+        )
         yield "made by discreet; docs/how-to/test-a-solver.md"
 
     def _objective(self, error: float, direction: int) -> float:
-        """The objective of an error probability, moved outward by more than the rounding of both."""
+        """The objective of an error probability, moved outward by more than the
+        rounding of both.
+        """
         rounding = 4.0 * 2.0**-53 * (abs(error) + abs(self.offset)) / self.program.unit
         return (error - self.offset) / self.program.unit + direction * rounding
 

@@ -1,12 +1,15 @@
-"""Backend `clarabel`: the problem as a cone program passed to Clarabel directly, without a modelling layer.
+"""Backend `clarabel`: the problem as a cone program passed to Clarabel directly, without a
+modelling layer.
 
-Method: the arrays and cones of `cones`, passed as they are. The backend `conic` reaches the same solver through cvxpy.
+Method: the arrays and cones of `cones`, passed as they are. The backend `conic` reaches the same
+solver through cvxpy.
 
-Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
-(arXiv:2405.12762).
+Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with
+quadratic objectives", 2024 (arXiv:2405.12762).
 
-Cannot: resolve small budgets, for the reason given in `conic`: at 20 of the paper's sensors it ends without progress. Where
-it runs out of precision it keeps its last point and says so ("AlmostSolved", "InsufficientProgress").
+Cannot: resolve small budgets, for the reason given in `conic`: at 20 of the paper's sensors it ends
+without progress. Where it runs out of precision it keeps its last point and says so
+("AlmostSolved", "InsufficientProgress").
 """
 
 from __future__ import annotations
@@ -31,7 +34,10 @@ class Clarabel(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=1_000_000,  # 39 s on the single sensor
         gives_duals=True,
-        method="exponential, power and second-order cones in sparse arrays, by Clarabel's interior point method",
+        method=(
+            "exponential, power and second-order cones in sparse arrays, by Clarabel's "
+            "interior point method"
+        ),
         citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
         method_class="cones",
         reach=(Reach("did not end within 30 s for 1,000,000 outcomes", 200_000),),
@@ -44,28 +50,51 @@ class Clarabel(Unlifted):
     _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (
         Tuned("verbose", False, True, "nothing is printed"),
-        Tuned("tol_gap_abs", _share, 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"),
+        Tuned(
+            "tol_gap_abs",
+            _share,
+            1e-8,
+            ("at a tenth of the gap its answers miss the gap by 10 to 100 times"),
+        ),
         Tuned("tol_gap_rel", _share, 1e-8, "as tol_gap_abs; the price is a few more iterations"),
-        Tuned("tol_feas", _share, 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
+        Tuned(
+            "tol_feas",
+            _share,
+            1e-8,
+            ("an infeasibility is a leak, to be compared with a small budget"),
+        ),
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[ConeProgram, dict[str, Setting]]:
         """The cone program, and Clarabel's settings by name."""
         program = Program.of(problem)
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
-        return Lowered(program, ConeProgram.of(program), native(self.tuning, options, problem.N, limits))
+        return Lowered(
+            program, ConeProgram.of(program), native(self.tuning, options, problem.N, limits)
+        )
 
-    def solve(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Raw[Answer]:
-        """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
+    def solve(
+        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
+    ) -> Raw[Answer]:
+        """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError
+        without a point.
+        """
         import clarabel
         from scipy import sparse
 
         settings = clarabel.DefaultSettings()
         for name, value in lowered.options.items():
             setattr(settings, name, value)
-        form, count = lowered.model, lowered.model.cost.size
+        form = lowered.model
+        count = lowered.model.cost.size
         matrix, right = form.standard()
-        arguments = sparse.csc_matrix((count, count)), form.cost, sparse.csc_matrix(matrix), right, cones_of(form)
+        arguments = (
+            sparse.csc_matrix((count, count)),
+            form.cost,
+            sparse.csc_matrix(matrix),
+            right,
+            cones_of(form),
+        )
         solution = clarabel.DefaultSolver(*arguments, settings).solve()
         claimed = str(solution.status)
         variables = point_of("Clarabel", claimed, claimed == "MaxTime", options, solution.x)
@@ -81,7 +110,15 @@ def cones_of(form: ConeProgram) -> list[object]:
     def cone(block: Block) -> object:
         if block.cone is Cone.POWER:
             return clarabel.PowerConeT(block.power)
-        return clarabel.ExponentialConeT() if block.cone is Cone.ENTROPY else clarabel.SecondOrderConeT(block.size)
+        return (
+            clarabel.ExponentialConeT()
+            if block.cone is Cone.ENTROPY
+            else clarabel.SecondOrderConeT(block.size)
+        )
 
     signs = form.signed + form.inequalities
-    return [clarabel.ZeroConeT(form.equations), clarabel.NonnegativeConeT(signs), *map(cone, form.blocks)]
+    return [
+        clarabel.ZeroConeT(form.equations),
+        clarabel.NonnegativeConeT(signs),
+        *map(cone, form.blocks),
+    ]

@@ -1,14 +1,15 @@
-"""Backend `glop`: perfect privacy and linear measures of leakage by GLOP, the simplex method of OR-Tools.
+"""Backend `glop`: perfect privacy and linear measures of leakage by GLOP, the simplex method of
+OR-Tools.
 
-Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il), as the backend `highs` has
-them, passed as sparse arrays through OR-Tools' model builder. Row duals become the tilt. Without a constraint (budget inf)
-there are no privacy equations left.
+Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il), as the
+backend `highs` has them, passed as sparse arrays through OR-Tools' model builder. Row duals become
+the tilt. Without a constraint (budget inf) there are no privacy equations left.
 
-Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its guide "Advanced LP
-solving" and the comments of glop/parameters.proto for the settings.
+Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its
+guide "Advanced LP solving" and the comments of glop/parameters.proto for the settings.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear; report its number of
-iterations, which the model builder does not pass on. Tolerances are absolute.
+Cannot: positive finite budgets of mutual information and other measures that are not linear; report
+its number of iterations, which the model builder does not pass on. Tolerances are absolute.
 """
 
 from __future__ import annotations
@@ -49,10 +50,18 @@ class Glop(Unlifted):
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
-        Tuned("primal_feasibility_tolerance", _share, 1e-8, "absolute, in units of sqrt(w) P and of the answer"),
+        Tuned(
+            "primal_feasibility_tolerance",
+            _share,
+            1e-8,
+            ("absolute, in units of sqrt(w) P and of the answer"),
+        ),
         Tuned("dual_feasibility_tolerance", _share, 1e-8, "as primal_feasibility_tolerance"),
         Tuned(
-            "use_dual_simplex", True, False, "a third of the time of the primal method on 14 problems, to the same digits"
+            "use_dual_simplex",
+            True,
+            False,
+            ("a third of the time of the primal method on 14 problems, to the same digits"),
         ),
     )
 
@@ -66,12 +75,25 @@ class Glop(Unlifted):
         model = model_builder_helper.ModelBuilderHelper()
         fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
         most = np.full(arrays.cost.size, math.inf)
-        fill(arrays.least, most, arrays.cost, arrays.low, arrays.high, sparse.csr_matrix(arrays.matrix))
-        settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
-        return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
+        fill(
+            arrays.least,
+            most,
+            arrays.cost,
+            arrays.low,
+            arrays.high,
+            sparse.csr_matrix(arrays.matrix),
+        )
+        settings = native(
+            self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations}
+        )
+        return Lowered(
+            program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
+        )
 
     def solve(self, lowered: Lowered[ModelBuilderHelper, str], options: Options) -> Raw[Answer]:
-        """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
+        """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError
+        without a point.
+        """
         from ortools.linear_solver.python import model_builder_helper
 
         solver = model_builder_helper.ModelSolverHelper("glop")
@@ -82,9 +104,20 @@ class Glop(Unlifted):
         solver.solve(lowered.model)
         seconds = time.perf_counter() - started
         claimed = f"{solver.status().name} {solver.status_string()}".strip()
-        # GLOP does not report the time limit: if it ends this late without an optimum, it was reached
-        late = options.time_limit is not None and claimed != "OPTIMAL" and seconds >= 0.9 * options.time_limit
-        variables = point_of("GLOP", claimed, late, options, solver.variable_values() if solver.has_solution() else None)
+        # GLOP does not report the time limit: if it ends this late without an optimum, it was
+        # reached
+        late = (
+            options.time_limit is not None
+            and claimed != "OPTIMAL"
+            and seconds >= 0.9 * options.time_limit
+        )
+        variables = point_of(
+            "GLOP",
+            claimed,
+            late,
+            options,
+            solver.variable_values() if solver.has_solution() else None,
+        )
         return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))
 
 

@@ -1,18 +1,19 @@
 """Backend `ipopt`: the problem as a sparse nonlinear program for IPOPT, written in CasADi.
 
-Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
-of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (with plain
-logarithms the gap at 20 of the paper's sensors is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has
-entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear. Other smooth measures
-have their own function of D and s; a measure of each posterior is one inequality for each guess, and linear measures are the
-linear inequalities of `Program.linear_program`.
+Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the
+leakage as the sum over (i, j) of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D,
+which keeps its digits at small budgets (with plain logarithms the gap at 20 of the paper's sensors
+is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has entries for D and s only.
+The start is the uniform guess. At budgets 0 and inf the program is linear. Other smooth measures
+have their own function of D and s; a measure of each posterior is one inequality for each guess,
+and linear measures are the linear inequalities of `Program.linear_program`.
 
-Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point filter line-search algorithm for large-scale
-nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E. Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019);
-IPOPT's page of options.
+Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point filter line-search
+algorithm for large-scale nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E.
+Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019); IPOPT's page of options.
 
-Cannot: report a gap; "Solve_Succeeded" refers to its own scaled residuals. Linear systems go to MUMPS, the only solver in
-CasADi's wheels; those that need a licence are faster.
+Cannot: report a gap; "Solve_Succeeded" refers to its own scaled residuals. Linear systems go to
+MUMPS, the only solver in CasADi's wheels; those that need a licence are faster.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Ipopt(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=100_000,
         gives_duals=True,
-        method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
+        method=(
+            "sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)"
+        ),
         citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
         method_class="barrier",
         reach=(Reach("more than 20 s for 65,536 outcomes", 30_000),),
@@ -63,12 +66,29 @@ class Ipopt(Unlifted):
         Tuned("constr_viol_tol", _share, 1e-4, "as dual_inf_tol"),
         Tuned("compl_inf_tol", _share, 1e-4, "as dual_inf_tol"),
         Tuned("acceptable_iter", 0, 15, "no early end at the acceptable level, which is 1e-6"),
-        Tuned("bound_relax_factor", 0.0, 1e-8, "nothing is relaxed: the default oversteps budgets by 1e-8"),
-        Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half as many digits again at 40 sensors"),
-        Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
+        Tuned(
+            "bound_relax_factor",
+            0.0,
+            1e-8,
+            ("nothing is relaxed: the default oversteps budgets by 1e-8"),
+        ),
+        Tuned(
+            "mu_strategy",
+            "adaptive",
+            "monotone",
+            ("fewer iterations, and half as many digits again at 40 sensors"),
+        ),
+        Tuned(
+            "mu_min",
+            1e-17,
+            1e-11,
+            ("adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
+        ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[casadi.Function, dict[str, Array]]:
+    def lower(
+        self, problem: Problem, options: Options
+    ) -> Lowered[casadi.Function, dict[str, Array]]:
         """The program as a casadi nlpsol function with its options, bounds and start."""
         import casadi
 
@@ -77,19 +97,28 @@ class Ipopt(Unlifted):
         x = casadi.MX.sym("x", arrays.cost.size)
         form, derivatives = _functions(program, arrays, x)
         limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
-        settings: Any = {"print_time": False, "ipopt": native(self.tuning, options, problem.N, limits)}
+        settings: Any = {
+            "print_time": False,
+            "ipopt": native(self.tuning, options, problem.N, limits),
+        }
         solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
         smooth = form["g"].size1() - arrays.low.size
         arguments = {
-            "x0": np.append(program.uniform_start(), np.zeros(arrays.cost.size - sum(program.sizes))),
+            "x0": np.append(
+                program.uniform_start(), np.zeros(arrays.cost.size - sum(program.sizes))
+            ),
             "lbx": arrays.least,
             "lbg": np.append(arrays.low, [-math.inf] * smooth),
             "ubg": np.append(arrays.high, [0.0] * smooth),
         }
         return Lowered(program, solver, arguments)
 
-    def solve(self, lowered: Lowered[casadi.Function, dict[str, Array]], options: Options) -> Raw[Answer]:
-        """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
+    def solve(
+        self, lowered: Lowered[casadi.Function, dict[str, Array]], options: Options
+    ) -> Raw[Answer]:
+        """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit,
+        BackendError without a point.
+        """
         found = lowered.model(**lowered.options)
         statistics = lowered.model.stats()
         claimed = str(statistics["return_status"])
@@ -102,47 +131,79 @@ class Ipopt(Unlifted):
 def _functions(
     program: Program, arrays: LinearProgram, x: casadi.MX
 ) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
-    """The program {x, f, g} and its derivatives. To find the pattern of g itself, CasADi needs time quadratic in N."""
+    """The program {x, f, g} and its derivatives. To find the pattern of g itself, CasADi needs time
+    quadratic in N.
+    """
     import casadi
 
     masses, deviations, guesses = program.sizes
     rest = x.size1() - masses - deviations - guesses
-    cost, matrix = casadi.DM(arrays.cost), casadi.DM(arrays.matrix.tocsc())
+    cost = casadi.DM(arrays.cost)
+    matrix = casadi.DM(arrays.matrix.tocsc())
     law = casadi.SX.sym("law", deviations + guesses)
     leaked = casadi.vertcat(
-        casadi.SX(0, 1), *(each for part in program.parts if not part.linear for each in _leakage(program, part, law))
+        casadi.SX(0, 1),
+        *(
+            each
+            for part in program.parts
+            if not part.linear
+            for each in _leakage(program, part, law)
+        ),
     )
     smooth = leaked.size1()
-    objective, constraint, jacobian = casadi.dot(cost, x), casadi.mtimes(matrix, x), casadi.MX(matrix)
-    nothing, price_f, price_g = casadi.MX.sym("p", 0), casadi.MX.sym("f"), casadi.MX.sym("g", matrix.size1() + smooth)
+    objective = casadi.dot(cost, x)
+    constraint = casadi.mtimes(matrix, x)
+    jacobian = casadi.MX(matrix)
+    nothing = casadi.MX.sym("p", 0)
+    price_f = casadi.MX.sym("f")
+    price_g = casadi.MX.sym("g", matrix.size1() + smooth)
     hessian = casadi.MX(x.size1(), x.size1())
     if smooth:
         prices = casadi.SX.sym("prices", smooth)
         second, _ = casadi.hessian(casadi.dot(prices, leaked), law)
         here = x[masses : masses + law.size1()]
-        value, slope = casadi.Function("leakage", [law], [leaked, casadi.jacobian(leaked, law)])(here)
-        curvature = casadi.Function("curvature", [law, prices], [casadi.triu(second)])(here, price_g[matrix.size1() :])
+        value, slope = casadi.Function("leakage", [law], [leaked, casadi.jacobian(leaked, law)])(
+            here
+        )
+        curvature = casadi.Function("curvature", [law, prices], [casadi.triu(second)])(
+            here, price_g[matrix.size1() :]
+        )
         constraint = casadi.vertcat(constraint, value)
-        jacobian = casadi.vertcat(jacobian, casadi.horzcat(casadi.MX(smooth, masses), slope, casadi.MX(smooth, rest)))
+        jacobian = casadi.vertcat(
+            jacobian, casadi.horzcat(casadi.MX(smooth, masses), slope, casadi.MX(smooth, rest))
+        )
         hessian = casadi.diagcat(casadi.MX(masses, masses), curvature, casadi.MX(rest, rest))
     derivatives = {
-        "grad_f": casadi.Function("grad_f", [x, nothing], [objective, cost], ["x", "p"], ["f", "grad_f_x"]),
-        "jac_g": casadi.Function("jac_g", [x, nothing], [constraint, jacobian], ["x", "p"], ["g", "jac_g_x"]),
+        "grad_f": casadi.Function(
+            "grad_f", [x, nothing], [objective, cost], ["x", "p"], ["f", "grad_f_x"]
+        ),
+        "jac_g": casadi.Function(
+            "jac_g", [x, nothing], [constraint, jacobian], ["x", "p"], ["g", "jac_g_x"]
+        ),
         "hess_lag": casadi.Function(
-            "hess_lag", [x, nothing, price_f, price_g], [hessian], ["x", "p", "lam_f", "lam_g"], ["hess_gamma_x_x"]
+            "hess_lag",
+            [x, nothing, price_f, price_g],
+            [hessian],
+            ["x", "p", "lam_f", "lam_g"],
+            ["hess_gamma_x_x"],
         ),
     }
     return {"x": x, "f": objective, "g": constraint}, derivatives
 
 
 def _leakage(program: Program, part: Part, law: casadi.SX) -> list[casadi.SX]:
-    """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i for each guess."""
+    """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i
+    for each guess.
+    """
     each = {Cone.QUADRATIC: _quadratic, Cone.POWER: _norm, Cone.ENTROPY: _divergence}[part.cone]
     start = program.sizes[0]
-    found, guesses = list[Any](), list[Any]()
+    found = list[Any]()
+    guesses = list[Any]()
     for _, places, guess, _, group in program.places(part):
         guesses.append(law[int(guess - start)])
-        found.append(each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior))
+        found.append(
+            each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior)
+        )
     if part.measure.scope is Scope.TOTAL:
         return [sum(found) - 1.0]
     return [leaked - mass for leaked, mass in zip(found, guesses, strict=True)]
@@ -153,7 +214,10 @@ def _divergence(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array)
     import casadi
 
     independent = casadi.DM(prior) * mass
-    return casadi.sum1((independent + deviation) * casadi.log1p(deviation / independent) - deviation) / part.level
+    return (
+        casadi.sum1((independent + deviation) * casadi.log1p(deviation / independent) - deviation)
+        / part.level
+    )
 
 
 def _quadratic(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
@@ -167,6 +231,9 @@ def _norm(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> ca
     """s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
     import casadi
 
-    alpha, x = part.measure.order, deviation / (casadi.DM(prior) * mass)
+    alpha = part.measure.order
+    x = deviation / (casadi.DM(prior) * mass)
     above = (1.0 + x) * casadi.expm1((alpha - 1.0) * casadi.log1p(x)) - (alpha - 1.0) * x
-    return mass * casadi.expm1(casadi.log1p(casadi.dot(casadi.DM(prior), above)) / alpha) / part.level
+    return (
+        mass * casadi.expm1(casadi.log1p(casadi.dot(casadi.DM(prior), above)) / alpha) / part.level
+    )

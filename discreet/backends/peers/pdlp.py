@@ -1,15 +1,19 @@
-"""Backend `pdlp`: perfect privacy and linear measures of leakage by the first-order method PDLP of OR-Tools.
+"""Backend `pdlp`: perfect privacy and linear measures of leakage by the first-order method PDLP of
+OR-Tools.
 
-Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il) as arrays for PDLP's own Python
-interface: primal–dual hybrid gradient with adaptive steps, restarts, diagonal preconditioning and presolve. The dual iterate
-becomes the tilt. Without a constraint (budget inf) there are no privacy equations left.
+Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il) as arrays
+for PDLP's own Python interface: primal–dual hybrid gradient with adaptive steps, restarts, diagonal
+preconditioning and presolve. The dual iterate becomes the tilt. Without a constraint (budget inf)
+there are no privacy equations left.
 
-Source: D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid gradient", NeurIPS 2021, and
-"PDLP: a practical first-order method for large-scale linear programming", arXiv:2501.07018; the comments of solvers.proto.
+Source: D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid
+gradient", NeurIPS 2021, and "PDLP: a practical first-order method for large-scale linear
+programming", arXiv:2501.07018; the comments of solvers.proto.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear. Iterations are cheap but their
-number is not bounded in practice: a first-order method reaches high accuracy only on well-conditioned programs. At a
-hundredth of what the Bayes rule leaks 10⁴ to 10⁶ iterations certify ten outcomes, at a ten-thousandth 5 s are not enough.
+Cannot: positive finite budgets of mutual information and other measures that are not linear.
+Iterations are cheap but their number is not bounded in practice: a first-order method reaches high
+accuracy only on well-conditioned programs. At a hundredth of what the Bayes rule leaks 10⁴ to 10⁶
+iterations certify ten outcomes, at a ten-thousandth 5 s are not enough.
 """
 
 from __future__ import annotations
@@ -33,7 +37,12 @@ if TYPE_CHECKING:
 
 def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     """A tolerance by the path of its field; PDLP's default for all of them is 1e-6."""
-    return Tuned(f"termination_criteria.detailed_optimality_criteria.eps_optimal_{criterion}", value, 1e-6, why)
+    return Tuned(
+        f"termination_criteria.detailed_optimality_criteria.eps_optimal_{criterion}",
+        value,
+        1e-6,
+        why,
+    )
 
 
 class Pdlp(Unlifted):
@@ -58,7 +67,9 @@ class Pdlp(Unlifted):
     tuning: Tuning = (
         # an estimator counts as private up to a residual of 1e-13
         _accuracy("primal_residual_absolute", 1e-14, "a residual of a privacy equation is a leak"),
-        _accuracy("primal_residual_relative", 0.0, "as the absolute one: leaks are judged absolutely"),
+        _accuracy(
+            "primal_residual_relative", 0.0, ("as the absolute one: leaks are judged absolutely")
+        ),
         _accuracy("dual_residual_absolute", _share, "what the dual bound loses"),
         _accuracy("dual_residual_relative", _share, "as the absolute one"),
         _accuracy("objective_gap_absolute", _share, "the gap"),
@@ -69,21 +80,34 @@ class Pdlp(Unlifted):
             False,
             "meant for small primal residuals: 12 of 13 problems certified, without it 6 of 7",
         ),
-        Tuned("handle_some_primal_gradients_on_finite_bounds_as_residuals", False, True, "polishing asks for it"),
+        Tuned(
+            "handle_some_primal_gradients_on_finite_bounds_as_residuals",
+            False,
+            True,
+            "polishing asks for it",
+        ),
         Tuned("num_threads", 1, 1, "as for every solver configuration"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
+    def lower(
+        self, problem: Problem, options: Options
+    ) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
         """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
         program = Program.linear(problem)
         limits = {
             "termination_criteria.time_sec_limit": options.time_limit,
             "termination_criteria.iteration_limit": options.max_iterations,
         }
-        return Lowered(program, _model(program), _parameters(native(self.tuning, options, problem.N, limits)))
+        return Lowered(
+            program, _model(program), _parameters(native(self.tuning, options, problem.N, limits))
+        )
 
-    def solve(self, lowered: Lowered[QuadraticProgram, PrimalDualHybridGradientParams], options: Options) -> Raw[Answer]:
-        """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit, BackendError otherwise."""
+    def solve(
+        self, lowered: Lowered[QuadraticProgram, PrimalDualHybridGradientParams], options: Options
+    ) -> Raw[Answer]:
+        """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit,
+        BackendError otherwise.
+        """
         from ortools.pdlp.python import pdlp
 
         found = pdlp.primal_dual_hybrid_gradient(lowered.model, lowered.options)
@@ -106,8 +130,10 @@ def _model(program: Program) -> QuadraticProgram:
     model.resize_and_initialize(arrays.cost.size, arrays.low.size)
     model.objective_vector = arrays.cost
     model.constraint_matrix = sparse.csc_matrix(arrays.matrix)
-    model.constraint_lower_bounds, model.constraint_upper_bounds = arrays.low, arrays.high
-    model.variable_lower_bounds, model.variable_upper_bounds = arrays.least, np.full(arrays.cost.size, math.inf)
+    model.constraint_lower_bounds = arrays.low
+    model.constraint_upper_bounds = arrays.high
+    model.variable_lower_bounds = arrays.least
+    model.variable_upper_bounds = np.full(arrays.cost.size, math.inf)
     return model
 
 

@@ -1,20 +1,23 @@
 """Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
 
-Method: min ⟨L, P⟩ with the last guess eliminated and all else in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
-v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
-{t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the whitened
-equations of `lowering` replace the cones as A x = b; at budget inf only bounds are left. QICS has a shortcut for its
-standard form A x = b with the law of (X, Ŷ) as cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps
-budgets; in this form gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
+Method: min ⟨L, P⟩ with the last guess eliminated and all else in cones, h − G x ∈ K: R_il ≥ 0 for i
+< m and v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π
+s_i)/ε in the cone {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out
+in P. At budget 0 the whitened equations of `lowering` replace the cones as A x = b; at budget inf
+only bounds are left. QICS has a shortcut for its standard form A x = b with the law of (X, Ŷ) as
+cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps budgets; in this form
+gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
 
-Other measures of leakage: the divergence of each posterior has ε s_i in place of ε t_i, chi-square second-order cones and
-linear measures inequalities, all written out in P.
+Other measures of leakage: the divergence of each posterior has ε s_i in place of ε t_i, chi-square
+second-order cones and linear measures inequalities, all written out in P.
 
-Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803 (2024); the barrier of the
-cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for quantum relative entropies", SIAM J. Optim. 33 (2023).
+Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803
+(2024); the barrier of the cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for
+quantum relative entropies", SIAM J. Optim. 33 (2023).
 
-Cannot: Sibson's information, for which it has no cone; scale. QICS factorises a dense matrix with (m − 1) N rows in every
-iteration, in Python and LAPACK. It refuses more than 4,000 such variables. Time is checked between iterations only.
+Cannot: Sibson's information, for which it has no cone; scale. QICS factorises a dense matrix with
+(m − 1) N rows in every iteration, in Python and LAPACK. It refuses more than 4,000 such variables.
+Time is checked between iterations only.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ class Qics(Unlifted):
         method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
         citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
         method_class="cones",
-        falls_short={"near-deterministic-N=20-none": "an error of 6e-10 is within its absolute tolerances"},
+        falls_short={
+            "near-deterministic-N=20-none": ("an error of 6e-10 is within its absolute tolerances")
+        },
         libraries=("qics",),
         extra="peers",
         peer=True,
@@ -61,7 +66,12 @@ class Qics(Unlifted):
     _share = ShareOfGap(Precision.step, 1e-13)
     tuning: Tuning = (
         Tuned("verbose", 0, 2, "nothing is printed"),
-        Tuned("tol_gap", _share, 1e-8, "relative to the objective, which only the excess error enters"),
+        Tuned(
+            "tol_gap",
+            _share,
+            1e-8,
+            ("relative to the objective, which only the excess error enters"),
+        ),
         Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
@@ -73,23 +83,36 @@ class Qics(Unlifted):
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
     def solve(self, lowered: Lowered[_Model, dict[str, Setting]], options: Options) -> Raw[Answer]:
-        """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
+        """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time
+        limit, BackendError.
+        """
         import qics
 
         program = lowered.program
         if program.problem.m == 1:
-            return Raw("one guess: nothing to decide", program.answer(program.scale, np.zeros(0)), 0)
+            return Raw(
+                ("one guess: nothing to decide"), program.answer(program.scale, np.zeros(0)), 0
+            )
         with np.errstate(all="ignore"):  # its line search steps out of the cones and back
             found = qics.Solver(qics.Model(**lowered.model.arguments), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
-        variables = point_of("QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel())
-        answer = _answer(lowered.program, lowered.model, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel())
+        variables = point_of(
+            "QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel()
+        )
+        answer = _answer(
+            lowered.program,
+            lowered.model,
+            variables,
+            found["y_opt"].ravel(),
+            found["z_opt"].vec.ravel(),
+        )
         return Raw(claimed, answer, int(found["num_iter"]))
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are the rows of a group.
+    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are
+    the rows of a group.
 
     extra    places among the extra variables, and a factor of each for every row [extras, r]
     """
@@ -103,14 +126,18 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Model:
-    """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows of each part's budget."""
+    """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows
+    of each part's budget.
+    """
 
     arguments: dict[str, object]
     blocks: list[tuple[int, _Block]]
     budgets: list[range]
 
 
-def _answer(program: Program, model: _Model, variables: Array, prices: Array, slopes: Array) -> Answer:
+def _answer(
+    program: Program, model: _Model, variables: Array, prices: Array, slopes: Array
+) -> Answer:
     """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
     problem = program.problem
     masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
@@ -119,7 +146,9 @@ def _answer(program: Program, model: _Model, variables: Array, prices: Array, sl
         return Answer(estimator)
     tilt = program.private_tilt(prices)
     for first, block in model.blocks:
-        tilt[block.guess, block.group.rows] -= program.unit * (slopes[first : first + len(block.slopes)] @ block.slopes)
+        tilt[block.guess, block.group.rows] -= program.unit * (
+            slopes[first : first + len(block.slopes)] @ block.slopes
+        )
     budgets = [float(slopes[rows.start : rows.stop].sum()) for rows in model.budgets]
     return Answer(estimator, tilt, program.multipliers(budgets))
 
@@ -130,9 +159,12 @@ def _model(program: Program) -> _Model:
     from scipy import sparse
 
     problem = program.problem
-    m, outcomes = problem.m, problem.N
+    m = problem.m
+    outcomes = problem.N
     masses = (m - 1) * outcomes
-    bounds = sparse.vstack([-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))])
+    bounds = sparse.vstack(
+        [-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))]
+    )
     found = _Cones(program, m * outcomes)
     for part in program.parts:
         found.add_part(part)
@@ -147,7 +179,9 @@ def _model(program: Program) -> _Model:
     }
     matrix = program.privacy_equations()
     if matrix is not None:
-        equations = sparse.hstack([matrix[:, :masses], sparse.csc_array((matrix.shape[0], found.extras))])
+        equations = sparse.hstack(
+            [matrix[:, :masses], sparse.csc_array((matrix.shape[0], found.extras))]
+        )
         arguments |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
     cones = [qics.cones.NonNegOrthant(m * outcomes), *found.cones]
     return _Model(arguments | {"cones": cones}, found.blocks, found.budgets)
@@ -157,9 +191,14 @@ class _Cones:
     """The cones of all parts, after `count` rows; `extras` counts the variables beside R."""
 
     def __init__(self, program: Program, count: int) -> None:
-        self.program, self.count, self.extras = program, count, 0
-        self.cones, self.blocks, self.budgets = list[object](), list[tuple[int, _Block]](), list[range]()
-        self.sums: list[tuple[int, list[int], float]] = []  # row, extras that are subtracted, from what
+        self.program = program
+        self.count = count
+        self.extras = 0
+        self.cones = list[object]()
+        self.blocks = list[tuple[int, _Block]]()
+        self.budgets = list[range]()
+        # row, extras that are subtracted, from what
+        self.sums: list[tuple[int, list[int], float]] = []
 
     def add_part(self, part: Part) -> None:
         """Its cones, and then its budget."""
@@ -168,7 +207,10 @@ class _Cones:
         smooth = {Cone.QUADRATIC: self._quadratic, Cone.ENTROPY: self._entropy}
         each = self._pieces if part.linear else smooth[part.cone]
         m = self.program.problem.m
-        own = [[place for k, group in enumerate(part.groups) for place in each(part, i, k, group)] for i in range(m)]
+        own = [
+            [place for k, group in enumerate(part.groups) for place in each(part, i, k, group)]
+            for i in range(m)
+        ]
         bounded = part.bounded(own)
         self.budgets.append(range(self.count, self.count + len(bounded)))
         for places in bounded:
@@ -197,7 +239,10 @@ class _Cones:
             if part.measure.scope is not Scope.POSTERIOR:
                 found.append(self._new())
                 extra[found[-1]] = np.ones(len(piece))
-            self._add(qics.cones.NonNegOrthant(len(piece)), _Block(guess, group, -piece @ slopes, -piece @ body, extra))
+            self._add(
+                qics.cones.NonNegOrthant(len(piece)),
+                _Block(guess, group, -piece @ slopes, -piece @ body, extra),
+            )
         return found
 
     def _quadratic(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
@@ -207,22 +252,29 @@ class _Cones:
         slopes, body = _law(part, group)
         n = group.prior.size
         mix = np.zeros((n + 2, n + 1))  # of (D, s)
-        mix[:2, n], mix[2:, :n] = (1.0, -1.0), np.diag(2.0 / np.sqrt(group.prior))
+        mix[:2, n] = (1.0, -1.0)
+        mix[2:, :n] = np.diag(2.0 / np.sqrt(group.prior))
         place = self._new()
         own = {place: np.append([1.0, 1.0], np.zeros(n))}
-        self._add(qics.cones.SecondOrder(n + 1), _Block(guess, group, mix @ slopes, mix @ body, own))
+        self._add(
+            qics.cones.SecondOrder(n + 1), _Block(guess, group, mix @ slopes, mix @ body, own)
+        )
         return [place]
 
     def _entropy(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
         """(t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), for each guess with t = B s."""
         import qics
 
-        n, every = group.prior.size, np.ones((1, group.prior.size))
+        n = group.prior.size
+        every = np.ones((1, group.prior.size))
         independent = group.prior[:, None] * every
         total = part.measure.scope is Scope.TOTAL
         first = 0.0 if total else part.level
         slopes = np.vstack([first * every, np.eye(n), independent]) / part.level
-        body = np.vstack([first * group.mass, group.joint, group.prior[:, None] * group.mass]) / part.level
+        body = (
+            np.vstack([first * group.mass, group.joint, group.prior[:, None] * group.mass])
+            / part.level
+        )
         place = [self._new()] if total else []
         own = {each: np.append(1.0, np.zeros(2 * n)) for each in place}
         self._add(qics.cones.ClassRelEntr(n), _Block(guess, group, slopes, body, own))
@@ -232,14 +284,19 @@ class _Cones:
         """The rows of G and h of all cones."""
         from scipy import sparse
 
-        program, problem = self.program, self.program.problem
-        outcomes, start = problem.N, problem.m * problem.N
+        program = self.program
+        problem = self.program.problem
+        outcomes = problem.N
+        start = problem.m * problem.N
         masses = (problem.m - 1) * outcomes
-        rows, right = np.zeros((self.count - start, masses + self.extras)), np.zeros(self.count - start)
+        rows = np.zeros((self.count - start, masses + self.extras))
+        right = np.zeros(self.count - start)
         for first, block in self.blocks:
             at = slice(first - start, first - start + len(block.slopes))
             if block.guess < problem.m - 1:
-                rows[at, block.guess * outcomes : (block.guess + 1) * outcomes] = -block.body / program.scale
+                rows[at, block.guess * outcomes : (block.guess + 1) * outcomes] = (
+                    -block.body / program.scale
+                )
             else:
                 rows[at, :masses] = np.tile(block.body / program.scale, problem.m - 1)
                 right[at] = block.slopes @ problem.p_x[block.group.rows]

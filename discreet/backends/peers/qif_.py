@@ -1,17 +1,18 @@
 """Backend `qif`: g-leakage and its kin in exact rational numbers, by the linear programs of libqif.
 
-Method: libqif finds the channel of least expected loss whose posterior g-vulnerability is at most a number. Its secret is
-the outcome Z itself, with prior w_l, loss L_il/w_l, and the gain that an action has about X where the outcome is z_l,
-Σ_j G_wj p(x_j given z_l); so Z may be X or any measurement of it. Min-entropy leakage has G = 1 where the action names X,
-maximal leakage 1/π_j there. Every number of the problem is taken as the rational that it is. The vulnerability may be e^ε
+Method: libqif finds the channel of least expected loss whose posterior g-vulnerability is at most a
+number. Its secret is the outcome Z itself, with prior w_l, loss L_il/w_l, and the gain that an
+action has about X where the outcome is z_l, Σ_j G_wj p(x_j given z_l); so Z may be X or any
+measurement of it. Min-entropy leakage has G = 1 where the action names X, maximal leakage 1/π_j
+there. Every number of the problem is taken as the rational that it is. The vulnerability may be e^ε
 times that of the prior, e^ε − 1 as the double that other backends use.
 
-Source: K. Chatzikokolakis, libqif, libqif.chatzi.org; M. S. Alvim et al., *The Science of Quantitative Information Flow*,
-Springer 2020; what is learnt of X through Z: A. McIver et al., "Abstract channels and their robust information-leakage
-ordering", POST 2014.
+Source: K. Chatzikokolakis, libqif, libqif.chatzi.org; M. S. Alvim et al., *The Science of
+Quantitative Information Flow*, Springer 2020; what is learnt of X through Z: A. McIver et al.,
+"Abstract channels and their robust information-leakage ordering", POST 2014.
 
-Cannot: other measures, perfect privacy by itself, several constraints. It gives no duals; the loop derives them. Neither
-time nor iterations can be limited. Its wheels need a processor with AVX2.
+Cannot: other measures, perfect privacy by itself, several constraints. It gives no duals; the loop
+derives them. Neither time nor iterations can be limited. Its wheels need a processor with AVX2.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _Number: TypeAlias = Callable[[int, int], Fraction]
 
 @dataclass(frozen=True)
 class RationalProgram:
-    """min Σ w_l C_li loss(l, i) over channels C with Σ_i max_a Σ_l w_l C_li gain(a, l) ≤ most, all rational.
+    """min Σ w_l C_li loss(l, i) over channels C with Σ_i max_a Σ_l w_l C_li gain(a, l) ≤ most, all
+    rational.
 
     prior    w_l [N], of sum 1
     actions  how many there are; guesses: m
@@ -50,16 +52,21 @@ class RationalProgram:
     @classmethod
     def of(cls, problem: Problem) -> RationalProgram:
         """The program of a problem without zero masses."""
-        joint, costs = _rational(problem.p_xz), _rational(problem.loss)
+        joint = _rational(problem.p_xz)
+        costs = _rational(problem.loss)
         masses = [sum(column, Fraction()) for column in zip(*joint, strict=True)]
         total = sum(masses, Fraction())
         p_x = [sum(row, Fraction()) / total for row in joint]
         gains = _gains(problem, p_x)
         best = max(sum((g * p for g, p in zip(row, p_x, strict=True)), Fraction()) for row in gains)
         level = problem.measure.level(problem.budget)
-        most = best * (1 + Fraction(min(level, float(problem.n) / float(min(p_x)))))  # no vulnerability is larger
+        # no vulnerability is larger
+        most = best * (1 + Fraction(min(level, float(problem.n) / float(min(p_x)))))
         about = [
-            [sum((g * a for g, a in zip(row, column, strict=True)), Fraction()) for column in zip(*joint, strict=True)]
+            [
+                sum((g * a for g, a in zip(row, column, strict=True)), Fraction())
+                for column in zip(*joint, strict=True)
+            ]
             for row in gains
         ]
         return cls(
@@ -100,13 +107,16 @@ class Qif(Unlifted):
 
         prior = np.array(lowered.prior, dtype=object)
         construct: Any = qif.mechanism.g_vuln.min_loss_given_max_vuln
-        channel = construct(prior, lowered.guesses, lowered.actions, lowered.most, lowered.gain, lowered.loss)
+        channel = construct(
+            prior, lowered.guesses, lowered.actions, lowered.most, lowered.gain, lowered.loss
+        )
         return Raw("optimal", Answer(np.array(channel, dtype=np.float64).T))
 
 
 def _gains(problem: Problem, p_x: list[Fraction]) -> list[list[Fraction]]:
     """Gains of actions about X [actions][n]."""
-    measure, size = problem.measure, range(problem.n)
+    measure = problem.measure
+    size = range(problem.n)
     if isinstance(measure, GLeakage):
         return _rational(np.array(measure.gain))
     own = [1 / p for p in p_x] if measure.name == "maximal-leakage" else [Fraction(1)] * problem.n

@@ -1,19 +1,23 @@
-"""Backend `trust-constr`: the problem as a sparse nonlinear program with exact second derivatives, by SciPy's trust-constr.
+"""Backend `trust-constr`: the problem as a sparse nonlinear program with exact second derivatives,
+by SciPy's trust-constr.
 
-Method: the variables and equations of `lowering` as one linear constraint, the bounds, and one nonlinear inequality
-leakage(D, s)/ε ≤ 1 with its gradient and its sparse Hessian, which has entries for D and s only; SciPy's barrier method
-solves it by sequential quadratic programs in a trust region. The start is the uniform guess. With the law of (X, Ŷ)
-eliminated, as in `slsqp`, the same method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 after hundreds of
-iterations. In this form 40 to 80 iterations certify a gap of 1e-9.
+Method: the variables and equations of `lowering` as one linear constraint, the bounds, and one
+nonlinear inequality leakage(D, s)/ε ≤ 1 with its gradient and its sparse Hessian, which has entries
+for D and s only; SciPy's barrier method solves it by sequential quadratic programs in a trust
+region. The start is the uniform guess. With the law of (X, Ŷ) eliminated, as in `slsqp`, the same
+method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 after hundreds of iterations.
+In this form 40 to 80 iterations certify a gap of 1e-9.
 
-The stopping rule is SciPy's, but the callback checks all three quantities together: SciPy's own test on `gtol` ignores the
-barrier parameter, and ended with gaps of 1e-6 as soon as an early barrier problem was solved well.
+The stopping rule is SciPy's, but the callback checks all three quantities together: SciPy's own
+test on `gtol` ignores the barrier parameter, and ended with gaps of 1e-6 as soon as an early
+barrier problem was solved well.
 
-Source: R. H. Byrd, M. E. Hribar, J. Nocedal, "An interior point algorithm for large-scale nonlinear programming", SIAM J.
-Optim. 9 (1999) 877–900; M. Lalee, J. Nocedal, T. Plantenga, SIAM J. Optim. 8 (1998) 682–706; SciPy's reference.
+Source: R. H. Byrd, M. E. Hribar, J. Nocedal, "An interior point algorithm for large-scale nonlinear
+programming", SIAM J. Optim. 9 (1999) 877–900; M. Lalee, J. Nocedal, T. Plantenga, SIAM J. Optim. 8
+(1998) 682–706; SciPy's reference.
 
-Cannot: scale like compiled solvers: every iteration runs in Python and factorises a sparse augmented system. A time limit is
-checked between iterations only.
+Cannot: scale like compiled solvers: every iteration runs in Python and factorises a sparse
+augmented system. A time limit is checked between iterations only.
 """
 
 from __future__ import annotations
@@ -44,12 +48,22 @@ class TrustConstr(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=30_000,  # 26 s on the single sensor
         gives_duals=True,
-        method="sparse nonlinear program with exact Hessians, by SciPy's trust-region interior point method",
+        method=(
+            "sparse nonlinear program with exact Hessians, by SciPy's trust-region interior "
+            "point method"
+        ),
         citation="R. H. Byrd, M. E. Hribar, J. Nocedal, SIAM J. Optim. 9 (1999) 877–900",
         method_class="barrier",
         reach=(
-            Reach("10.6 s for 16,384 outcomes, and beside other work 10,000 do not end within 30 s", 5_000),
-            Reach("beside other work a point of the curve of 1,000 outcomes took more than 30 s", 64, curves=True),
+            Reach(
+                ("10.6 s for 16,384 outcomes, and beside other work 10,000 do not end within 30 s"),
+                5_000,
+            ),
+            Reach(
+                ("beside other work a point of the curve of 1,000 outcomes took more than 30 s"),
+                64,
+                curves=True,
+            ),
         ),
         falls_short={
             "road-bins=12-segments=3-tenth": "still far from the optimum after 2000 iterations",
@@ -57,16 +71,33 @@ class TrustConstr(Unlifted):
         peer=True,
     )
     tuning: Tuning = (
-        Tuned("gtol", 0.0, 1e-8, "off: it ignores the barrier parameter; the callback stops instead"),
-        Tuned("xtol", ShareOfGap(Precision.step, 1e-14), 1e-8, "steps shrink before the last digits are there"),
+        Tuned(
+            "gtol", 0.0, 1e-8, ("off: it ignores the barrier parameter; the callback stops instead")
+        ),
+        Tuned(
+            "xtol",
+            ShareOfGap(Precision.step, 1e-14),
+            1e-8,
+            ("steps shrink before the last digits are there"),
+        ),
         Tuned(
             "barrier_tol",
             ShareOfGap(Precision.own_gap, 1e-16, per_outcome=True),
             1e-8,
             "the gap is the sum of m·N complementarities, each the barrier parameter",
         ),
-        Tuned("initial_barrier_parameter", 1e-3, 0.1, "the start is feasible and central: a tenth fewer iterations"),
-        Tuned("initial_barrier_tolerance", 1e-3, 0.1, "kept equal to the barrier parameter, as in SciPy's defaults"),
+        Tuned(
+            "initial_barrier_parameter",
+            1e-3,
+            0.1,
+            ("the start is feasible and central: a tenth fewer iterations"),
+        ),
+        Tuned(
+            "initial_barrier_tolerance",
+            1e-3,
+            0.1,
+            ("kept equal to the barrier parameter, as in SciPy's defaults"),
+        ),
         Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
     )
 
@@ -76,16 +107,23 @@ class TrustConstr(Unlifted):
         return Program.of(problem)
 
     def solve(self, lowered: Program, options: Options) -> Raw[Answer]:
-        """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback, BackendError without a point."""
+        """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback,
+        BackendError without a point.
+        """
         from scipy import sparse
         from scipy.optimize import Bounds, minimize
 
-        cost, size = lowered.objective(), sum(lowered.sizes)
-        settings = native(self.tuning, options, lowered.problem.N, {"maxiter": options.max_iterations})
+        cost = lowered.objective()
+        size = sum(lowered.sizes)
+        settings = native(
+            self.tuning, options, lowered.problem.N, {"maxiter": options.max_iterations}
+        )
         flat = sparse.csr_array((size, size))
         run: Any = minimize  # the stubs know neither sparse Hessians nor this callback
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Singular Jacobian matrix", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message="Singular Jacobian matrix", category=UserWarning
+            )
             result = run(
                 lambda x: float(cost @ x),
                 lowered.uniform_start(),
@@ -97,10 +135,16 @@ class TrustConstr(Unlifted):
                 callback=_stop(float(settings["barrier_tol"]), options),
                 options=settings,
             )
-        claimed = "optimality, constraints and barrier within tolerance" if result.status == 3 else str(result.message)
+        claimed = (
+            ("optimality, constraints and barrier within tolerance")
+            if result.status == 3
+            else str(result.message)
+        )
         variables = point_of("trust-constr", claimed, False, options, result.x)
         price = [float(result.v[1][0])] * lowered.leaks
-        return Raw(claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit))
+        return Raw(
+            claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit)
+        )
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
@@ -109,7 +153,9 @@ def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], 
 
     def callback(_: Array, state: Any) -> bool:
         if time.perf_counter() > deadline:
-            raise Interrupted(f"trust-constr was stopped at the time limit of {options.time_limit:g} s")
+            raise Interrupted(
+                f"trust-constr was stopped at the time limit of {options.time_limit:g} s"
+            )
         # a barrier problem counts as solved at 1e-11; 1e-9 and 1e-13 did alike
         solved = max(state.optimality, state.constr_violation) < 1e-11
         return bool(solved and state.barrier_parameter < barrier_tolerance)
@@ -150,15 +196,21 @@ class _Leakage:
     @classmethod
     def at(cls, program: Program, x: Array) -> _Leakage:
         masses, terms, _ = program.sizes
-        deviation = program.parts[0].root * x[masses : masses + terms].reshape(program.problem.m, program.problem.n)
+        deviation = program.parts[0].root * x[masses : masses + terms].reshape(
+            program.problem.m, program.problem.n
+        )
         mass = x[masses + terms :, None]
         least = np.nextafter(-1.0, 0.0)  # where a step leaves u ≤ 0
-        return cls(program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), least))
+        return cls(
+            program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), least)
+        )
 
     def value(self) -> Array:
         """[1]."""
         joint = self.program.problem.p_x * self.mass * (1.0 + self.ratio)
-        return np.array([(joint * np.log1p(self.ratio) - self.deviation).sum() / self.program.problem.budget])
+        return np.array(
+            [(joint * np.log1p(self.ratio) - self.deviation).sum() / self.program.problem.budget]
+        )
 
     def gradient(self) -> Any:
         """[1, variables]: sqrt(ε) log(1 + r) by D, Σ_j π_j (log(1 + r) − r) by s, both over ε."""
@@ -167,21 +219,31 @@ class _Leakage:
         log = np.log1p(self.ratio)
         by_mass = (log - self.ratio) @ self.program.problem.p_x
         flat = np.zeros(self.program.sizes[0])
-        found = np.concatenate([flat, self.program.parts[0].root * log.ravel(), by_mass]) / self.program.problem.budget
+        found = (
+            np.concatenate([flat, self.program.parts[0].root * log.ravel(), by_mass])
+            / self.program.problem.budget
+        )
         return sparse.csr_array(found[None, :])
 
     def hessian(self) -> Any:
         """[variables, variables], with entries for D and s only."""
         from scipy import sparse
 
-        problem, root = self.program.problem, self.program.parts[0].root
+        problem = self.program.problem
+        root = self.program.parts[0].root
         masses, terms, guesses = self.program.sizes
         share = self.mass * (1.0 + self.ratio)
         both = (-root * self.ratio / share).ravel()
         by_mass = (problem.p_x * self.ratio**2 / share).sum(axis=1)
-        d, s = masses + np.arange(terms), masses + terms + np.arange(guesses)
+        d = masses + np.arange(terms)
+        s = masses + terms + np.arange(guesses)
         owner = np.repeat(s, problem.n)
-        entries = [(d, d, (root**2 / (problem.p_x * share)).ravel()), (d, owner, both), (owner, d, both), (s, s, by_mass)]
+        entries = [
+            (d, d, (root**2 / (problem.p_x * share)).ravel()),
+            (d, owner, both),
+            (owner, d, both),
+            (s, s, by_mass),
+        ]
         row, column, value = (np.concatenate(part) for part in zip(*entries, strict=True))
         size = masses + terms + guesses
         return sparse.csr_array((value / problem.budget, (row, column)), shape=(size, size))

@@ -1,7 +1,9 @@
-"""How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's default, and why.
+"""How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's
+default, and why.
 
-Each peer has one table `tuning` and passes exactly its entries to the solver, so docs/reference/peers.md shows the settings
-that run. Limits that the caller asks for (time, iterations) are added; the same file names them.
+Each peer has one table `tuning` and passes exactly its entries to the solver, so
+docs/reference/peers.md shows the settings that run. Limits that the caller asks for (time,
+iterations) are added; the same file names them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from discreet.backends.precision import ShareOfGap
 
 @dataclass(frozen=True)
 class Tuned:
-    """One setting: `name` as the solver calls it, the `value` it gets, the solver's `default`, and `why`."""
+    """One setting: `name` as the solver calls it, the `value` it gets, the solver's `default`, and
+    `why`.
+    """
 
     name: str
     value: Setting | ShareOfGap
@@ -27,10 +31,16 @@ class Tuned:
 Tuning = tuple[Tuned, ...]
 
 
-def native(tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]) -> dict[str, Setting]:
-    """All settings for the solver: every entry of the table by its name there, and the limits that are not None."""
+def native(
+    tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]
+) -> dict[str, Setting]:
+    """All settings for the solver: every entry of the table by its name there, and the limits that
+    are not None.
+    """
     found: dict[str, Setting] = {
-        each.name: each.value.of(options.gap, outcomes) if isinstance(each.value, ShareOfGap) else each.value
+        each.name: each.value.of(options.gap, outcomes)
+        if isinstance(each.value, ShareOfGap)
+        else each.value
         for each in tuning
     }
     found.update({name: value for name, value in limits.items() if value is not None})

@@ -1,7 +1,9 @@
-"""`tilt`, the project's own solver: a structured interior point whose cost per iteration is a few passes over the outcomes.
+"""`tilt`, the project's own solver: a structured interior point whose cost per iteration is a few
+passes over the outcomes.
 
 model           the problem in coordinates that do not cancel
-charts          how tilts follow the law, also under several constraints; families: under each measure
+charts          how tilts follow the law, also under several constraints; families: under each
+                measure
 newton          one step, with all outcomes eliminated
 interior_point  the iteration
 vertex          labels and ties, and the square system that determines the rest

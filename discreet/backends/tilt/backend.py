@@ -1,12 +1,14 @@
 """The `tilt` backend: the structured interior point behind the contract of a backend.
 
-It serves every budget. Problems of few outcomes are solved whole and answered by a matrix. Many outcomes, in arrays or
-blocks, are solved in rounds and answered by a rule; they need not be in memory. Linear measures take small linear programs
-in the place of the interior point. Where the Bayes rule already keeps the budget (always when X has one value or there is
-one guess) that rule is optimal and returned as it is, with no tilt.
+It serves every budget. Problems of few outcomes are solved whole and answered by a matrix. Many
+outcomes, in arrays or blocks, are solved in rounds and answered by a rule; they need not be in
+memory. Linear measures take small linear programs in the place of the interior point. Where the
+Bayes rule already keeps the budget (always when X has one value or there is one guess) that rule is
+optimal and returned as it is, with no tilt.
 
-A budget that cannot be told from nothing in double precision is solved as perfect privacy. What rounding still leaks under
-that answer may exceed such a budget; then the answer is blended with the best constant guess until it does not.
+A budget that cannot be told from nothing in double precision is solved as perfect privacy. What
+rounding still leaks under that answer may exceed such a budget; then the answer is blended with the
+best constant guess until it does not.
 
 Source: discreet, docs/theory.md, sections 13, 14 and 18.
 """
@@ -21,14 +23,29 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.continuation import price_of_perfect
-from discreet.backends.contract import Answer, Capabilities, Duals, Kind, Options, Raw, Regime, Unlifted
+from discreet.backends.contract import (
+    Answer,
+    Capabilities,
+    Duals,
+    Kind,
+    Options,
+    Raw,
+    Regime,
+    Unlifted,
+)
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import constant_share, within_budget
 from discreet.backends.settings import choice, number
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.rounds import ROUNDS_FROM, Limits, first_retained, solve_in_rounds, solve_whole
+from discreet.backends.tilt.rounds import (
+    ROUNDS_FROM,
+    Limits,
+    first_retained,
+    solve_in_rounds,
+    solve_whole,
+)
 from discreet.backends.tilt.sifting import is_linear
 from discreet.backends.tilt.statement import rule_of
 from discreet.backends.tilt.vertex import is_entropic
@@ -43,7 +60,9 @@ _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 
 
 class Tilt(Unlifted):
-    """Structured primal–dual interior point; no 1/ε anywhere, so tiny budgets are as easy as large ones."""
+    """Structured primal–dual interior point; no 1/ε anywhere, so tiny budgets are as easy as large
+    ones.
+    """
 
     name = "tilt"
     capabilities = Capabilities(
@@ -51,50 +70,70 @@ class Tilt(Unlifted):
         largest_outcomes=100_000_000,
         gives_duals=True,
         method="structured primal–dual interior point, on aggregates when there are many outcomes",
-        citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
+        citation=(
+            "discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 "
+            "(1992) 575–601"
+        ),
         kinds=frozenset({Kind.ARRAYS, Kind.BLOCKS}),
         method_class="structured",
         measures=OTHERS | frozenset(CONDITIONAL),
         several=True,
         settings={
-            "threads": "cores for the passes over many outcomes (default: all; one for arrays of up to a million outcomes)",
+            "threads": (
+                "cores for the passes over many outcomes (default: all; one for arrays of "
+                "up to a million outcomes)"
+            ),
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
         },
     )
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
         """Arrays of few outcomes as they are; all else in blocks."""
-        return BlockProblem.of(problem) if isinstance(problem, Problem) and _has_many(problem) else problem
+        return (
+            BlockProblem.of(problem)
+            if isinstance(problem, Problem) and _has_many(problem)
+            else problem
+        )
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
-        precision, limits = Precision.of(lowered, options.gap), _limits(options)
+        precision = Precision.of(lowered, options.gap)
+        limits = _limits(options)
         if isinstance(lowered, Problem):
             return _whole(lowered, precision, limits)
         return _in_blocks(lowered, precision, limits)
 
-    def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
+    def continued(
+        self, problem: Problem, options: Options, starts: Iterable[Duals]
+    ) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
 
-        Under mutual information with two guesses and two private values, and under linear measures of few outcomes, it is
-        most often the vertex next to the duals, which the judge proves; where it is not, the interior point is as quick from
-        nothing. Otherwise the rounds start from the likeliest duals, where there are outcomes enough for several.
+        Under mutual information with two guesses and two private values, and under linear measures
+        of few outcomes, it is most often the vertex next to the duals, which the judge proves;
+        where it is not, the interior point is as quick from nothing. Otherwise the rounds start
+        from the likeliest duals, where there are outcomes enough for several.
         """
         precision = Precision.of(problem, options.gap)
         if precision.unresolved:
             return None
         if (slack := bayes_answer(problem, precision)) is not None:
             return Raw(SLACK, slack, 0)
-        entropic, many = is_entropic(problem), _has_many(problem)
+        entropic = is_entropic(problem)
+        many = _has_many(problem)
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             deadline = options.deadline()
             found = (crossover(problem, *start, precision, deadline=deadline) for start in starts)
-            answers = (Answer(at.columns, at.tilt, np.atleast_1d(at.multiplier)) for at in found if at is not None)
+            answers = (
+                Answer(at.columns, at.tilt, np.atleast_1d(at.multiplier))
+                for at in found
+                if at is not None
+            )
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
         if first is None or not (entropic or many):
             return None
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
+        # a prediction may be far off
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
 
@@ -107,24 +146,39 @@ def _has_many(problem: Problem | BlockProblem) -> bool:
 def _limits(options: Options) -> Limits:
     threads = number(options, Tilt.name, "threads", int, 0)
     wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
-    return Limits(options.max_iterations or 100, options.deadline(), threads, _KERNELS[wanted], options.progress)
+    return Limits(
+        options.max_iterations or 100,
+        options.deadline(),
+        threads,
+        _KERNELS[wanted],
+        options.progress,
+    )
 
 
 def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
-    solved, plain = precision.resolvable(problem) if precision.unresolved else problem, is_plain(problem.terms)
-    if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
-        point, ending = Point.bayes(problem), Ending(SLACK)
+    solved = precision.resolvable(problem) if precision.unresolved else problem
+    plain = is_plain(problem.terms)
+    if bayes_answer(problem, precision) or (
+        solved is not problem and bayes_answer(solved, precision)
+    ):
+        point = Point.bayes(problem)
+        ending = Ending(SLACK)
         done = not (
             plain and solved.constraint.perfect and problem.bayes_law.groups[0].deviation.any()
         )  # else some are more private
     else:
-        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), False
+        (point, ending) = solve_whole(solved, precision, precision.bracket, limits)
+        done = False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
-    return Raw(ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations)
+    return Raw(
+        ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations
+    )
 
 
-def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Raw[Answer]:
+def _in_blocks(
+    problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None
+) -> Raw[Answer]:
     """A rule; start: duals that may be nearly optimal."""
     solved = precision.resolvable(problem) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, start)
@@ -134,11 +188,20 @@ def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, star
         small = Problem(columns[: problem.n], columns[problem.n :], problem.constraint)
         rule = rule.blended(*constant_share(small, ended.found.point.columns))
     tilt, multiplier = ended.duals
-    return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
+    return Raw(
+        ended.ending.reason,
+        _answer(rule, tilt, multiplier, problem),
+        ended.ending.iterations,
+        ended.passes,
+    )
 
 
-def _answer(estimator: Array | OutcomeRule, tilt: Array, multiplier: Any, problem: Problem | BlockProblem) -> Answer:
-    """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs least."""
+def _answer(
+    estimator: Array | OutcomeRule, tilt: Array, multiplier: Any, problem: Problem | BlockProblem
+) -> Answer:
+    """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs
+    least.
+    """
     multipliers = np.atleast_1d(multiplier)
     if len(problem.groups) == 1 and math.isinf(multipliers[0]) and problem.budget > 0.0:
         multipliers = np.array([price_of_perfect(tilt, problem)])

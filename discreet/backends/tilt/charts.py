@@ -1,15 +1,19 @@
-"""Charts: how the tilts of a measure follow the law of (X, Ŷ), which is all that a Newton step knows of the measure.
+"""Charts: how the tilts of a measure follow the law of (X, Ŷ), which is all that a Newton step
+knows of the measure.
 
-At the optimum t_i is in μ ∂g(u_i). A chart gives tilts coordinates θ_i, in which a step has for each guess
+At the optimum t_i is in μ ∂g(u_i). A chart gives tilts coordinates θ_i, in which a step has for
+each guess
 
     K_i dθ_i + V_i ρ_i − Γ_i dμ = − C du_i,    V_i' dθ_i = G_i dμ,    with dt_i = C' dθ_i,
 
-up to residuals, and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of the outcomes (`newton`)
-adds C M C' to K. Here is what a chart is, that of perfect privacy, and how the charts of several constraints, or of groups
-of rows, make one. `families` has the chart of each family of measures.
+up to residuals, and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of
+the outcomes (`newton`) adds C M C' to K. Here is what a chart is, that of perfect privacy, and how
+the charts of several constraints, or of groups of rows, make one. `families` has the chart of each
+family of measures.
 
-Where the budget is one of each guess, so is the multiplier μ_i. It is one more coordinate then, with the slack of the guess,
-and without an effect on tilts (C has a row of zeros) unless the budget grows with the mass of the guess.
+Where the budget is one of each guess, so is the multiplier μ_i. It is one more coordinate then,
+with the slack of the guess, and without an effect on tilts (C has a row of zeros) unless the budget
+grows with the mass of the guess.
 
 Source: docs/theory.md, sections 13 and 22.
 """
@@ -58,7 +62,7 @@ class Inner:
 
     coordinates  θ                                                       [m, p]
     slack        of the last p' coordinates, which are multipliers ≥ 0   [m, p']
-    heights      y                                                       [m, r], r = 0 of smooth measures
+    heights      y [m, r], r = 0 of smooth measures
     """
 
     coordinates: Array
@@ -75,7 +79,9 @@ class Inner:
         coordinates = self.coordinates + length * step.coordinates
         if not self.slack.size:
             return Inner(coordinates, self.slack, self.heights)
-        return Inner(coordinates, self.slack + length * step.slack, self.heights + length * step.heights)
+        return Inner(
+            coordinates, self.slack + length * step.slack, self.heights + length * step.heights
+        )
 
     def products(self) -> Array:
         """Of multipliers and slacks [m, p']."""
@@ -84,7 +90,8 @@ class Inner:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """The linearised relation of a chart with q shared budgets; K, Γ and c times the multiplier, and K without σ/λ.
+    """The linearised relation of a chart with q shared budgets; K, Γ and c times the multiplier,
+    and K without σ/λ.
 
     price     the multiplier of each row; of pieces 1   [m, p], [m, 1] or [1]
     block     K                                         [m, p, p]
@@ -113,7 +120,8 @@ class Relation:
 class Chart(ABC):
     """What a Newton step knows of the constraints.
 
-    apart          whether slacks over multipliers, which differ from guess to guess by any power of ten, are in the relation
+    apart          whether slacks over multipliers, which differ from guess to guess by any power of
+                   ten, are in the relation
     cross          C [p, k]; None where it is the identity
     pairs          p', how many coordinates have a slack: the last
     ranks          r, columns of V; where they are no heights, they do not matter
@@ -121,7 +129,8 @@ class Chart(ABC):
     shared_levels  B of the budgets that are about all guesses together [q]
     start_levels   B of the budgets that a start must keep; inf for the others
     size           what relative changes x of posteriors the budgets allow
-    room           by how much a step may raise what the levels are compared with; a number, or one for each
+    room           by how much a step may raise what the levels are compared with; a number, or one
+                   for each
     """
 
     apart: bool
@@ -144,7 +153,9 @@ class Chart(ABC):
 
     @abstractmethod
     def start(self, part: Part, unit: float) -> tuple[Inner, Array]:
-        """For a law strictly within the budgets: tilts of about that size per unit of mass, and the multipliers [q]."""
+        """For a law strictly within the budgets: tilts of about that size per unit of mass, and the
+        multipliers [q].
+        """
 
     @abstractmethod
     def counted(self, at: Inner, part: Part) -> Array:
@@ -156,7 +167,9 @@ class Chart(ABC):
 
     @abstractmethod
     def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
-        """By how much the rows of the tilt must be lowered to be feasible [m], [m, k] or [], and what multipliers cost."""
+        """By how much the rows of the tilt must be lowered to be feasible [m], [m, k] or [], and
+        what multipliers cost.
+        """
 
     @abstractmethod
     def prices(self, multiplier: Array) -> float | Array:
@@ -171,13 +184,16 @@ class Chart(ABC):
         """The tilt [m, n] of coordinates [m, k]."""
 
     def own(self, part: Part) -> Array | None:
-        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their digits; None if none is."""
+        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
+        digits; None if none is.
+        """
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class Single(Chart):
-    """A measure of leakage about private values of prior π [n], with B (`level`), less what is kept in reserve.
+    """A measure of leakage about private values of prior π [n], with B (`level`), less what is kept
+    in reserve.
 
     lift   coordinates of deviations → R^n, per unit of π     [n, k − 1]
     frame  (1, basis): coordinates of tilts → R^n             [n, k]
@@ -218,7 +234,9 @@ class Single(Chart):
         """The sum, or the most of a guess."""
         if self.shared:
             return np.asarray(np.add.reduce(part.leakages, keepdims=True))
-        return np.array([(part.leakages / (1.0 if self.measure.scope is Scope.SHARE else part.mass)).max()])
+        return np.array(
+            [(part.leakages / (1.0 if self.measure.scope is Scope.SHARE else part.mass)).max()]
+        )
 
     def counted(self, at: Inner, part: Part) -> Array:
         """That of the law, if there is one."""
@@ -290,15 +308,26 @@ class Exact(Single):
         return Inner(np.zeros_like(part.coordinates[:, 1:]), none, none), none[0]
 
     def relation(self, at: Inner, multiplier: Array, part: Part) -> Relation:
-        """No relation but the law; nothing determines a common shift of tilts, so a small K does."""
+        """No relation but the law; nothing determines a common shift of tilts, so a
+        small K does.
+        """
         m, p = at.coordinates.shape
-        none, q = np.zeros((m, p, 0)), multiplier.size
+        none = np.zeros((m, p, 0))
+        q = multiplier.size
         block = np.broadcast_to(Precision.ridge * np.eye(p), (m, p, p))
         empty = np.zeros((m, 0, q))
         return Relation(
-            np.ones(1), block, none, np.zeros((m, p, q)), empty, np.zeros((m, q)), np.zeros((m, p)), np.zeros((m, 0)),
-            part.coordinates[:, 1:], np.zeros(q),
-        )  # fmt: skip
+            np.ones(1),
+            block,
+            none,
+            np.zeros((m, p, q)),
+            empty,
+            np.zeros((m, q)),
+            np.zeros((m, p)),
+            np.zeros((m, 0)),
+            part.coordinates[:, 1:],
+            np.zeros(q),
+        )
 
     def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """Every tilt of mean 0 is feasible."""
@@ -319,31 +348,49 @@ class Parts:
 
 @final
 class Stack(Chart):
-    """Charts of several constraints, or of groups of rows: their coordinates one after the other, those with a slack last.
+    """Charts of several constraints, or of groups of rows: their coordinates one after the other,
+    those with a slack last.
 
     numbers   of each chart that of its constraint, which groups share, out of so many
     places    of each chart that of its rows among the rows of the problem, out of so many
     """
 
     def __init__(
-        self, charts: Sequence[Single], numbers: Sequence[int], constraints: int, places: Sequence[slice], rows: int
+        self,
+        charts: Sequence[Single],
+        numbers: Sequence[int],
+        constraints: int,
+        places: Sequence[slice],
+        rows: int,
     ) -> None:
-        self._charts, self._constraints, self._places, self._rows = tuple(charts), constraints, tuple(places), rows
+        self._charts = tuple(charts)
+        self._constraints = constraints
+        self._places = tuple(places)
+        self._rows = rows
         self._terms = sorted(set(numbers))
         self.apart = len(self._terms) > 1 or any(chart.apart for chart in charts)
         self._budgets = budgets = [self._terms.index(number) for number in numbers]
         ends = np.cumsum([0, *(chart.frame.shape[1] for chart in charts)]).tolist()
         self._columns = tuple(map(slice, ends[:-1], ends[1:]))
-        crosses = [np.eye(chart.frame.shape[1]) if chart.cross is None else chart.cross for chart in charts]
+        crosses = [
+            np.eye(chart.frame.shape[1]) if chart.cross is None else chart.cross for chart in charts
+        ]
         free = [len(cross) - chart.pairs for chart, cross in zip(charts, crosses, strict=True)]
-        self.pairs, self.ranks = sum(chart.pairs for chart in charts), sum(chart.ranks for chart in charts)
+        self.pairs = sum(chart.pairs for chart in charts)
+        self.ranks = sum(chart.ranks for chart in charts)
         towards = np.zeros((sum(map(len, crosses)), ends[-1]))
-        first, paired, own = 0, sum(free), []
+        first = 0
+        paired = sum(free)
+        own = []
         for chart, cross, few, columns in zip(charts, crosses, free, self._columns, strict=True):
-            own.append(np.append(np.arange(first, first + few), np.arange(paired, paired + chart.pairs)))
+            own.append(
+                np.append(np.arange(first, first + few), np.arange(paired, paired + chart.pairs))
+            )
             towards[own[-1], columns] = cross
-            first, paired = first + few, paired + chart.pairs
-        self._own, self.cross = tuple(own), towards
+            first = first + few
+            paired = paired + chart.pairs
+        self._own = tuple(own)
+        self.cross = towards
         count = 1 + max(budgets)
         self._first = [budgets.index(budget) for budget in range(count)]
         self.levels = self._gathered([chart.levels for chart in charts], np.maximum)
@@ -361,17 +408,23 @@ class Stack(Chart):
 
     def _of(self, chart: int, at: Inner) -> Inner:
         """Where an iterate is in a chart."""
-        before, pairs = sum(each.pairs for each in self._charts[:chart]), self._charts[chart].pairs
-        first, count = sum(each.ranks for each in self._charts[:chart]), self._charts[chart].ranks
-        own, slack = at.coordinates[:, self._own[chart]], at.slack[:, before : before + pairs]
+        before = sum(each.pairs for each in self._charts[:chart])
+        pairs = self._charts[chart].pairs
+        first = sum(each.ranks for each in self._charts[:chart])
+        count = self._charts[chart].ranks
+        own = at.coordinates[:, self._own[chart]]
+        slack = at.slack[:, before : before + pairs]
         return Inner(own, slack, at.heights[:, first : first + count])
 
     def _price(self, chart: int, multiplier: Array) -> Array:
         budget = self._budgets[chart]
-        return multiplier[[self._shared.index(budget)]] if budget in self._shared else multiplier[:0]
+        return (
+            multiplier[[self._shared.index(budget)]] if budget in self._shared else multiplier[:0]
+        )
 
     def _joined(self, inners: Sequence[Inner]) -> Inner:
-        m, heights = len(inners[0].coordinates), []
+        m = len(inners[0].coordinates)
+        heights = []
         coordinates = np.zeros((m, sum(map(len, self._own))))
         for chart, own, inner in zip(self._charts, self._own, inners, strict=True):
             coordinates[:, own] = inner.coordinates
@@ -380,20 +433,34 @@ class Stack(Chart):
 
     def part(self, coordinates: Array) -> Parts:  # type: ignore[override]
         """Of all groups; the first constraint has the masses of guesses."""
-        each = tuple(chart.part(coordinates[:, own]) for chart, own in zip(self._charts, self._columns, strict=True))
-        first = [part.mass for part, budget in zip(each, self._budgets, strict=True) if budget == self._budgets[0]]
+        each = tuple(
+            chart.part(coordinates[:, own])
+            for chart, own in zip(self._charts, self._columns, strict=True)
+        )
+        first = [
+            part.mass
+            for part, budget in zip(each, self._budgets, strict=True)
+            if budget == self._budgets[0]
+        ]
         return Parts(np.add.reduce(first), each)
 
     def leaked(self, part: Parts) -> Array:  # type: ignore[override]
         """Groups add up."""
-        return self._gathered([chart.leaked(each) for chart, each in zip(self._charts, part.each, strict=True)])
+        return self._gathered(
+            [chart.leaked(each) for chart, each in zip(self._charts, part.each, strict=True)]
+        )
 
     def start(self, part: Parts, unit: float) -> tuple[Inner, Array]:  # type: ignore[override]
         """Each its share."""
         share = unit / (1 + max(self._budgets))
-        found = [chart.start(each, share) for chart, each in zip(self._charts, part.each, strict=True)]
-        multipliers = [found[self._first[budget]][1] for budget in self._shared]  # groups of a constraint agree
-        return self._joined([inner for inner, _ in found]), np.concatenate([np.zeros(0), *multipliers])
+        found = [
+            chart.start(each, share) for chart, each in zip(self._charts, part.each, strict=True)
+        ]
+        # groups of a constraint agree
+        multipliers = [found[self._first[budget]][1] for budget in self._shared]
+        return self._joined([inner for inner, _ in found]), np.concatenate(
+            [np.zeros(0), *multipliers]
+        )
 
     def counted(self, at: Inner, part: Parts) -> Array:  # type: ignore[override]
         """Groups add up."""
@@ -405,33 +472,51 @@ class Stack(Chart):
 
     def relation(self, at: Inner, multiplier: Array, part: Parts) -> Relation:  # type: ignore[override]
         """In blocks."""
-        (m, p), q = at.coordinates.shape, multiplier.size
-        block, bent = np.zeros((m, p, p)), np.zeros((m, p, q))
-        residual, value, counted, square = np.zeros((m, p)), np.zeros((m, p)), np.zeros(q), np.zeros((m, q))
-        nulls, leaks, balances, price = [], [], [], np.ones((m, p))
-        for number, (chart, each, own) in enumerate(zip(self._charts, part.each, self._own, strict=True)):
+        (m, p) = at.coordinates.shape
+        q = multiplier.size
+        block = np.zeros((m, p, p))
+        bent = np.zeros((m, p, q))
+        residual = np.zeros((m, p))
+        value = np.zeros((m, p))
+        counted = np.zeros(q)
+        square = np.zeros((m, q))
+        nulls = []
+        leaks = []
+        balances = []
+        price = np.ones((m, p))
+        for number, (chart, each, own) in enumerate(
+            zip(self._charts, part.each, self._own, strict=True)
+        ):
             one = chart.relation(self._of(number, at), self._price(number, multiplier), each)
-            block[:, own[:, None], own], residual[:, own] = one.block, one.residual
+            block[:, own[:, None], own] = one.block
+            residual[:, own] = one.residual
             price[:, own] = one.price
             value[:, own[own.size - one.value.shape[1] :]] = one.value
-            null, leak = np.zeros((m, p, one.null.shape[2])), np.zeros((m, one.null.shape[2], q))
+            null = np.zeros((m, p, one.null.shape[2]))
+            leak = np.zeros((m, one.null.shape[2], q))
             null[:, own] = one.null
             if one.counted.size:
                 budget = self._shared.index(self._budgets[number])
-                bent[:, own, budget], leak[:, :, budget] = one.bent[:, :, 0], one.leak[:, :, 0]
+                bent[:, own, budget] = one.bent[:, :, 0]
+                leak[:, :, budget] = one.leak[:, :, 0]
                 square[:, budget] += one.square[:, 0]
                 counted[budget] += one.counted[0]
             nulls.append(null)
             leaks.append(leak)
             balances.append(one.balance)
-        null, leak, balance = np.concatenate(nulls, axis=2), np.concatenate(leaks, axis=1), np.hstack(balances)
+        null = np.concatenate(nulls, axis=2)
+        leak = np.concatenate(leaks, axis=1)
+        balance = np.hstack(balances)
         return Relation(price, block, null, bent, leak, square, residual, balance, value, counted)
 
     def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """Of the rows of every chart: of the coordinates of its masses [m, k]."""
-        above, cost = np.zeros((len(at.coordinates), self._columns[-1].stop)), 0.0
+        above = np.zeros((len(at.coordinates), self._columns[-1].stop))
+        cost = 0.0
         for number, (chart, own) in enumerate(zip(self._charts, self._columns, strict=True)):
-            above[:, own.start], paid = chart.bound(self._of(number, at), self._price(number, multiplier))
+            above[:, own.start], paid = chart.bound(
+                self._of(number, at), self._price(number, multiplier)
+            )
             cost += paid if number in self._first else 0.0
         return above, cost
 

@@ -1,21 +1,26 @@
-"""From a point that is nearly optimal to the vertex next to it: deterministic off the ties, conditions met to rounding.
+"""From a point that is nearly optimal to the vertex next to it: deterministic off the ties,
+conditions met to rounding.
 
-Method: an active-set method. The active set says which guess every outcome gets, its label, and which few outcomes are
-ties. A pivot first looks at the shares that the ties need for the law that is expected, which is a small linear system. If
-these are within [0, 1], it solves the square system of the ties (`vertex`). Then it looks at what is wrong:
+Method: an active-set method. The active set says which guess every outcome gets, its label, and
+which few outcomes are ties. A pivot first looks at the shares that the ties need for the law that
+is expected, which is a small linear system. If these are within [0, 1], it solves the square system
+of the ties (`vertex`). Then it looks at what is wrong:
 
-- There is no solution, or a share is outside [0, 1]: the tie of the least share loses that guess. If too few ties are left,
-  the tilt moves on as in the dual simplex method: other labels change when their losses become equal, and the outcome at
-  which the law has moved by as much as that share was outside is a tie.
+- There is no solution, or a share is outside [0, 1]: the tie of the least share loses that guess.
+  If too few ties are left, the tilt moves on as in the dual simplex method: other labels change
+  when their losses become equal, and the outcome at which the law has moved by as much as that
+  share was outside is a tie.
 - The new tilt contradicts labels: they change. What changes a second time is a tie.
 
 Under linear measures of leakage the vertex is that of a small linear program instead (`sifting`).
 
-The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss. Where more outcomes hesitate than an optimum needs, it comes from the tilt alone, which moves on from tie to tie.
+The first active set comes from an interior estimator, in which a guess is active where its
+probability exceeds its reduced loss. Where more outcomes hesitate than an optimum needs, it comes
+from the tilt alone, which moves on from tie to tie.
 
-Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change along one direction: I.
-Maros, "A generalized dual phase-2 simplex algorithm", European Journal of Operational Research 149 (2003).
+Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change
+along one direction: I. Maros, "A generalized dual phase-2 simplex algorithm", European Journal of
+Operational Research 149 (2003).
 """
 
 from __future__ import annotations
@@ -37,7 +42,8 @@ from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
-_PIVOTS = 8  # and ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py
+# and ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py
+_PIVOTS = 8
 
 
 def crossover(
@@ -49,19 +55,22 @@ def crossover(
     gap: float = math.inf,
     deadline: float = math.inf,
 ) -> Point | None:
-    """The vertex next to duals that are nearly known, if it proves a bracket within the relative gap, up to rounding.
+    """The vertex next to duals that are nearly known, if it proves a bracket within the relative
+    gap, up to rounding.
 
-    tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one is known: it tells which
-    outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes and private values
-    need positive probability; the budget must be 0 or positive, finite and binding. The deadline, on the clock of
-    time.perf_counter, is that of sifting.
+    tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one
+    is known: it tells which outcomes hesitate. None if no consistent vertex is found within a
+    bounded number of pivots. Outcomes and private values need positive probability; the budget must
+    be 0 or positive, finite and binding. The deadline, on the clock of time.perf_counter, is that
+    of sifting.
     """
     if is_linear(problem):
         sift = sifted(problem, tilt, precision, columns, gap, deadline=deadline)
         return sift[0] if sift is not None and sift[1].optimal else None
     if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
         return None  # a linear measure beside one that is not
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
+    # what is nearly known may be far off
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
         if deviation is None and is_entropic(problem):
@@ -86,8 +95,13 @@ def crossover(
             if solved.columns.min() >= 0.0 and not wrong:
                 active.certain[:, sorted(active.ties)] = solved.columns
                 found = Point(active.certain, solved.tilt, solved.multiplier)
-                return found if gap == math.inf or proven_width(problem, found, precision) <= gap else None
-            multiplier, deviation = solved.multiplier, vertex.deviation(solved.columns)
+                return (
+                    found
+                    if gap == math.inf or proven_width(problem, found, precision) <= gap
+                    else None
+                )
+            multiplier = solved.multiplier
+            deviation = vertex.deviation(solved.columns)
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
     return None
@@ -96,31 +110,47 @@ def crossover(
 class _ActiveSet:
     """The label of every outcome [N], also as an estimator [m, N], and a column [m] for each tie.
 
-    A tie's column is positive at the guesses that it may get. That of an interior estimator is where its shares start, too.
-    What relies on a tilt is told its losses [m, N].
+    A tie's column is positive at the guesses that it may get. That of an interior estimator is
+    where its shares start, too. What relies on a tilt is told its losses [m, N].
     """
 
     def __init__(self, problem: Problem, losses: Array) -> None:
-        self._problem, self._losses, self.labels = problem, losses, first_least(losses)
+        self._problem = problem
+        self._losses = losses
+        self.labels = first_least(losses)
         self._plain = is_entropic(problem)
-        self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)  # priors that are no equation
-        self.certain, self.ties = one_hot(self.labels, problem.m), dict[int, Array]()
+        # priors that are no equation
+        self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)
+        self.certain = one_hot(self.labels, problem.m)
+        self.ties = dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
 
     def hesitate(self, columns: Array) -> Array | None:
-        """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where none or too many do."""
+        """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where
+        none or too many do.
+        """
         problem = self._problem
-        likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
+        likeliest = columns.argmax(axis=0)
+        active = columns * problem.p_z > self._losses - self._losses.min(axis=0)
         active[likeliest, np.arange(problem.N)] = True
-        if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - self._exact):
+        if (
+            not 0
+            < np.count_nonzero(active) - problem.N
+            <= (problem.m - 1) * (problem.n - self._exact)
+        ):
             return None
-        self.labels, self.certain = likeliest, one_hot(likeliest, problem.m)
+        self.labels = likeliest
+        self.certain = one_hot(likeliest, problem.m)
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-        self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()}
+        self.ties = {
+            tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()
+        }
         return self._aimed(columns @ problem.deviations.T)
 
     def nearest(self, columns: Array) -> Array:
-        """Make those of the least margins ties; the deviation of the law of an interior estimator [m, N]."""
+        """Make those of the least margins ties; the deviation of the law of an interior estimator
+        [m, N].
+        """
         problem = self._problem
         self._least(min(problem.N, (problem.m - 1) * (problem.n - self._exact)))
         return self._aimed(columns @ problem.deviations.T)
@@ -132,20 +162,29 @@ class _ActiveSet:
         return deviation
 
     def cut(self, tilt: Array, multiplier: float) -> Array:
-        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which the first come near.
+        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which
+        the first come near.
 
-        It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that
-        Σ_i s_i r_ij is one, and leaks about the budget; 0 at budget 0. A tie enters as the tilt moves towards what others
-        cannot make up, by which their losses stay equal. After a few, those of the least margins are ties, too.
+        It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in
+        proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is one, and leaks about the budget; 0 at
+        budget 0. A tie enters as the tilt moves towards what others cannot make up, by which their
+        losses stay equal. After a few, those of the least margins are ties, too.
         """
         problem = self._problem
-        law, most = plain_law(problem, self.certain), -Precision.no_evidence
+        law = plain_law(problem, self.certain)
+        most = -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
         ratio = (ratio - excess) / (1.0 + excess)
         leaks = float(law.mass @ (phi_divergence(ratio) @ problem.p_x))
-        announced = law.mass[:, None] * problem.p_x * ratio * math.sqrt(problem.budget / max(leaks, Precision.nonzero))
-        count, reached = min(problem.N, (problem.m - 1) * (problem.n - 1)), law.deviation
+        announced = (
+            law.mass[:, None]
+            * problem.p_x
+            * ratio
+            * math.sqrt(problem.budget / max(leaks, Precision.nonzero))
+        )
+        count = min(problem.N, (problem.m - 1) * (problem.n - 1))
+        reached = law.deviation
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
                 near = (vertex := self.vertex()).near(announced)
@@ -160,7 +199,8 @@ class _ActiveSet:
         """As many outcomes of the least margins are ties."""
         gap = self._losses - self._losses.min(axis=0)
         gap[self.certain == 1.0] = math.inf
-        nearest, margin = first_least(gap), gap.min(axis=0) / self._problem.p_z
+        nearest = first_least(gap)
+        margin = gap.min(axis=0) / self._problem.p_z
         for tie in margin.argpartition(count - 1)[:count].tolist():
             self._tie(tie, nearest[tie])
 
@@ -176,16 +216,23 @@ class _ActiveSet:
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
 
-        A label changes once; the second time the outcome is a tie. A tie may get the better guess besides.
+        A label changes once; the second time the outcome is a tie. A tie may get the better guess
+        besides.
         """
-        problem, self._losses = self._problem, losses
+        problem = self._problem
+        self._losses = losses
         better = first_least(losses)
         wrong = np.flatnonzero(better != self.labels)
         if not wrong.size:
             return False
         excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
-        rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
-        dearest = max([price for price in np.ravel(at.multiplier).tolist() if price < math.inf], default=0.0)
+        rounding = (
+            problem.loss[:, wrong].max(axis=0)
+            + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
+        )
+        dearest = max(
+            [price for price in np.ravel(at.multiplier).tolist() if price < math.inf], default=0.0
+        )
         rounding += 0.125 * dearest * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():
@@ -197,12 +244,15 @@ class _ActiveSet:
         return bool(wrong.size)
 
     def leave(self, vertex: Vertex | Stationary, columns: Array) -> None:
-        """The tie with the least share [m, K] loses that guess; if that leaves one guess, it is a tie no longer.
+        """The tie with the least share [m, K] loses that guess; if that leaves one guess, it is a
+        tie no longer.
 
-        Another share enters where fewer would be left than an optimum has: at ε = 0 as many as equations, else one.
+        Another share enters where fewer would be left than an optimum has: at ε = 0 as many as
+        equations, else one.
         """
         place = int(columns.min(axis=0).argmin())
-        tie, loses = sorted(self.ties)[place], int(columns[:, place].argmin())
+        tie = sorted(self.ties)[place]
+        loses = int(columns[:, place].argmin())
         shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
         rest = self.ties.pop(tie)
         rest[loses] = 0.0
@@ -215,13 +265,19 @@ class _ActiveSet:
 
     @property
     def _equations(self) -> int:
-        """How many shares an optimum has at least: one for each budget that can bind, and for each of an exact secret."""
+        """How many shares an optimum has at least: one for each budget that can bind, and for each
+        of an exact secret.
+        """
         problem = self._problem
-        exact = sum(sum(term.sizes) - len(term.groups) for term in problem.terms if term.budget.perfect)
+        exact = sum(
+            sum(term.sizes) - len(term.groups) for term in problem.terms if term.budget.perfect
+        )
         return (problem.m - 1) * exact + sum(not term.budget.perfect for term in problem.terms)
 
     def _enter(self, direction: Array, missing: float) -> None:
-        """As the tilt moves in a direction [m, n], labels change; where the law has moved by what is missing is a tie."""
+        """As the tilt moves in a direction [m, n], labels change; where the law has moved by what
+        is missing is a tie.
+        """
         change = direction @ self._problem.deviations
         closing = np.einsum("il,il->l", self.certain, change) - change
         gap = self._losses - self._losses.min(axis=0)
@@ -232,7 +288,8 @@ class _ActiveSet:
             closing[:, tie] = math.inf  # nothing moves on beyond a tie
         fastest = rate.max(axis=0)
         sample = np.sort(fastest[:: math.isqrt(fastest.size)])
-        for limit in (*sample[[-1, -1 - sample.size // 8, -1 - sample.size // 4]], 0.0):  # √N outcomes most often suffice
+        # √N outcomes most often suffice
+        for limit in (*sample[[-1, -1 - sample.size // 8, -1 - sample.size // 4]], 0.0):
             order = np.flatnonzero(fastest > max(limit, 0.0))
             order = order[(-fastest.take(order)).argsort()]
             nearest = rate.take(order, axis=1).argmax(axis=0)
@@ -247,9 +304,14 @@ class _ActiveSet:
             self._tie(int(order[passed]), nearest[passed])
 
     def _label(self, outcomes: Any, guesses: Any) -> None:
-        self.labels[outcomes], self.certain[:, outcomes] = guesses, 0.0
+        self.labels[outcomes] = guesses
+        self.certain[:, outcomes] = 0.0
         self.certain[guesses, outcomes] = 1.0
 
     def _tie(self, outcome: int, guess: int) -> None:
-        """An outcome may get a guess besides its label, or besides those that it may get already."""
-        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[guess] = 0.5
+        """An outcome may get a guess besides its label, or besides those that it may
+        get already.
+        """
+        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[
+            guess
+        ] = 0.5

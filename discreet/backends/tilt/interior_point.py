@@ -1,17 +1,22 @@
-"""Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes rule's leakage.
+"""Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes
+rule's leakage.
 
-Start: columns are inversely proportional to the slacks that losses have under no tilt, so the products of an outcome agree.
-They are blended with a draw from their law to keep the budget. The tilt is that of the law, and gives the slacks.
+Start: columns are inversely proportional to the slacks that losses have under no tilt, so the
+products of an outcome agree. They are blended with a draw from their law to keep the budget. The
+tilt is that of the law, and gives the slacks.
 
-Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows how far they can fall. It also shows how
-the mass of each guess is going to change, about which the log ratios are linearised again. The corrector aims at products
-that can be reached, with a second-order correction.
+Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows how far they can
+fall. It also shows how the mass of each guess is going to change, about which the log ratios are
+linearised again. The corrector aims at products that can be reached, with a second-order
+correction.
 
-Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt only. The columns of
-those few go as far as they can, and their slacks are raised together (`_costs` says how many they may be). Log ratios are
-linear in small changes only, so there are limits to what the next law may leak and how far the multiplier may fall.
+Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt
+only. The columns of those few go as far as they can, and their slacks are raised together (`_costs`
+says how many they may be). Log ratios are linear in small changes only, so there are limits to what
+the next law may leak and how far the multiplier may fall.
 
-End: when the bracket that the iterate proves is within the gap, or no longer improves. The best iterate is returned.
+End: when the bracket that the iterate proves is within the gap, or no longer improves. The best
+iterate is returned.
 
 Source: docs/theory.md, section 13; S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601.
 """
@@ -34,13 +39,19 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-_FIRST_SLACK = (0.1, 0.3)  # of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other
-_LEAKS = 2.0  # times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
+# of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other
+_FIRST_SLACK = (0.1, 0.3)
+# times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
+_LEAKS = 2.0
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it
 _FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
-_ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
-_NARROW = 1e-5  # relative width of the bracket at which the next vertex is most often optimal: benchmarks/ablation.py
-_PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
+# error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
+_ALLOWED = 0.1
+# relative width of the bracket at which the next vertex is most often optimal:
+# benchmarks/ablation.py
+_NARROW = 1e-5
+# iterations in which the bracket has not narrowed and the products have not halved before giving up
+_PATIENCE = 15
 
 
 def solve_interior(
@@ -53,31 +64,56 @@ def solve_interior(
 ) -> tuple[Point, Ending]:
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
-    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within the gap,
-    or None. It is called at the start if there are `_few_ties`, once where `_worth_a_try`, and at the end unless all are
-    ties. An ending's width counts excess leakage.
+    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a
+    bracket within the gap, or None. It is called at the start if there are `_few_ties`, once where
+    `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
     at, law = _start(model)
-    if shortcut is not None and _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
+    if (
+        shortcut is not None
+        and _few_ties(model)
+        and (vertex := shortcut(_point(model, at))) is not None
+    ):
         return vertex, Ending("optimal", 0, gap)
-    guesses, outcomes = len(at.tilt), _outcome_products(model, at)
-    path = Targets(1.0, at.inner.products() * guesses / outcomes, at.unused * at.multiplier * guesses / outcomes)
-    best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    leaked, untried = model.chart.leaked(law), True
+    guesses = len(at.tilt)
+    outcomes = _outcome_products(model, at)
+    path = Targets(
+        1.0,
+        at.inner.products() * guesses / outcomes,
+        at.unused * at.multiplier * guesses / outcomes,
+    )
+    best = at
+    nearest = np.inf
+    lowest = np.inf
+    since_best = 0
+    ended = ""
+    leaked = model.chart.leaked(law)
+    untried = True
     for iteration in range(max_iterations + 1):
         merit, width, error = _merit(model, at, leaked, gap)
         since_best += 1
         lacks = merit if model.perfect or merit <= 1.0 else width / gap
         if lacks < nearest or merit <= 1.0:
-            best, nearest, since_best = at, lacks, 0
+            best = at
+            nearest = lacks
+            since_best = 0
         if (outcomes := _outcome_products(model, at)) < 0.5 * lowest:
-            lowest, since_best = outcomes, 0
-        if shortcut is not None and gap < width and untried and iteration and _worth_a_try(model, at, width):
+            lowest = outcomes
+            since_best = 0
+        if (
+            shortcut is not None
+            and gap < width
+            and untried
+            and iteration
+            and _worth_a_try(model, at, width)
+        ):
             untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, leaked, path, gap, (outcomes, width, error))
+        moved = (
+            None if ended else _advance(model, at, law, leaked, path, gap, (outcomes, width, error))
+        )
         if moved is None:
             ended = ended or "stalled"
             break
@@ -101,7 +137,9 @@ def _few_ties(model: Model) -> bool:
 
 
 def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
-    """Whether the bracket of that width that an iterate proves is narrow for as many as still hesitate."""
+    """Whether the bracket of that width that an iterate proves is narrow for as many as still
+    hesitate.
+    """
     most = _most_ties(model)
     if width > _NARROW * most**3:  # too wide even for a single tie
         return False
@@ -111,7 +149,9 @@ def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
 
 
 def _point(model: Model, at: Iterate) -> Point:
-    return Point(model.joined(at.estimator), model.chart.rows(at.tilt), model.chart.prices(at.multiplier))
+    return Point(
+        model.joined(at.estimator), model.chart.rows(at.tilt), model.chart.prices(at.multiplier)
+    )
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
@@ -124,27 +164,38 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
     return "time limit" if time.perf_counter() > deadline else ""
 
 
-# -- the start -----------------------------------------------------------------------------------------------------------
+# -- the start
+# --------------------------------------------------------------------------------------------------
 
 
 def _start(model: Model) -> tuple[Iterate, Part]:
-    """Columns inversely proportional to the slacks under no tilt, blended with a draw within the budget, and their law.
+    """Columns inversely proportional to the slacks under no tilt, blended with a draw within the
+    budget, and their law.
 
-    In the draw no guess adds more to the error than the best constant guess errs. Leakage falls about as the square of the
-    blend; a twentieth more than that asks for, so that the search ends. The multiplier has the size that it takes as budgets
-    shrink, the tilt is μ log ratio of the law, and losses that matter are of the size of the best constant guess's error.
+    In the draw no guess adds more to the error than the best constant guess errs. Leakage falls
+    about as the square of the blend; a twentieth more than that asks for, so that the search ends.
+    The multiplier has the size that it takes as budgets shrink, the tilt is μ log ratio of the law,
+    and losses that matter are of the size of the best constant guess's error.
     """
     nothing = np.zeros((model.losses.shape[1], model.features.shape[1]))
     unit = max(math.sqrt(Precision.nonzero), min(1.0, model.constant_error))
     slack = _slack(model, nothing, unit)
     sharp = 1.0 / slack
     sharp /= sharp.sum(axis=1)[:, None]
-    estimator, law, chart = sharp, model.law_of(sharp), model.chart
+    estimator = sharp
+    law = model.law_of(sharp)
+    chart = model.chart
     if not model.perfect:
-        drawn, errors = (np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses))
+        drawn, errors = (
+            np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses)
+        )
         drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
-        blend, drawn, used = 1.0, drawn / drawn.sum(), _TO_BOUNDARY[0] * chart.start_levels
-        while (share := float((used / np.maximum(chart.leaked(law), Precision.nonzero)).min())) < 1.0:
+        blend = 1.0
+        drawn = drawn / drawn.sum()
+        used = _TO_BOUNDARY[0] * chart.start_levels
+        while (
+            share := float((used / np.maximum(chart.leaked(law), Precision.nonzero)).min())
+        ) < 1.0:
             blend *= 0.95 * math.sqrt(share)
             estimator = blend * sharp + (1.0 - blend) * drawn
             law = model.law_of(estimator)
@@ -157,14 +208,17 @@ def _start(model: Model) -> tuple[Iterate, Part]:
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
-    """Tilted losses less one number for each outcome, so that its least is the first slack × unit × barrier [K, m, W]."""
+    """Tilted losses less one number for each outcome, so that its least is the first slack × unit ×
+    barrier [K, m, W].
+    """
     tilted = model.losses + tilt @ model.features
     tilted -= tilted.min(axis=1)[:, None]
     tilted += _FIRST_SLACK[model.perfect] * unit * model.barrier[:, None]
     return tilted
 
 
-# -- how good an iterate is ----------------------------------------------------------------------------------------------
+# -- how good an iterate is
+# ----------------------------------------------------------------------------------------------
 
 
 def _outcome_products(model: Model, at: Iterate) -> float:
@@ -175,7 +229,8 @@ def _outcome_products(model: Model, at: Iterate) -> float:
 def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float, float, float]:
     """(merit, width, error); the iteration is done where merit ≤ 1.
 
-    error  error probability, plus what blending with a constant guess costs where leakage exceeds the budget
+    error  error probability, plus what blending with a constant guess costs where leakage exceeds
+           the budget
     width  relative, of the bracket that the iterate proves, up to rounding
     merit  width over gap, or excess leakage over what rounding explains, whichever is larger
     """
@@ -194,24 +249,37 @@ def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float,
     return max(width / gap, excess / model.undercut), width, error
 
 
-# -- one step ------------------------------------------------------------------------------------------------------------
+# -- one step
+# --------------------------------------------------------------------------------------------------
 
 
 def _advance(
-    model: Model, at: Iterate, law: Part, leaked: Array, path: Targets, gap: float, measured: tuple[float, float, float]
+    model: Model,
+    at: Iterate,
+    law: Part,
+    leaked: Array,
+    path: Targets,
+    gap: float,
+    measured: tuple[float, float, float],
 ) -> tuple[Iterate, Part, Array] | None:
-    """One predictor–corrector step, the law that it leads to and what that leaks; None when linear algebra has broken down.
+    """One predictor–corrector step, the law that it leads to and what that leaks; None when linear
+    algebra has broken down.
 
     path: the products of the central path, at τ = 1.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton, (total, width, error) = Newton(model, at, law), measured
-        total += float(at.unused @ at.multiplier) + (at.inner.products().sum() if at.inner.slack.size else 0.0)
-        shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
+        newton = Newton(model, at, law)
+        (total, width, error) = measured
+        total += float(at.unused @ at.multiplier) + (
+            at.inner.products().sum() if at.inner.slack.size else 0.0
+        )
+        # of the products, by the bracket
+        shown = max(UNIT * total, 2.0 * total - abs(width) * error)
         costs = _costs(model, at, law, _ALLOWED * shown)
         predictor = newton.direction(path.nothing)
         ahead = min(1.0, _length(model, at, costs, predictor))
-        left, most = (1.0 - ahead) ** 2 * total, np.array([math.inf])
+        left = (1.0 - ahead) ** 2 * total
+        most = np.array([math.inf])
         if not model.perfect:
             newton.anticipate(predictor, ahead)
             left = max(left, _FALL * min(total, _FALL * abs(width) * error))
@@ -221,18 +289,26 @@ def _advance(
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         for shortened in range(30):
             step = newton.direction(target, predictor)
-            moved = _moved(model, at, step, 0.25**shortened * min(1.0, share * _length(model, at, costs, step)), share)
+            moved = _moved(
+                model,
+                at,
+                step,
+                0.25**shortened * min(1.0, share * _length(model, at, costs, step)),
+                share,
+            )
             later = model.law_of(moved.estimator)
             if not ((leaks := model.chart.leaked(later)) > most).any():
                 break
-    return (moved, later, leaks) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
+    return (
+        (moved, later, leaks) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
+    )
 
 
 def _costs(model: Model, at: Iterate, law: Part, room: float) -> Array:
     """The error caused by leaving an outcome behind, as a share of what is allowed [K, W].
 
-    room: error allowed in the products. That in the mass of a guess is a share of the relative changes of posteriors that
-    the budget allows.
+    room: error allowed in the products. That in the mass of a guess is a share of the relative
+    changes of posteriors that the budget allows.
     """
     costs = model.mass / room
     if not model.perfect:
@@ -242,7 +318,9 @@ def _costs(model: Model, at: Iterate, law: Part, room: float) -> Array:
 
 
 def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
-    """The longest step that stays inside but for outcomes whose costs add up to at most 1; inf if nothing ends it."""
+    """The longest step that stays inside but for outcomes whose costs add up to at most 1; inf if
+    nothing ends it.
+    """
     falls = np.maximum.reduce(step.falls, axis=0)
     worst = float(np.maximum.reduce(falls, axis=None))
     length = 1.0 / worst if worst > 0.0 else math.inf
@@ -254,36 +332,50 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
         for value, change in zip(at.multiplier.tolist(), step.multiplier.tolist(), strict=True):
             length = min(length, -(_CHEAPER * value) / change) if change < 0.0 else length
         if at.inner.slack.size:
-            for values, changes in ((at.inner.slack, step.inner.slack), (at.inner.multipliers, step.inner.multipliers)):
+            for values, changes in (
+                (at.inner.slack, step.inner.slack),
+                (at.inner.multipliers, step.inner.multipliers),
+            ):
                 fall = float((changes / values).min())
                 length = min(length, -1.0 / fall) if fall < 0.0 else length
     return float(length)
 
 
 def _affordable(costs: Array, falls: Array) -> float:
-    """The longest step, at most 1, with Σ cost × (its excess over an outcome's own longest step) ≤ 1."""
+    """The longest step, at most 1, with Σ cost × (its excess over an outcome's own longest step) ≤
+    1.
+    """
     order = (falls > 1.0).ravel().nonzero()[0]
     order = order[(-falls.take(order)).argsort()]
-    costs, ends = costs.take(order), 1.0 / falls.take(order)
-    reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
+    costs = costs.take(order)
+    ends = 1.0 / falls.take(order)
+    # with the first, the first two, … left behind
+    reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()
     reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
     return min(1.0, float(np.minimum.reduce(reached)))
 
 
 def _moved(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
-    """The iterate after a step of that length. Its arrays are those of the step, which are overwritten.
+    """The iterate after a step of that length. Its arrays are those of the step, which are
+    overwritten.
 
     No outcome comes nearer to its boundary than 1 − share of what it was.
     """
-    estimator, slack = step.estimator, step.slack
+    estimator = step.estimator
+    slack = step.slack
     estimator *= np.minimum(length, share / np.maximum(step.falls[0], share))[:, None]
     slack *= length
     for moved, value in ((estimator, at.estimator), (slack, at.slack)):
         moved += 1.0
         moved *= value
     block, place = np.nonzero(length * step.falls[1] > share)
-    raised = np.maximum.reduce((1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1)
+    raised = np.maximum.reduce(
+        (1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1
+    )
     slack[block, :, place] += raised[:, None]
     estimator /= np.add.reduce(estimator, axis=1)[:, None]
-    inner, multiplier = at.inner.moved(step.inner, length), at.multiplier + length * step.multiplier
-    return Iterate(estimator, slack, model.tilt_of(inner), inner, multiplier, at.unused + length * step.unused)
+    inner = at.inner.moved(step.inner, length)
+    multiplier = at.multiplier + length * step.multiplier
+    return Iterate(
+        estimator, slack, model.tilt_of(inner), inner, multiplier, at.unused + length * step.unused
+    )

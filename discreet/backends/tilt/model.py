@@ -1,15 +1,18 @@
 """The problem in the coordinates in which the interior point does not cancel.
 
-Losses per unit of outcome mass, ℓ_il = L_il / w_l, and for each outcome the features F_l = (1, B'c_l) with c_l = a_l/w_l − π
-its centred posterior and B [n, n − 1] a basis with π'B = 0 and B' diag(π) B = I. A row of duals t_i in R^n is kept as
-coordinates (α_i, ξ_i), t_i = α_i 1 + B ξ_i, so that c_l·t_i is F_l·(α_i, ξ_i); a row u_i = A P_i as (mass s_i, deviation
-d_i). Near independence s is of order one and d tiny, and neither is ever formed from the other.
+Losses per unit of outcome mass, ℓ_il = L_il / w_l, and for each outcome the features F_l = (1,
+B'c_l) with c_l = a_l/w_l − π its centred posterior and B [n, n − 1] a basis with π'B = 0 and B'
+diag(π) B = I. A row of duals t_i in R^n is kept as coordinates (α_i, ξ_i), t_i = α_i 1 + B ξ_i, so
+that c_l·t_i is F_l·(α_i, ξ_i); a row u_i = A P_i as (mass s_i, deviation d_i). Near independence s
+is of order one and d tiny, and neither is ever formed from the other.
 
-Outcomes lie in blocks of at most W, of which every array holds one after the other, [blocks, ·, W]: each kernel goes through
-them once, and what it works on meanwhile stays in cache. The last block is filled up with outcomes of no mass.
+Outcomes lie in blocks of at most W, of which every array holds one after the other, [blocks, ·, W]:
+each kernel goes through them once, and what it works on meanwhile stays in cache. The last block is
+filled up with outcomes of no mass.
 
-At perfect privacy only d_i = 0 is asked, of rare private values as of common ones. So B then makes F_l of the differences
-p(z_l given x_j) − p(z_l), rotated to independent rows; directions that Z says nothing about are dropped.
+At perfect privacy only d_i = 0 is asked, of rare private values as of common ones. So B then makes
+F_l of the differences p(z_l given x_j) − p(z_l), rotated to independent rows; directions that Z
+says nothing about are dropped.
 
 Source: docs/theory.md, section 13 (the structured interior point).
 """
@@ -30,12 +33,14 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-_BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
+# numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
+_BLOCK_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A problem lowered for the interior point; k coordinates per guess, N outcomes in K blocks of W.
+    """A problem lowered for the interior point; k coordinates per guess, N outcomes in K blocks of
+    W.
 
     outcomes  N
     mass      w_l                        [K, W], 0 beyond the N outcomes
@@ -49,7 +54,8 @@ class Model:
     undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess
 
-    The products P_il z_il of the central path are τ ω_l / w_l, with ω_l the mean of w_l and 1/N. The path's gap is m τ.
+    The products P_il z_il of the central path are τ ω_l / w_l, with ω_l the mean of w_l and 1/N.
+    The path's gap is m τ.
     """
 
     outcomes: int
@@ -66,8 +72,12 @@ class Model:
 
     @cached_property
     def outcomes_first(self) -> tuple[Array, Array]:
-        """The features one outcome after the other, also beyond the N outcomes [K W, k], and |F_l|² [K W]."""
-        rows = np.ascontiguousarray(self.features.transpose(0, 2, 1)).reshape(-1, self.features.shape[1])
+        """The features one outcome after the other, also beyond the N outcomes [K W, k], and |F_l|²
+        [K W].
+        """
+        rows = np.ascontiguousarray(self.features.transpose(0, 2, 1)).reshape(
+            -1, self.features.shape[1]
+        )
         return rows, np.einsum("lk,lk->l", rows, rows)
 
     def total(self, rows: Array) -> float:
@@ -90,9 +100,13 @@ class Model:
 
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
-    mass, plain = problem.p_z, is_plain(problem.terms)
+    mass = problem.p_z
+    plain = is_plain(problem.terms)
     perfect = all(term.budget.perfect for term in problem.terms if not term.budget.oblivious)
-    charts, numbers, places, rows = list[Single](), list[int](), list[slice](), list[Array]()
+    charts = list[Single]()
+    numbers = list[int]()
+    places = list[slice]()
+    rows = list[Array]()
     if asks_privacy(problem.terms):
         private, features = _private_chart(problem, precision)
         charts.append(private)
@@ -108,12 +122,18 @@ def model_of(problem: Problem, precision: Precision) -> Model:
             places.append(group)
             rows.append(features)
     features = np.concatenate(rows)
-    chart: Chart = charts[0] if plain or perfect else Stack(charts, numbers, len(problem.terms), places, problem.n)
+    chart: Chart = (
+        charts[0]
+        if plain or perfect
+        else Stack(charts, numbers, len(problem.terms), places, problem.n)
+    )
     width = max(1024, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
         _in_blocks(mass[None], width)[:, 0],
-        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], precision.lightest), width, 1.0)[:, 0],
+        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], precision.lightest), width, 1.0)[
+            :, 0
+        ],
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
@@ -126,22 +146,34 @@ def model_of(problem: Problem, precision: Precision) -> Model:
 
 
 def _private_chart(problem: Problem, precision: Precision) -> tuple[Exact, Array]:
-    """Of all groups of rows that must not leak, which may say the same: dependent directions are dropped."""
+    """Of all groups of rows that must not leak, which may say the same: dependent directions are
+    dropped.
+    """
     groups = [group for term in problem.terms if term.budget.perfect for group in term.groups]
-    p_x, costs = problem.p_x.copy(), np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
+    p_x = problem.p_x.copy()
+    costs = np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
     for term in problem.terms:
         for group in term.groups if term.measure.conditional else ():
             p_x[group] /= p_x[group].sum()
-    basis, lift = _independent(p_x, problem.deviations / p_x[:, None], problem.p_z, groups, precision)
-    features = np.concatenate([np.ones((1, problem.N)), basis.T @ (problem.deviations / problem.p_z)])
+    basis, lift = _independent(
+        p_x, problem.deviations / p_x[:, None], problem.p_z, groups, precision
+    )
+    features = np.concatenate(
+        [np.ones((1, problem.N)), basis.T @ (problem.deviations / problem.p_z)]
+    )
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
     price = costs if costs.size > 1 else math.inf
     return Exact(problem.terms[0].measure, p_x, 0.0, lift, frame, price), features
 
 
-def _chart(problem: Problem, term: Term, group: slice, total: float, precision: Precision) -> tuple[Single, Array]:
+def _chart(
+    problem: Problem, term: Term, group: slice, total: float, precision: Precision
+) -> tuple[Single, Array]:
     """The chart of a group of rows with the prior p_x / total, and its features [k, N]."""
-    p_x, deviations, mass, measure = problem.p_x[group], problem.deviations[group], problem.p_z, term.measure
+    p_x = problem.p_x[group]
+    deviations = problem.deviations[group]
+    mass = problem.p_z
+    measure = term.measure
     p_x = p_x if total == 1.0 else p_x / total
     basis = _basis(p_x)
     directions = basis.T @ (deviations / mass)
@@ -163,19 +195,27 @@ def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
 
 
 def _basis(p_x: Array) -> Array:
-    """B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection of sqrt(π)."""
-    root, most = np.sqrt(p_x / p_x.sum()), p_x.argmax()  # of the commonest value, so that rare ones stay apart
+    """B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection
+    of sqrt(π).
+    """
+    root = np.sqrt(p_x / p_x.sum())
+    most = p_x.argmax()  # of the commonest value, so that rare ones stay apart
     reflector = root.copy()
     reflector[most] += 1.0
     orthogonal = np.eye(root.size) - reflector[:, None] * reflector / reflector[most]
-    return np.asarray(orthogonal.take((np.arange(root.size) != most).nonzero()[0], axis=1) / root[:, None])
+    return np.asarray(
+        orthogonal.take((np.arange(root.size) != most).nonzero()[0], axis=1) / root[:, None]
+    )
 
 
-def _independent(p_x: Array, phi: Array, p_z: Array, groups: Sequence[slice], precision: Precision) -> tuple[Array, Array]:
-    """B [n, k − 1] with π'B = 0 in every group, whose coordinates vanish only under perfect privacy, and the lift back.
+def _independent(
+    p_x: Array, phi: Array, p_z: Array, groups: Sequence[slice], precision: Precision
+) -> tuple[Array, Array]:
+    """B [n, k − 1] with π'B = 0 in every group, whose coordinates vanish only under perfect
+    privacy, and the lift back.
 
-    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent ones. Rows outside the
-    groups are free.
+    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent
+    ones. Rows outside the groups are free.
     """
     likeliest = [group.start + int(p_x[group].argmax()) for group in groups]
     others = np.zeros(p_x.size, dtype=np.bool_)
@@ -187,7 +227,8 @@ def _independent(p_x: Array, phi: Array, p_z: Array, groups: Sequence[slice], pr
     left, values, _ = np.linalg.svd(rows / sizes, full_matrices=False)
     rotation = left[:, values > precision.rank]
     basis, lift = np.zeros((2, p_x.size, rotation.shape[1]))
-    basis[others], lift[others] = rotation / sizes / p_x[others, None], rotation * sizes
+    basis[others] = rotation / sizes / p_x[others, None]
+    lift[others] = rotation * sizes
     for group, most in zip(groups, likeliest, strict=True):
         lift[most] = -p_x[group] @ lift[group] / p_x[most]
         basis[group] -= p_x[group] @ basis[group]

@@ -1,4 +1,6 @@
-"""What the parts of the solver hand on: a primal–dual point, how an iteration ended, and groups of outcomes."""
+"""What the parts of the solver hand on: a primal–dual point, how an iteration ended, and groups of
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is certified.
+    """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is
+    certified.
 
     columns     column-stochastic estimator      [m, K]
     tilt        duals of u_i                     [m, n]
@@ -44,7 +47,8 @@ class Ending:
 
     reason      "optimal", or what stopped it before: "stalled", "time limit", "iteration limit", …
     iterations  interior-point iterations
-    width       of the bracket that the point proves, relative to its error probability, up to rounding
+    width       of the bracket that the point proves, relative to its error probability, up to
+                rounding
     """
 
     reason: str
@@ -61,8 +65,9 @@ class Ending:
 class Grouping:
     """Outcomes of equal key as one group; groups are in the order of their keys.
 
-    Treating the members of a group alike restricts the estimator. So what is feasible for the groups is feasible for all
-    outcomes, with the same law and error probability (docs/theory.md, aggregation is a restriction).
+    Treating the members of a group alike restricts the estimator. So what is feasible for the
+    groups is feasible for all outcomes, with the same law and error probability (docs/theory.md,
+    aggregation is a restriction).
 
     index   the group of every outcome     [N]
     keys    of the groups, increasing      [K]
@@ -82,4 +87,6 @@ class Grouping:
 
     def merge(self, rows: Array) -> Array:
         """Sums over the members of each group: [r, N] → [r, K]."""
-        return np.stack([np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows])
+        return np.stack(
+            [np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows]
+        )

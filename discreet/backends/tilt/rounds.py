@@ -1,23 +1,25 @@
 """Large problems through small ones: aggregate, solve, certify, shrink.
 
-Only outcomes near a decision boundary matter individually. Each round has a pass over the outcomes under the best tilt so
-far: those with the smallest margins are retained, all others are summed into cells (`passes`). The small problem of both is
-solved by sifting if it is linear, else by the interior point and the crossover. Treating the members of a cell alike is a
-restriction, so its optimum is feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower
-bound by the next pass. Where the tilt has moved by less than the margins of all that is in cells, none of their decisions
-can have changed, and the small problem knows the lower bound without a pass. When the two bounds meet, the restriction was
-no restriction.
+Only outcomes near a decision boundary matter individually. Each round has a pass over the outcomes
+under the best tilt so far: those with the smallest margins are retained, all others are summed into
+cells (`passes`). The small problem of both is solved by sifting if it is linear, else by the
+interior point and the crossover. Treating the members of a cell alike is a restriction, so its
+optimum is feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower
+bound by the next pass. Where the tilt has moved by less than the margins of all that is in cells,
+none of their decisions can have changed, and the small problem knows the lower bound without a
+pass. When the two bounds meet, the restriction was no restriction.
 
-The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the
-outcomes. The sample is weighted so that it adds up to what all outcomes do, but it errs about each of them. So the pass
-under its tilt also *draws* outcomes, fewer the larger their margins. The problem of the draws has what the labels of
-all others add up to: it estimates only how labels change. Its tilt is nearer by an order of magnitude, and the next
-pass draws again until margins of that size are retained. Tilts of aggregates are no such help where the tilt has many
-entries: the members of a cell differ in directions that its margin does not show. Where a round does not shrink the
-bracket to a third, the next one retains eight times as many: at the latest when all are retained, the small problem is
-the whole one (unless that would be more than memory should hold: then it ends "stalled"). Where the bounds meet and
-there is no vertex yet, which is a shorter rule, the last pass is searched for one, unless more outcomes tie than are
-retained.
+The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted
+sample of the outcomes. The sample is weighted so that it adds up to what all outcomes do, but it
+errs about each of them. So the pass under its tilt also *draws* outcomes, fewer the larger their
+margins. The problem of the draws has what the labels of all others add up to: it estimates only how
+labels change. Its tilt is nearer by an order of magnitude, and the next pass draws again until
+margins of that size are retained. Tilts of aggregates are no such help where the tilt has many
+entries: the members of a cell differ in directions that its margin does not show. Where a round
+does not shrink the bracket to a third, the next one retains eight times as many: at the latest when
+all are retained, the small problem is the whole one (unless that would be more than memory should
+hold: then it ends "stalled"). Where the bounds meet and there is no vertex yet, which is a shorter
+rule, the last pass is searched for one, unless more outcomes tie than are retained.
 
 Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
 """
@@ -55,12 +57,19 @@ from discreet.problems.reduction import merge_rare_values
 from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
-"""Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
+"""Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many
+end solved whole.
+"""
 ROUNDS_FROM = 16
-"""From so many times the outcomes that a round retains on, rounds and screening pay: benchmarks/ablation.py."""
+"""From so many times the outcomes that a round retains on, rounds and screening pay:
+benchmarks/ablation.py.
+"""
 _ROUNDS = 40
-_SAMPLED = 0.02  # share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
-_PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
+# share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
+_SAMPLED = 0.02
+# a round must shrink the bracket by this factor, or the next one retains more:
+# benchmarks/ablation.py
+_PROGRESS = 0.3
 _MORE = 8  # times as many
 _DRAWN_FROM = 1 << 15  # outcomes on, passes draw: of fewer, all that matter are retained as soon
 _DRAWN = 2  # times what is retained: so many outcomes are drawn at most
@@ -93,7 +102,9 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A pass under a feasible tilt with so many outcomes to retain, its multiplier, and the lower bound that they prove."""
+    """A pass under a feasible tilt with so many outcomes to retain, its multiplier, and the lower
+    bound that they prove.
+    """
 
     scan: Scan
     multiplier: Any
@@ -105,7 +116,8 @@ class Proof:
 class Found:
     """What a round found.
 
-    point   columns on the retained outcomes and cells of `source`, within the budget; feasible duals
+    point   columns on the retained outcomes and cells of `source`, within the budget; feasible
+            duals
     vertex  whether the point's tilt decides all outcomes but some retained ones
     source  the pass under which outcomes were put together
     upper   error probability that the columns reach
@@ -142,21 +154,29 @@ def first_retained(n: int, m: int) -> int:
 
 
 def saving_passes(blocks: Blocks) -> int:
-    """How many outcomes to retain at least where a pass costs more than they do, most where it makes the outcomes."""
+    """How many outcomes to retain at least where a pass costs more than they do, most where it
+    makes the outcomes.
+    """
     return min(2000, blocks.N // 10_000) * (1 if stored(blocks) else 4)
 
 
 def solve_whole(
     problem: Problem, precision: Precision, gap: float, limits: Limits, near: Array | None = None
 ) -> tuple[Point, Ending]:
-    """The optimum of the small problem: by sifting if it is linear, else by the interior point with its crossover.
+    """The optimum of the small problem: by sifting if it is linear, else by the interior point with
+    its crossover.
 
     near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
     """
-    merges = is_plain(problem.terms) and (problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION)
-    coarse, place = problem, np.arange(problem.n)
+    merges = is_plain(problem.terms) and (
+        problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION
+    )
+    coarse = problem
+    place = np.arange(problem.n)
     if is_plain(problem.terms):
-        coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
+        coarse, place = merge_rare_values(
+            problem, precision.merged * problem.budget if merges else 0.0
+        )
     found: tuple[Point, Ending] | None = None
     if is_linear(coarse):
         start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
@@ -167,24 +187,30 @@ def solve_whole(
             gap=gap,
             max_iterations=limits.iterations,
             deadline=limits.deadline,
-            shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns, gap, limits.deadline),
+            shortcut=lambda at: crossover(
+                coarse, at.tilt, at.multiplier, precision, at.columns, gap, limits.deadline
+            ),
         )
     point, ending = found
     return Point(point.columns, point.tilt[:, place], point.multiplier), ending
 
 
-def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Ended:
+def solve_in_rounds(
+    problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None
+) -> Ended:
     """Solve a problem in blocks; every outcome of positive mass counts.
 
-    start: duals that may be nearly optimal. The best so far is returned when time is up, and at an interrupt from the
-    keyboard once there is any.
+    start: duals that may be nearly optimal. The best so far is returned when time is up, and at an
+    interrupt from the keyboard once there is any.
     """
     return _Rounds(problem, precision, limits).run(start)
 
 
 class _Rounds:
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
-        self._problem, self._precision, self._limits = problem, precision, limits
+        self._problem = problem
+        self._precision = precision
+        self._limits = limits
         first = min(first_retained(problem.n, problem.m), max(500, problem.N // ROUNDS_FROM))
         self._retained = max(first, saving_passes(problem.blocks))
         self._iterations = self._passes = 0
@@ -198,15 +224,20 @@ class _Rounds:
         except KeyboardInterrupt:
             return self._ended(self._iterated(proof), proof, "interrupted")
         best: Found | None = None
-        width, ended = math.inf, ""
+        width = math.inf
+        ended = ""
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
-                decided = solved.vertex or solved.source.scan.ties > self._retained  # of so many ties there is no short rule
-                if not (solved is best and decided and _width(best, proof) <= self._precision.bracket):
+                # of so many ties there is no short rule
+                decided = solved.vertex or solved.source.scan.ties > self._retained
+                if not (
+                    solved is best and decided and _width(best, proof) <= self._precision.bracket
+                ):
                     proof = self._improved(proof, solved)
-                last, width = width, _width(best, proof)
+                last = width
+                width = _width(best, proof)
                 ended = self._ending(width, solved)
                 if ended == "optimal" and not (best.vertex or decided) and proof.scan.retained.size:
                     best = self._vertex(proof, best)
@@ -215,8 +246,11 @@ class _Rounds:
                 if not ended and width > _PROGRESS * last:
                     if solved.source.wanted >= MOST_RETAINED:
                         ended = "stalled"
-                    self._retained = max(self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED))
-                    if not ended and proof is solved.source:  # the next round would be this one again
+                    self._retained = max(
+                        self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED)
+                    )
+                    # the next round would be this one again
+                    if not ended and proof is solved.source:
                         proof = self._again(proof)
             except KeyboardInterrupt:
                 if best is None:
@@ -228,16 +262,21 @@ class _Rounds:
         return self._ended(best, proof, ended or "round limit")
 
     def _vertex(self, proof: Proof, best: Found) -> Found:
-        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is as good.
+        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is
+        as good.
 
-        If the best point is no vertex of its own small problem, as too many columns are drawn, iterating again finds none.
+        If the best point is no vertex of its own small problem, as too many columns are drawn,
+        iterating again finds none.
         """
         drawn = np.count_nonzero(best.point.columns.max(axis=0) < 1.0)
-        solved = self._crossed(proof) or (self._iterated(proof) if drawn <= best.point.tilt.size else best)
+        solved = self._crossed(proof) or (
+            self._iterated(proof) if drawn <= best.point.tilt.size else best
+        )
         narrow = _width(solved, proof) <= self._precision.bracket
         return solved if solved.vertex and narrow and self._better(solved, best) else best
 
-    # -- how good --------------------------------------------------------------------------------------------------------
+    # -- how good
+    # ----------------------------------------------------------------------------------------------
 
     def _better(self, one: Found, other: Found) -> bool:
         """A lower error; or a vertex, which is a rule, within the gap."""
@@ -250,48 +289,76 @@ class _Rounds:
             return "optimal"
         if self._limits.late:
             return "time limit"
-        return "" if solved.source.scan.counts.size else "stalled"  # without cells the small problem was the whole one
+        # without cells the small problem was the whole one
+        return "" if solved.source.scan.counts.size else "stalled"
 
     def _ended(self, best: Found, proof: Proof, reason: str) -> Ended:
-        return Ended(best, proof, Ending(reason, self._iterations, _width(best, proof)), self._passes)
+        return Ended(
+            best, proof, Ending(reason, self._iterations, _width(best, proof)), self._passes
+        )
 
-    # -- the first tilt --------------------------------------------------------------------------------------------------
+    # -- the first tilt
+    # ----------------------------------------------------------------------------------------------
 
     def _started(self) -> Proof | Found:
-        """The pass under the tilt of a sample, which the margins of the sample prepare; or the Bayes rule if it is optimal.
+        """The pass under the tilt of a sample, which the margins of the sample prepare; or the
+        Bayes rule if it is optimal.
 
-        A pass under no tilt tells: its cells hold outcomes of one label each, so they know the law of the Bayes rule. Where
-        the Bayes rule of the sample keeps the budget, the sample's budget is the same share of what that rule leaks.
+        A pass under no tilt tells: its cells hold outcomes of one label each, so they know the law
+        of the Bayes rule. Where the Bayes rule of the sample keeps the budget, the sample's budget
+        is the same share of what that rule leaks.
         """
-        problem, strip = self._problem, strip_for(self._problem.N)
-        tilt, multiplier = np.zeros((problem.m, problem.n)), none_for(problem)
+        problem = self._problem
+        strip = strip_for(self._problem.N)
+        tilt = np.zeros((problem.m, problem.n))
+        multiplier = none_for(problem)
         first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
         cells = _small(problem, first.columns)
         if bayes_answer(cells, self._precision):
-            return Found(Point.bayes(cells), True, Proof(first, multiplier, 0, first.total), first.total, first.total)
+            return Found(
+                Point.bayes(cells),
+                True,
+                Proof(first, multiplier, 0, first.total),
+                first.total,
+                first.total,
+            )
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
-        drawn, counts = sample(problem.blocks, first.weights, strip, count, threads=self._limits.threads)
+        drawn, counts = sample(
+            problem.blocks, first.weights, strip, count, threads=self._limits.threads
+        )
         self._passes += 1
         drawn = _calibrated(drawn, first.columns.sum(axis=1), problem.n)
-        shares = [_share(problem, term, number, drawn, cells) for number, term in enumerate(problem.terms)]
+        shares = [
+            _share(problem, term, number, drawn, cells) for number, term in enumerate(problem.terms)
+        ]
         small = _small(problem, drawn, shares)
         if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and all(shares):
-            point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
+            point, ending = solve_whole(
+                small, self._precision, self._precision.sampled, self._limits
+            )
             self._iterations += ending.iterations
-            tilt, multiplier = point.tilt, point.multiplier
-        wanted, least = 2.0 * self._retained, _SAMPLED * problem.N
+            tilt = point.tilt
+            multiplier = point.multiplier
+        wanted = 2.0 * self._retained
+        least = _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
         ties = float(shell_top(-1))  # where so many tie, draws would be of them alone
-        return self._prove(tilt, multiplier, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties)
+        return self._prove(
+            tilt, multiplier, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties
+        )
 
     def _nearer(self, proof: Proof) -> Proof:
-        """The pass under the tilt of draws, again until those that may decide otherwise can be retained."""
+        """The pass under the tilt of draws, again until those that may decide otherwise can be
+        retained.
+        """
         farthest = math.inf
         for _ in range(_DRAWS):
             small = None if self._limits.late else self._representative(proof.scan, farthest)
             if small is None:
                 break
-            point, ending = solve_whole(small, self._precision, self._precision.drawn, self._limits, proof.scan.tilt)
+            point, ending = solve_whole(
+                small, self._precision, self._precision.drawn, self._limits, proof.scan.tilt
+            )
             self._iterations += ending.iterations
             tilt, multiplier = self._feasible(point.tilt, point.multiplier)
             moved = _distance(tilt, proof.scan.tilt)
@@ -301,46 +368,85 @@ class _Rounds:
             better = self._prove(tilt, multiplier, self._expected(proof.scan, tilt), draws=again)
             if better.bound <= proof.bound:
                 break
-            proof, farthest = better, moved
+            proof = better
+            farthest = moved
         return proof
 
     def _representative(self, passed: Scan, farthest: float) -> Problem | None:
-        """Drawn outcomes up to a margin, each for as many as it stands for, and what is left of all by label.
+        """Drawn outcomes up to a margin, each for as many as it stands for, and what is left of all
+        by label.
 
-        So what the labels of the pass say of all outcomes is kept, and only changes of labels are estimated. Draws stand for
-        less where they exceed what their label holds. None without draws.
+        So what the labels of the pass say of all outcomes is kept, and only changes of labels are
+        estimated. Draws stand for less where they exceed what their label holds. None without
+        draws.
         """
-        m, n = self._problem.m, self._problem.n
+        m = self._problem.m
+        n = self._problem.n
         most = min(_DRAWN * self._retained, max(self._retained, self._problem.N // ROUNDS_FROM))
         drawn = passed.drawn[:, passed.drawn[-2] <= farthest]
         if not (drawn.shape[1] and passed.counts.size):
             return None
-        edge = float(np.partition(drawn[-1], most - 1)[most - 1]) if drawn.shape[1] > most else passed.threshold
+        edge = (
+            float(np.partition(drawn[-1], most - 1)[most - 1])
+            if drawn.shape[1] > most
+            else passed.threshold
+        )
         drawn = drawn[:, drawn[-1] <= edge]
         columns = drawn[:-2] * np.maximum(1.0, drawn[-2] / edge)
-        labels = np.concatenate([passed.labels_of(passed.columns[:, : passed.retained.size]), passed.keys // (SHELLS * m)])
-        left, drawn = passed.columns @ one_hot(labels, m).T, one_hot(passed.labels_of(columns), m)
+        labels = np.concatenate(
+            [
+                passed.labels_of(passed.columns[:, : passed.retained.size]),
+                passed.keys // (SHELLS * m),
+            ]
+        )
+        left = passed.columns @ one_hot(labels, m).T
+        drawn = one_hot(passed.labels_of(columns), m)
         sums = columns @ drawn.T
         share = np.divide(left, sums, out=np.ones_like(left), where=sums > left).min(axis=0)
-        columns = np.concatenate([columns * (share @ drawn), np.maximum(left - share * sums, 0.0)], axis=1)
+        columns = np.concatenate(
+            [columns * (share @ drawn), np.maximum(left - share * sums, 0.0)], axis=1
+        )
         return _small(self._problem, columns[:, columns[:n].any(axis=0)])
 
-    # -- passes ----------------------------------------------------------------------------------------------------------
+    # -- passes
+    # ----------------------------------------------------------------------------------------------
 
     def _scan(self, tilt: Array, threshold: float, **how: Any) -> Scan:
         self._passes += 1
         limits = self._limits
-        return scan(self._problem.blocks, tilt, threshold, threads=limits.threads, compiled=limits.compiled, **how)
+        return scan(
+            self._problem.blocks,
+            tilt,
+            threshold,
+            threads=limits.threads,
+            compiled=limits.compiled,
+            **how,
+        )
 
-    def _prove(self, tilt: Array, multiplier: Any, threshold: float, screens: bool = True, draws: bool = False) -> Proof:
-        """Make duals feasible and pass over the outcomes, of which those far from a boundary may be screened."""
+    def _prove(
+        self,
+        tilt: Array,
+        multiplier: Any,
+        threshold: float,
+        screens: bool = True,
+        draws: bool = False,
+    ) -> Proof:
+        """Make duals feasible and pass over the outcomes, of which those far from a boundary may be
+        screened.
+        """
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
         if self._retained >= problem.N:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
         screen = SCREENED * threshold if screens else math.inf
-        found = self._scan(tilt, threshold, screen=screen, most=self._retained, draws=draws and 0.0 < threshold < math.inf)
+        found = self._scan(
+            tilt,
+            threshold,
+            screen=screen,
+            most=self._retained,
+            draws=draws and 0.0 < threshold < math.inf,
+        )
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
     def _price(self, multiplier: Any) -> float:
@@ -354,16 +460,23 @@ class _Rounds:
         return tilt, prices if prices.size > 1 else float(prices[0])
 
     def _expected(self, found: Scan, tilt: Array) -> float:
-        """The margin up to which about twice as many outcomes lie as are to be retained; too many cost nothing."""
+        """The margin up to which about twice as many outcomes lie as are to be retained; too many
+        cost nothing.
+        """
         counts = np.concatenate([np.ones(found.retained.size), found.counts])
         shells = found.keys % SHELLS
-        reach = np.concatenate([np.zeros(found.retained.size), shell_top(shells) - shell_top(shells - 1)])
+        reach = np.concatenate(
+            [np.zeros(found.retained.size), shell_top(shells) - shell_top(shells - 1)]
+        )
         return wanted_margin(found.columns, counts, tilt, 2.0 * self._retained, reach)
 
-    # -- one round -------------------------------------------------------------------------------------------------------
+    # -- one round
+    # ----------------------------------------------------------------------------------------------
 
     def _small(self, proof: Proof) -> Problem:
-        """Retained outcomes and cells; with cells, the budget leaves room for what rounding their sums may leak."""
+        """Retained outcomes and cells; with cells, the budget leaves room for what rounding their
+        sums may leak.
+        """
         share = 1.0 - self._precision.vertex if proof.scan.counts.size else 1.0
         return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
@@ -376,8 +489,11 @@ class _Rounds:
         leads = np.max(proof.multiplier) > 0.0 and proof.scan.ties <= self._retained
         if not small.p_x.all() or not (is_linear(small) or leads):
             return None
-        gap, deadline = self._precision.bracket, self._limits.deadline
-        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=gap, deadline=deadline)
+        gap = self._precision.bracket
+        deadline = self._limits.deadline
+        vertex = crossover(
+            small, proof.scan.tilt, proof.multiplier, self._precision, gap=gap, deadline=deadline
+        )
         return None if vertex is None else self._found(small, proof, vertex)
 
     def _iterated(self, proof: Proof) -> Found:
@@ -397,9 +513,11 @@ class _Rounds:
         return Found(replace(point, tilt=tilt, multiplier=multiplier), vertex, proof, upper, lower)
 
     def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: Any) -> float:
-        """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
+        """The bound that new duals prove, if no outcome in a cell can have changed its decision;
+        else −inf.
 
-        Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
+        Each pair of an outcome's tilted losses moves apart by at most its mass times the largest
+        change of t_ij − t_kj.
         """
         if proof.scan.counts.size and not _distance(tilt, proof.scan.tilt) < proof.scan.threshold:
             return -math.inf
@@ -412,38 +530,54 @@ class _Rounds:
         screened = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
         if (solved.point.columns[:, screened].max(axis=0) < 1.0 - self._precision.certain).any():
             return self._again(proof)
-        better = self._prove(solved.point.tilt, solved.point.multiplier, self._expected(proof.scan, solved.point.tilt))
+        better = self._prove(
+            solved.point.tilt,
+            solved.point.multiplier,
+            self._expected(proof.scan, solved.point.tilt),
+        )
         return better if better.bound > proof.bound else proof
 
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
-        return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), screens=False)
+        return self._prove(
+            proof.scan.tilt,
+            proof.multiplier,
+            self._expected(proof.scan, proof.scan.tilt),
+            screens=False,
+        )
 
 
 def _small(problem: BlockProblem, columns: Array, shares: Sequence[float] | None = None) -> Problem:
     """The problem of columns (p_xz, loss) with those shares of its budgets."""
-    terms, n = problem.terms, problem.n
+    terms = problem.terms
+    n = problem.n
     if shares is not None:
         amounts = [term.budget.amount * share for term, share in zip(terms, shares, strict=True)]
         terms = tuple(
-            replace(term, budget=LeakageBudget(amount, term.measure)) for term, amount in zip(terms, amounts, strict=True)
+            replace(term, budget=LeakageBudget(amount, term.measure))
+            for term, amount in zip(terms, amounts, strict=True)
         )
     return Problem.of_rows(columns[:n], columns[n:], terms)
 
 
 def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: Problem) -> float:
-    """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what all outcomes do."""
+    """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what
+    all outcomes do.
+    """
     if not term.priced:
         return 1.0
-    leaks, whole = _small(problem, drawn).bayes_leakages[number], cells.bayes_leakages[number]
+    leaks = _small(problem, drawn).bayes_leakages[number]
+    whole = cells.bayes_leakages[number]
     return leaks / whole if leaks <= term.budget.amount and whole > 0.0 else 1.0
 
 
 def _calibrated(drawn: Array, sums: Array, n: int) -> Array:
-    """Columns (p_xz, loss) [n + m, K] of a sample, weighted so that they add up to what all outcomes do [n + m].
+    """Columns (p_xz, loss) [n + m, K] of a sample, weighted so that they add up to what all
+    outcomes do [n + m].
 
-    Weights are linear in what is calibrated, the generalised regression estimator of J.-C. Deville and C.-E. Särndal, J. Am.
-    Stat. Assoc. 87 (1992). Where a weight would change by more than half the sample is only scaled.
+    Weights are linear in what is calibrated, the generalised regression estimator of J.-C. Deville
+    and C.-E. Särndal, J. Am. Stat. Assoc. 87 (1992). Where a weight would change by more than half
+    the sample is only scaled.
     """
     total = sums[:n].sum()
     drawn = drawn * (total / drawn[:n].sum())
@@ -466,10 +600,14 @@ def _width(found: Found, proof: Proof) -> float:
 
 
 def _decides(small: Problem, retained: int, point: Point) -> bool:
-    """Whether the tilt decides all cells, by more than their members may be apart, and all but a few retained outcomes."""
+    """Whether the tilt decides all cells, by more than their members may be apart, and all but a
+    few retained outcomes.
+    """
     drawn = np.flatnonzero(point.columns.max(axis=0) < 1.0)
     cells = small.loss[:, retained:] + point.tilt @ small.p_xz[:, retained:]
     best, least, _, runner = least_two(cells)
     apart = runner - least > shell_top(-1) * small.p_z[retained:]
     follow = point.columns[best, retained + np.arange(best.size)] == 1.0
-    return bool(drawn.size <= small.n * small.m and (drawn < retained).all() and (apart & follow).all())
+    return bool(
+        drawn.size <= small.n * small.m and (drawn < retained).all() and (apart & follow).all()
+    )

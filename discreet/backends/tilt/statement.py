@@ -1,9 +1,11 @@
-"""The answer of the rounds as a rule: a tilt and a few ties, or tie classes of outcomes that decide together.
+"""The answer of the rounds as a rule: a tilt and a few ties, or tie classes of outcomes that decide
+together.
 
-Many outcomes may agree in margin to more digits than a tilt can tell apart; which of them randomise is then not determined.
-All outcomes within a band of margin and of the same two best guesses form a *tie class* with one column. That is a
-restriction like that of cells, so the rule stays feasible. Of the bands that the last pass distinguishes, the narrowest
-whose optimum is within the gap is taken, else the one of least error.
+Many outcomes may agree in margin to more digits than a tilt can tell apart; which of them randomise
+is then not determined. All outcomes within a band of margin and of the same two best guesses form a
+*tie class* with one column. That is a restriction like that of cells, so the rule stays feasible.
+Of the bands that the last pass distinguishes, the narrowest whose optimum is within the gap is
+taken, else the one of least error.
 
 Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 """
@@ -27,11 +29,17 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 
-def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> OutcomeRule:
+def rule_of(
+    problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits
+) -> OutcomeRule:
     """The rule that states what the rounds found."""
-    found, (tilt, _), passed = ended.found, ended.duals, ended.proof.scan
+    found = ended.found
+    (tilt, _) = ended.duals
+    passed = ended.proof.scan
     if found.vertex or not found.source.scan.counts.size:
-        return _listing(found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns)
+        return _listing(
+            found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns
+        )
     if passed.tilt is not tilt:  # the rounds ended without a pass under their last tilt
         passed = scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
     classes = _in_classes(problem, passed, found.upper, precision, limits)
@@ -43,21 +51,31 @@ def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: L
 
 
 def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
-    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in margin, go another way."""
-    n, count = tilt.shape[1], passed.retained.size
-    rule = OutcomeRule.of(tilt, columns[:, :count], passed.columns[:n, :count], passed.columns[n:, :count])
+    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in
+    margin, go another way.
+    """
+    n = tilt.shape[1]
+    count = passed.retained.size
+    rule = OutcomeRule.of(
+        tilt, columns[:, :count], passed.columns[:n, :count], passed.columns[n:, :count]
+    )
     return OutcomeRule(tilt, passed.retained[rule.ties], rule.columns)
 
 
 def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
     """The rule that gives every outcome its column."""
-    source, columns = found.source.scan, found.point.columns
-    count, ties, drawn = source.retained.size, [np.zeros(0, dtype=np.int64)], [np.zeros((problem.m, 0))]
+    source = found.source.scan
+    columns = found.point.columns
+    count = source.retained.size
+    ties = [np.zeros(0, dtype=np.int64)]
+    drawn = [np.zeros((problem.m, 0))]
     for chunk in problem.blocks.chunks():
         p_xz, loss = chunk.read()
         key = classified(p_xz, loss, source.tilt, source.screen)[1]
         place = count + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
-        own = slice(*np.searchsorted(source.retained, (chunk.start, chunk.start + chunk.count)).tolist())
+        own = slice(
+            *np.searchsorted(source.retained, (chunk.start, chunk.start + chunk.count)).tolist()
+        )
         place[source.retained[own] - chunk.start] = np.arange(count)[own]
         rule = OutcomeRule.of(tilt, columns.take(place, axis=1), p_xz, loss)
         ties.append(chunk.start + rule.ties)
@@ -68,21 +86,34 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
 def _in_classes(
     problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: Limits
 ) -> tuple[float, OutcomeRule] | None:
-    """Error probability and rule of the best band, the first that reaches that error; None if none meets the budget."""
-    n, m, count = problem.n, problem.m, passed.retained.size
+    """Error probability and rule of the best band, the first that reaches that error; None if none
+    meets the budget.
+    """
+    n = problem.n
+    m = problem.m
+    count = passed.retained.size
     _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
     keys = np.concatenate([retained, passed.keys])
     label, second = np.divmod(keys // SHELLS, m)
-    shell = np.where(label == second, SHELLS, np.maximum(keys % SHELLS, TIES - 1))  # what is screened is in no band
-    pair = m + np.minimum(label, second) * m + np.maximum(label, second)  # either order is one class
+    # what is screened is in no band
+    shell = np.where(label == second, SHELLS, np.maximum(keys % SHELLS, TIES - 1))
+    # either order is one class
+    pair = m + np.minimum(label, second) * m + np.maximum(label, second)
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
-        if (tried := _drawn(problem, passed.columns, np.where(shell <= last, pair, label), precision, limits)) is not None:
+        if (
+            tried := _drawn(
+                problem, passed.columns, np.where(shell <= last, pair, label), precision, limits
+            )
+        ) is not None:
             error, columns = tried
             if best is not None and error > best[0] * (1.0 + precision.gap):
                 break
             if best is None or error < best[0]:
-                best = error, OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
+                best = (
+                    error,
+                    OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns),
+                )
             if best[0] <= reached * (1.0 + precision.bracket):
                 break
         if limits.late:
@@ -91,10 +122,17 @@ def _in_classes(
 
 
 def _drawn(
-    problem: BlockProblem, columns: Array, group: NDArray[np.intp], precision: Precision, limits: Limits
+    problem: BlockProblem,
+    columns: Array,
+    group: NDArray[np.intp],
+    precision: Precision,
+    limits: Limits,
 ) -> tuple[float, Array] | None:
-    """Error probability and columns [m·m, m], by pair, where groups below m get their label and classes draw it."""
-    n, m = problem.n, problem.m
+    """Error probability and columns [m·m, m], by pair, where groups below m get their label and
+    classes draw it.
+    """
+    n = problem.n
+    m = problem.m
     classes = Grouping.of(group)
     terms = tuple(term.tightened(precision.summed) for term in problem.terms)
     small = Problem.of_rows(classes.merge(columns[:n]), classes.merge(columns[n:]), terms)
@@ -103,7 +141,8 @@ def _drawn(
     point, ending = solve_whole(small, precision, precision.small, limits)
     if not ending.optimal:
         return None
-    found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket
+    found = point.columns
+    sure = point.columns.max(axis=0) >= 1.0 - precision.bracket
     found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
     determined = classes.keys < m
     own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())

@@ -1,20 +1,22 @@
 """The small systems of a Newton step: what remains of it once all N outcomes are eliminated.
 
-Eliminating the outcomes leaves dU = reduced − M dt (`newton`). With the relation of the measure's `charts` between dθ and dU
-this is a symmetric system in (dθ, ρ, dμ):
+Eliminating the outcomes leaves dU = reduced − M dt (`newton`). With the relation of the measure's
+`charts` between dθ and dU this is a symmetric system in (dθ, ρ, dμ):
 
     [ C M C' + K   V        −Γ           ]      for mutual information, with θ = t and C = I:
-    [ V'           0        −G           ]      K_i = H/μ, H = frame' diag(u_i) frame   V_i = (s_i, d_i)   G_i = g(u_i)
-    [ −Γ'          −G'      c + ε₀/μ     ]      Γ_i = frame' (u_i ∘ v_i)/μ              c = Σ u v²/μ       v = ∇g(u)
+    [ V'           0 −G ] K_i = H/μ, H = frame' diag(u_i) frame V_i = (s_i, d_i) G_i = g(u_i)
+    [ −Γ'          −G' c + ε₀/μ ] Γ_i = frame' (u_i ∘ v_i)/μ c = Σ u v²/μ v = ∇g(u)
 
-There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common shift is so small that it
-would drown in M's rounding. There are two remedies, with a guess as reference:
+There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common
+shift is so small that it would drown in M's rounding. There are two remedies, with a guess as
+reference:
 
-- *Summed*, of smooth measures. The rows of the reference are replaced by the sum of all rows, where M drops out exactly.
-  For guesses that all but exclude a private value, small entries of M would be lost, too. So the rows of all others have
-  coordinates in which these stay small (`Chart.own`).
-- *Apart*, of pieces. There K = diag(σ/λ) has entries of any power of ten, which also differ from guess to guess. So dU and
-  the differences of dt to that of the reference are unknowns of their own, and nothing is added to K at all.
+- *Summed*, of smooth measures. The rows of the reference are replaced by the sum of all rows, where
+  M drops out exactly. For guesses that all but exclude a private value, small entries of M would be
+  lost, too. So the rows of all others have coordinates in which these stay small (`Chart.own`).
+- *Apart*, of pieces. There K = diag(σ/λ) has entries of any power of ten, which also differ from
+  guess to guess. So dU and the differences of dt to that of the reference are unknowns of their
+  own, and nothing is added to K at all.
 
 At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without the reference.
 
@@ -38,12 +40,15 @@ from discreet.backends.tilt.model import Model
 from discreet.problems.numerics.double_double import Array
 
 Solved: TypeAlias = tuple[Array, Inner, Array, Array]
-"""dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared budgets [q]."""
+"""dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared
+budgets [q].
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it is in the chart.
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it
+    is in the chart.
 
     multiplier, unused   μ and ε₀ of the shared budgets [q]
     """
@@ -60,27 +65,42 @@ class System(ABC):
     """The system at one iterate; guesses are in an order in which the reference is the last."""
 
     def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
-        self._model, self._at, self._law, self._order = model, at, law, order
+        self._model = model
+        self._at = at
+        self._law = law
+        self._order = order
 
     def features(self) -> Iterator[Array]:
-        """Features in blocks [·, W] or, of every guess but the reference, [m − 1, ·, W], of whose products M is summed."""
+        """Features in blocks [·, W] or, of every guess but the reference, [m − 1, ·, W], of whose
+        products M is summed.
+        """
         return iter(self._model.features)
 
     def negligible(self) -> Array | None:
-        """What may be added to M in any direction, for each guess, without mattering [m]; None where nothing may."""
+        """What may be added to M in any direction, for each guess, without mattering [m]; None
+        where nothing may.
+        """
         return None
 
     @abstractmethod
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """Factorise the system with this M, about masses of guesses, or such as have grown by factors [m]."""
+        """Factorise the system with this M, about masses of guesses, or such as have grown by
+        factors [m].
+        """
 
     @abstractmethod
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
-        """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀ μ [q], aimed at."""
+        """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀
+        μ [q], aimed at.
+        """
 
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
-        """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on units or masses."""
-        self._matrix, self._rows, self._columns = matrix * rows[:, None] * columns, rows, columns
+        """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on
+        units or masses.
+        """
+        self._matrix = matrix * rows[:, None] * columns
+        self._rows = rows
+        self._columns = columns
         if matrix.size:  # LAPACK prints a complaint about a system without unknowns
             self._factors, self._pivots, self._singular = dgetrf(self._matrix)
 
@@ -111,7 +131,9 @@ class Perfect(System):
 
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
         """Tilts alone."""
-        at, others, tilt = self._at, self._order[:-1], np.zeros_like(reduced)
+        at = self._at
+        others = self._order[:-1]
+        tilt = np.zeros_like(reduced)
         right = (reduced + self._law.coordinates)[others, 1:]
         tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
         return tilt, Inner(tilt[:, 1:], at.inner.slack, at.inner.heights), at.multiplier, at.unused
@@ -126,19 +148,29 @@ class _Related(System):
 
     def _without_outcomes(self, growth: Array | None) -> Array:
         """The matrix without M."""
-        at, relation, order = self._at, self._relation, self._order
-        (m, p, r), q = relation.null.shape, at.multiplier.size
-        size, every = m * p, np.arange(m)
-        block, bent, square = relation.block, relation.bent, relation.square
+        at = self._at
+        relation = self._relation
+        order = self._order
+        (m, p, r) = relation.null.shape
+        q = at.multiplier.size
+        size = m * p
+        every = np.arange(m)
+        block = relation.block
+        bent = relation.bent
+        square = relation.square
         if growth is not None:
-            block, bent, square = block * growth[:, None, None], bent * growth[:, None, None], square * growth[:, None]
-        block, bent = block / relation.price[..., None], bent / relation.price[..., None]
+            block = block * growth[:, None, None]
+            bent = bent * growth[:, None, None]
+            square = square * growth[:, None]
+        block = block / relation.price[..., None]
+        bent = bent / relation.price[..., None]
         if at.inner.slack.size:
             paired = np.arange(p - at.inner.slack.shape[1], p)
             block[:, paired, paired] += at.inner.slack / at.inner.multipliers
         matrix = np.zeros((size + m * r + q, size + m * r + q))
         rows = matrix[:size].reshape(m, p, -1)
-        tilts, nulls = rows[:, :, :size].reshape(m, p, m, p), rows[:, :, size : size + m * r].reshape(m, p, m, r)
+        tilts = rows[:, :, :size].reshape(m, p, m, p)
+        nulls = rows[:, :, size : size + m * r].reshape(m, p, m, r)
         tilts[every, :, every] = block[order]
         nulls[every, :, every] = relation.null[order]
         rows[:, :, size + m * r :] = -bent[order]
@@ -151,8 +183,11 @@ class _Related(System):
         return matrix
 
     def _right(self, towards: Array) -> Array:
-        """The right-hand side without what the outcomes and the products aimed at add; towards: of the residual of θ."""
-        relation, right = self._relation, towards
+        """The right-hand side without what the outcomes and the products aimed at add; towards: of
+        the residual of θ.
+        """
+        relation = self._relation
+        right = towards
         m, p = relation.residual.shape
         budgets = right.size - self._at.multiplier.size
         if self._model.chart.apart:  # else V'θ = G μ holds
@@ -161,16 +196,24 @@ class _Related(System):
         return right
 
     def _paired(self, pairs: Array) -> Array:
-        """What belongs to the last coordinates, as those with a slack [m, p'], in the rows of all [m, p]."""
+        """What belongs to the last coordinates, as those with a slack [m, p'], in the rows of all
+        [m, p].
+        """
         rows = np.zeros_like(self._relation.residual)
         rows[:, rows.shape[1] - pairs.shape[1] :] = pairs[self._order]
         return rows
 
-    def _unpacked(self, found: Array, coordinates: Array, products: Array, budgets: Array) -> tuple[Inner, Array, Array]:
+    def _unpacked(
+        self, found: Array, coordinates: Array, products: Array, budgets: Array
+    ) -> tuple[Inner, Array, Array]:
         """The changes, from the change of θ [m, p] and the other unknowns."""
-        at, inner, start = self._at, self._at.inner, coordinates.size
+        at = self._at
+        inner = self._at.inner
+        start = coordinates.size
         stop = start + self._relation.leak.shape[1] * len(coordinates)
-        multiplier, heights, slack = found[stop : stop + budgets.size], inner.heights, inner.slack
+        multiplier = found[stop : stop + budgets.size]
+        heights = inner.heights
+        slack = inner.slack
         if slack.size:
             paired = Inner(coordinates, slack, heights).multipliers
             slack = (products - slack * paired) / inner.multipliers - slack
@@ -183,12 +226,16 @@ class _Related(System):
 
 @final
 class Summed(_Related):
-    """The rows of the reference are the sums of all; a tilt is that of the reference and what it differs by."""
+    """The rows of the reference are the sums of all; a tilt is that of the reference and what it
+    differs by.
+    """
 
     def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
         super().__init__(model, at, law, order)
-        (m, p, r), q = self._relation.null.shape, at.multiplier.size
-        self._own, self._coordinates = model.chart.own(law), None
+        (m, p, r) = self._relation.null.shape
+        q = at.multiplier.size
+        self._own = model.chart.own(law)
+        self._coordinates = None
         if self._own is not None:
             self._own = self._own[order[:-1]]
             self._coordinates = block_diag(*self._own, np.eye(p + m * r + q))
@@ -206,13 +253,20 @@ class Summed(_Related):
             return None
         diagonal = np.diagonal(self._relation.block, axis1=1, axis2=2)
         least = np.where(diagonal > 0.0, diagonal, np.inf).min(axis=1)
-        return np.asarray(np.minimum(least, self._model.chart.least(self._law)) / self._at.multiplier.max())
+        return np.asarray(
+            np.minimum(least, self._model.chart.least(self._law)) / self._at.multiplier.max()
+        )
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """The matrix, and the part of the right-hand side that does not depend on the products aimed at."""
-        matrix, residual = self._without_outcomes(growth), self._relation.residual[self._order]
-        (m, p), inner = residual.shape, len(outcomes)
-        rows, columns = matrix[: m * p].reshape(m, p, -1), matrix[:, : m * p].reshape(-1, m, p)
+        """The matrix, and the part of the right-hand side that does not depend on the products
+        aimed at.
+        """
+        matrix = self._without_outcomes(growth)
+        residual = self._relation.residual[self._order]
+        (m, p) = residual.shape
+        inner = len(outcomes)
+        rows = matrix[: m * p].reshape(m, p, -1)
+        columns = matrix[:, : m * p].reshape(-1, m, p)
         rows[-1] = rows.sum(axis=0)
         columns[:, -1] = columns.sum(axis=1)
         residual[:-1] -= residual[-1]
@@ -232,10 +286,14 @@ class Summed(_Related):
 
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
         """All unknowns; the tilt is that of the coordinates."""
-        others, right, moved = self._order[:-1], self._fixed.copy(), reduced[self._order[:-1]].ravel()
+        others = self._order[:-1]
+        right = self._fixed.copy()
+        moved = reduced[self._order[:-1]].ravel()
         right[: moved.size] += moved
         if products.size:
-            right[: self._relation.residual.size] += self._summed(products / self._at.inner.multipliers)
+            right[: self._relation.residual.size] += self._summed(
+                products / self._at.inner.multipliers
+            )
         right[right.size - budgets.size :] += budgets / self._at.multiplier
         if self._coordinates is None:
             found = self._refined(right, times=2)
@@ -249,36 +307,52 @@ class Summed(_Related):
 
 @final
 class Apart(_Related):
-    """The laws and the tilts of all guesses but the reference are unknowns, too; tilts less that of the reference."""
+    """The laws and the tilts of all guesses but the reference are unknowns, too; tilts less that of
+    the reference.
+    """
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """Two more groups of rows: dU + M dt = reduced, and dt less C' times the differences of dθ is 0."""
-        matrix, residual = self._without_outcomes(growth), self._relation.residual[self._order]
-        inner, size, (m, p), cross = len(outcomes), len(matrix), residual.shape, self._model.chart.cross
+        """Two more groups of rows: dU + M dt = reduced, and dt less C' times the differences of dθ
+        is 0.
+        """
+        matrix = self._without_outcomes(growth)
+        residual = self._relation.residual[self._order]
+        inner = len(outcomes)
+        size = len(matrix)
+        (m, p) = residual.shape
+        cross = self._model.chart.cross
         self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
         self._fixed[: m * p] += self._paired(self._relation.value).ravel()
-        laws, tilts = slice(size, size + inner), slice(size + inner, size + 2 * inner)
+        laws = slice(size, size + inner)
+        tilts = slice(size + inner, size + 2 * inner)
         whole = np.zeros((size + 2 * inner, size + 2 * inner))
         whole[:size, :size] = matrix
-        towards = np.kron(np.vstack([np.eye(m - 1), -np.ones(m - 1)]), cross)  # the laws of all guesses, in coordinates
+        # the laws of all guesses, in coordinates
+        towards = np.kron(np.vstack([np.eye(m - 1), -np.ones(m - 1)]), cross)
         whole[: m * p, laws] = -towards
         whole[laws, laws] = whole[tilts, tilts] = np.eye(inner)
         whole[laws, tilts] = outcomes
         whole[tilts, : m * p] = -towards.T
-        rows, columns = np.ones(len(whole)), np.ones(len(whole))
+        rows = np.ones(len(whole))
+        columns = np.ones(len(whole))
         for _ in range(3):  # until the largest entries of rows and columns are about one
             entries = np.abs(whole * rows[:, None] * columns)
-            rows, columns = rows / np.sqrt(entries.max(axis=1)), columns / np.sqrt(entries.max(axis=0))
+            rows = rows / np.sqrt(entries.max(axis=1))
+            columns = columns / np.sqrt(entries.max(axis=0))
         self._factorise(whole, rows, columns)
 
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
         """All unknowns."""
-        others, right = self._order[:-1], self._fixed.copy()
-        right[: self._relation.residual.size] += self._paired(products / self._at.inner.multipliers).ravel()
+        others = self._order[:-1]
+        right = self._fixed.copy()
+        right[: self._relation.residual.size] += self._paired(
+            products / self._at.inner.multipliers
+        ).ravel()
         right[right.size - budgets.size :] += budgets / self._at.multiplier
         laws = reduced[others].ravel()
         found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
-        change, tilt = np.empty(self._relation.residual.shape), np.zeros_like(reduced)
+        change = np.empty(self._relation.residual.shape)
+        tilt = np.zeros_like(reduced)
         change[self._order] = found[: change.size].reshape(change.shape)
         tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
         return tilt, *self._unpacked(found, change, products, budgets)

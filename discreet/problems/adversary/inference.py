@@ -1,12 +1,13 @@
 """The untrusted user: the best inferences from an estimator's output.
 
-The reader of Ŷ knows the model and the estimator, hence the joint law of (X, Y, Ŷ). The best inference of a variable guesses
-its likeliest value given what is seen; its error probability is the mass of everything else,
+The reader of Ŷ knows the model and the estimator, hence the joint law of (X, Y, Ŷ). The best
+inference of a variable guesses its likeliest value given what is seen; its error probability is the
+mass of everything else,
 
     Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
 
-Source: docs/theory.md, section 20; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for Fano's inequality T. M.
-Cover, J. A. Thomas, *Elements of Information Theory*, §2.10.
+Source: docs/theory.md, section 20; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for
+Fano's inequality T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_columns, check_total, mass_array, positive, real_numbers, whole
+from discreet.problems.checks import (
+    check_columns,
+    check_total,
+    mass_array,
+    positive,
+    real_numbers,
+    whole,
+)
 from discreet.problems.constraint import Constrained, entropy, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import output_law
@@ -30,7 +38,8 @@ from discreet.problems.roots import bisected
 
 @dataclass(frozen=True)
 class Inference:
-    """What the best inferences achieve: error probabilities (None if the model does not determine them) and information.
+    """What the best inferences achieve: error probabilities (None if the model does not determine
+    them) and information.
 
     x_error            of the best inference of X from what is seen
     x_error_blind      of the best inference of X without seeing anything: 1 − max_j π_j
@@ -38,10 +47,13 @@ class Inference:
     xy_error           of the best inference of (X, Y) together
     leakage_nats       mutual information of X and what is seen
     equivocation_nats  H(X given what is seen)
-    fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*; empty for n = 2
-    fano_sharp         the e with H₂(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥ it
+    fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*;
+                       empty for n = 2
+    fano_sharp         the e with H₂(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥
+                       it
     samples            0 if every number is exact; otherwise the number of simulated draws
-    intervals          name -> (low, high), for a simulation: each holds with probability `confidence`
+    intervals          name -> (low, high), for a simulation: each holds with probability
+                       `confidence`
     """
 
     x_error: float
@@ -63,26 +75,32 @@ class Inference:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name."""
-        return asdict(self) | {"exact": self.exact, "intervals": {k: list(v) for k, v in self.intervals.items()}}
+        return asdict(self) | {
+            "exact": self.exact,
+            "intervals": {k: list(v) for k, v in self.intervals.items()},
+        }
 
 
 def inference(model: Problem | Any, estimator: Any) -> Inference:
     """What can be inferred from the guess of an estimator [m, N], exactly.
 
-    model: a joint tensor p(x, y, z) [n, m', N], or a `Problem`, which knows only the loss masses of Y. Then `y_error` is
-    the least expected loss when every guess may be relabelled (for 0/1 loss, the error probability of the best inference
-    of Y), and `xy_error` is None.
+    model: a joint tensor p(x, y, z) [n, m', N], or a `Problem`, which knows only the loss masses of
+    Y. Then `y_error` is the least expected loss when every guess may be relabelled (for 0/1 loss,
+    the error probability of the best inference of Y), and `xy_error` is None.
 
-    The estimator is used as it is: the result is no certificate. Raises InputError unless it is column-stochastic of the
-    right shape.
+    The estimator is used as it is: the result is no certificate. Raises InputError unless it is
+    column-stochastic of the right shape.
     """
     if isinstance(model, Constrained) and not isinstance(model, Problem):
         raise InputError(
-            f"inference takes a Problem or a joint tensor [n, m, N], not a {type(model).__name__}; of guesses over time "
+            "inference takes a Problem or a joint tensor [n, m, N], not a "
+            f"{type(model).__name__}; of guesses over time "
             "give its `noncausal` and the rule's `dense()`"
         )
     if isinstance(model, Problem) and not is_plain(model.terms):
-        raise InputError("inference is about one secret; give the problem of one of them, or a joint tensor")
+        raise InputError(
+            "inference is about one secret; give the problem of one of them, or a joint tensor"
+        )
     joint = None if isinstance(model, Problem) else _joint(model)
     p_xz = model.p_xz if isinstance(model, Problem) else joint.sum(axis=1)  # type: ignore[union-attr]
     guesses = _estimator(estimator, p_xz.shape[1])
@@ -90,18 +108,23 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
     x_seen = guesses @ p_xz.T
     if joint is not None:
         seen = joint @ guesses.T  # [n, m', guesses]
-        y_error, xy_error = error_of_best(seen.sum(axis=0)), error_of_best(seen.reshape(-1, seen.shape[2]))
+        y_error = error_of_best(seen.sum(axis=0))
+        xy_error = error_of_best(seen.reshape(-1, seen.shape[2]))
     else:
         if guesses.shape[0] != model.m:
             raise InputError(
-                f"the estimator has {guesses.shape[0]} guesses and the problem {model.m}; give one row per guess"
+                f"the estimator has {guesses.shape[0]} guesses and the problem {model.m}; give "
+                "one row per guess"
             )
-        y_error, xy_error = float((model.loss @ guesses.T).min(axis=0).sum()), None
+        y_error = float((model.loss @ guesses.T).min(axis=0).sum())
+        xy_error = None
     return summarise(error_of_best(x_seen.T), law.p_x, y_error, xy_error, law.leakage())
 
 
 def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage is at least `confidence`."""
+    """The Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage is at
+    least `confidence`.
+    """
     from scipy.special import betaincinv
 
     samples = whole(samples, "samples", 1, 1e15)
@@ -127,8 +150,12 @@ def error_of_best(masses: Array) -> float:
     return float(np.sort(masses, axis=0)[:-1].sum())
 
 
-def summarise(x_error: float, p_x: Array, y_error: float, xy_error: float | None, leakage: float) -> Inference:
-    """The record of the errors of the three inferences and the leakage in nats, for a prior of X [n]."""
+def summarise(
+    x_error: float, p_x: Array, y_error: float, xy_error: float | None, leakage: float
+) -> Inference:
+    """The record of the errors of the three inferences and the leakage in nats, for a prior of X
+    [n].
+    """
     equivocation = max(0.0, entropy(p_x) - leakage)
     return Inference(
         x_error=x_error,
@@ -143,12 +170,15 @@ def summarise(x_error: float, p_x: Array, y_error: float, xy_error: float | None
 
 
 def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
-    """A lower bound of the error probability of any inference of X (n values) from Ŷ, given H(X given Ŷ) in nats.
+    """A lower bound of the error probability of any inference of X (n values) from Ŷ, given H(X
+    given Ŷ) in nats.
 
-    The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
-    `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
+    The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit;
+    it is empty for n = 2. `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, which is what the
+    plain form weakens. Returns a probability ≥ 0.
     """
-    equivocation_nats, n = float(real_numbers("equivocation", equivocation_nats, ())), whole(n, "n", 0, 1e15)
+    equivocation_nats = float(real_numbers("equivocation", equivocation_nats, ()))
+    n = whole(n, "n", 0, 1e15)
     if n <= 1:
         return 0.0
     bits = equivocation_nats / math.log(2.0)
@@ -160,7 +190,9 @@ def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> floa
 
 def _invert_fano(equivocation_nats: float, n: int) -> float:
     def below(e: Array) -> NDArray[np.bool_]:
-        return np.asarray(-xlogy(e, e) - xlogy(1.0 - e, 1.0 - e) + e * math.log(n - 1) < equivocation_nats)
+        return np.asarray(
+            -xlogy(e, e) - xlogy(1.0 - e, 1.0 - e) + e * math.log(n - 1) < equivocation_nats
+        )
 
     from scipy.special import xlogy
 
@@ -179,7 +211,8 @@ def _estimator(values: Any, outcomes: int) -> Array:
     estimator = mass_array(values, "estimator", 2, "[m, N]")
     if estimator.shape[1] != outcomes:
         raise InputError(
-            f"the estimator has {estimator.shape[1]} columns and the model {outcomes} outcomes; give [m, {outcomes}]"
+            f"the estimator has {estimator.shape[1]} columns and the model {outcomes} outcomes; "
+            f"give [m, {outcomes}]"
         )
     check_columns(estimator, "the estimator")
     return estimator

@@ -1,11 +1,14 @@
-"""The oblivious scheme with which the paper compares: every sensor sends its own estimate, and the untrusted user sees all.
+"""The oblivious scheme with which the paper compares: every sensor sends its own estimate, and the
+untrusted user sees all.
 
-A local estimate is the maximum a posteriori guess of Y from one sensor's measurement alone. For sensors of the same law
-only the counts of the estimates matter, so the inferences are computed exactly unless there are very many sensors or very
-many kinds of them. Then they are simulated, with a seed: error rates with exact (Clopper–Pearson) confidence intervals,
-equivocation as the mean entropy of X's posterior with Hoeffding's interval.
+A local estimate is the maximum a posteriori guess of Y from one sensor's measurement alone. For
+sensors of the same law only the counts of the estimates matter, so the inferences are computed
+exactly unless there are very many sensors or very many kinds of them. Then they are simulated, with
+a seed: error rates with exact (Clopper–Pearson) confidence intervals, equivocation as the mean
+entropy of X's posterior with Hoeffding's interval.
 
-Source: docs/theory.md, reference 1, numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13–30.
+Source: docs/theory.md, reference 1, numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58
+(1963) 13–30.
 """
 
 from __future__ import annotations
@@ -18,7 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.adversary.inference import Inference, check_confidence, confidence_interval, error_of_best, summarise
+from discreet.problems.adversary.inference import (
+    Inference,
+    check_confidence,
+    confidence_interval,
+    error_of_best,
+    summarise,
+)
 from discreet.problems.checks import checked_prior, whole
 from discreet.problems.constraint import entropy
 from discreet.problems.errors import InputError
@@ -28,11 +37,14 @@ from discreet.problems.sensors.inputs import checked_law
 from discreet.problems.sensors.several import grouped_sensors
 
 LARGEST_EXACT = 1_000_000
-"""Most combinations of counts of local estimates that `local_inference` enumerates; more are simulated."""
+"""Most combinations of counts of local estimates that `local_inference` enumerates; more are
+simulated.
+"""
 
 
 def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
-    """Pr(a sensor's local estimate is y_k given x_j, y_i) [n, m, m]: its maximum a posteriori guess of Y, ties to the first.
+    """Pr(a sensor's local estimate is y_k given x_j, y_i) [n, m, m]: its maximum a posteriori guess
+    of Y, ties to the first.
 
     p_z_given_xy   Pr(the sensor reports bin z given x_j, y_i) [n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
@@ -55,42 +67,58 @@ def local_inference(
 ) -> Inference:
     """What the untrusted user infers from the local estimates of all sensors.
 
-    laws        one [n, m, bins] for `sensors` sensors of the same law, or a sequence of such arrays, one per sensor; sensors
-                measure independently given (x, y)
+    laws        one [n, m, bins] for `sensors` sensors of the same law, or a sequence of such
+                arrays, one per sensor; sensors measure independently given (x, y)
     p_xy        p(x_j, y_i) [n, m]
-    exactly     True: enumerate, however many; False: simulate; None: enumerate up to `LARGEST_EXACT` combinations of
-                counts, otherwise simulate `samples` times with `seed`
+    exactly     True: enumerate, however many; False: simulate; None: enumerate up to
+                `LARGEST_EXACT` combinations of counts, otherwise simulate `samples` times with
+                `seed`
 
     Raises InputError for arrays that are not probabilities, or no sensors.
     """
     prior = checked_prior(p_xy)
     groups = _groups(laws, prior, sensors)
-    combinations = math.prod(math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups)
+    combinations = math.prod(
+        math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups
+    )
     if exactly or (exactly is None and combinations <= LARGEST_EXACT):
         return _enumerated(groups, prior)
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    return _simulated(groups, prior, whole(samples, "samples", 1), rng, check_confidence(confidence))
+    return _simulated(
+        groups, prior, whole(samples, "samples", 1), rng, check_confidence(confidence)
+    )
 
 
 def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
     """All combinations of counts, over all groups of identical sensors."""
     seen = grouped_sensors([np.tile(law, (count, 1, 1, 1)) for law, count in groups], prior)
     x_seen = seen.sum(axis=1)
-    p_x, p_seen = x_seen.sum(axis=1), x_seen.sum(axis=0)
+    p_x = x_seen.sum(axis=1)
+    p_seen = x_seen.sum(axis=0)
     independent = p_x[:, None] * p_seen
-    beyond = np.divide(x_seen - independent, independent, out=np.zeros_like(x_seen), where=independent > 0)
+    beyond = np.divide(
+        x_seen - independent, independent, out=np.zeros_like(x_seen), where=independent > 0
+    )
     leakage = float((independent * phi_divergence(beyond)).sum())
-    x_error, y_error, xy_error = map(error_of_best, (x_seen, seen.sum(axis=0), seen.reshape(prior.size, -1)))
+    x_error, y_error, xy_error = map(
+        error_of_best, (x_seen, seen.sum(axis=0), seen.reshape(prior.size, -1))
+    )
     return summarise(x_error, p_x, y_error, xy_error, leakage)
 
 
 def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, int]]:
     """The laws of local estimates [n, m, m] that occur, and how many sensors have each."""
     if sensors is not None:
-        return [(local_law(checked_law(laws, prior, "laws", sensors=False), prior), whole(sensors, "sensors", 1))]
+        return [
+            (
+                local_law(checked_law(laws, prior, "laws", sensors=False), prior),
+                whole(sensors, "sensors", 1),
+            )
+        ]
     if not isinstance(laws, Sequence) and getattr(laws, "ndim", 0) != 4:
         raise InputError(
-            "laws is one array and sensors is not given; say how many sensors have this law, or give a sequence"
+            "laws is one array and sensors is not given; say how many sensors have this law, or "
+            "give a sequence"
         )
     found: dict[bytes, tuple[Array, int]] = {}
     for k, law in enumerate(laws):
@@ -102,7 +130,11 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
 
 
 def _simulated(
-    groups: list[tuple[Array, int]], prior: Array, samples: int, rng: np.random.Generator, confidence: float
+    groups: list[tuple[Array, int]],
+    prior: Array,
+    samples: int,
+    rng: np.random.Generator,
+    confidence: float,
 ) -> Inference:
     """Draw (x, y) and the estimates, let the best inference guess, and count its errors."""
     wrong = np.zeros(3, dtype=np.int64)
@@ -113,10 +145,13 @@ def _simulated(
         wrong += counted
         uncertainty += entropies
     p_x = prior.sum(axis=1)
-    largest, n = entropy(p_x), int((p_x > 0).sum())
+    largest = entropy(p_x)
+    n = int((p_x > 0).sum())
     leakage = max(0.0, largest - uncertainty / samples)
-    reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))  # Hoeffding
-    least, most = max(0.0, leakage - reach), min(largest, leakage + reach)
+    # Hoeffding
+    reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))
+    least = max(0.0, leakage - reach)
+    most = min(largest, leakage + reach)
     rates = [confidence_interval(int(count), samples, confidence) for count in wrong]
     errors = [float(count) / samples for count in wrong]
     return replace(
@@ -134,7 +169,9 @@ def _simulated(
 def _batch(
     groups: list[tuple[Array, int]], prior: Array, size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], float]:
-    """How often the best inferences of X, Y and (X, Y) err in `size` draws; the sum of the entropies of X's posterior."""
+    """How often the best inferences of X, Y and (X, Y) err in `size` draws; the sum of the
+    entropies of X's posterior.
+    """
     n, m = prior.shape
     truth = rng.choice(prior.size, size, p=prior.ravel())
     with np.errstate(divide="ignore"):
@@ -144,11 +181,17 @@ def _batch(
         counts = rng.multinomial(count, flat[truth])
         with np.errstate(divide="ignore"):
             log_law = np.log(flat)
-        log += np.where(counts[:, None, :] > 0, counts[:, None, :] * np.maximum(log_law, -1e300), 0.0).sum(axis=2)
+        log += np.where(
+            counts[:, None, :] > 0, counts[:, None, :] * np.maximum(log_law, -1e300), 0.0
+        ).sum(axis=2)
     posterior = np.exp(log - log.max(axis=1, keepdims=True))
     posterior = (posterior / posterior.sum(axis=1, keepdims=True)).reshape(size, n, m)
-    of_x, of_y = posterior.sum(axis=2), posterior.sum(axis=1)
+    of_x = posterior.sum(axis=2)
+    of_y = posterior.sum(axis=1)
     guesses = (of_x.argmax(axis=1), of_y.argmax(axis=1), posterior.reshape(size, -1).argmax(axis=1))
-    wrong = [int((guess != true).sum()) for guess, true in zip(guesses, (truth // m, truth % m, truth), strict=True)]
+    wrong = [
+        int((guess != true).sum())
+        for guess, true in zip(guesses, (truth // m, truth % m, truth), strict=True)
+    ]
     positive_part = np.where(of_x > 0, of_x, 1.0)
     return np.array(wrong, dtype=np.int64), float(-(positive_part * np.log(positive_part)).sum())

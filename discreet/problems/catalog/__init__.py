@@ -1,10 +1,20 @@
-"""Named, parametrised, seeded problems in one registry: `entries()`, `entry(name)`, `build(name, ...)`.
+"""Named, parametrised, seeded problems in one registry: `entries()`, `entry(name)`, `build(name,
+...)`.
 
-Every builder is a pure function of its parameters; it takes `budget` or `equivocation` (nats) or `fraction` (of what the
-Bayes rule leaks), and without any of them uses half of the Bayes rule's leakage, unless its docstring says otherwise.
+Every builder is a pure function of its parameters; it takes `budget` or `equivocation` (nats) or
+`fraction` (of what the Bayes rule leaks), and without any of them uses half of the Bayes rule's
+leakage, unless its docstring says otherwise.
 """
 
-from discreet.problems.catalog import adversarial, applications, disclosure, heterogeneous, paper, random_, surveys  # noqa: F401 (registered)
+from discreet.problems.catalog import (
+    adversarial,
+    applications,
+    disclosure,
+    heterogeneous,
+    paper,
+    random_,
+    surveys,
+)
 from discreet.problems.catalog.registry import Entry, build, entries, entry
 
 __all__ = ["Entry", "build", "entries", "entry"]

@@ -1,6 +1,8 @@
-"""Problems made to break solvers: empty bins, nearly deterministic channels, duplicates, extreme dependence and budgets.
+"""Problems made to break solvers: empty bins, nearly deterministic channels, duplicates, extreme
+dependence and budgets.
 
-Each is valid and has a well-defined answer; the summary says what makes it hard. Random ones are pure in (sizes, seed).
+Each is valid and has a well-defined answer; the summary says what makes it hard. Random ones are
+pure in (sizes, seed).
 """
 
 from __future__ import annotations
@@ -22,17 +24,22 @@ from discreet.problems.problem import Problem
 def zero_mass(
     n: Annotated[int, Whole("private values", 2)] = 3,
     m: Annotated[int, Whole("public values", 2)] = 3,
-    N: Outcomes = 60,  # noqa: N803
-    share: Annotated[float, Number("share of outcomes with probability zero, in [0, 1)", zero=True, most=1.0)] = 0.4,
+    N: Outcomes = 60,
+    share: Annotated[
+        float, Number(("share of outcomes with probability zero, in [0, 1)"), zero=True, most=1.0)
+    ] = 0.4,
     seed: Seed = 0,
 ) -> Array:
-    """A share of the outcomes never happens, nor do the last private and the last public value of a random joint."""
+    """A share of the outcomes never happens, nor do the last private and the last public value of a
+    random joint.
+    """
     dead = math.floor(share * N)
     if dead == N:
         raise InputError(f"share is {share!r}, which leaves none of {N} outcomes; give less than 1")
     rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
-    joint[-1], joint[:, -1] = 0.0, 0.0
+    joint[-1] = 0.0
+    joint[:, -1] = 0.0
     joint[:, :, rng.permutation(N)[:dead]] = 0.0
     return joint
 
@@ -41,15 +48,21 @@ def zero_mass(
 def near_deterministic(
     n: Private = 3,
     m: Public = 2,
-    N: Outcomes = 60,  # noqa: N803
+    N: Outcomes = 60,
     noise: Annotated[
-        float, Number("probability, given the outcome, of another (x, y) than its own; in [0, 1]", zero=True, most=1.0)
+        float,
+        Number(
+            ("probability, given the outcome, of another (x, y) than its own; in [0, 1]"),
+            zero=True,
+            most=1.0,
+        ),
     ] = 1e-9,
     seed: Seed = 0,
 ) -> Array:
     """Every outcome tells (x, y) up to a tiny noise: posteriors at the corners of the simplex.
 
-    Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic channel.
+    Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic
+    channel.
     """
     rng = np.random.default_rng(seed)
     pairs = n * m
@@ -62,11 +75,13 @@ def near_deterministic(
 def duplicated(
     n: Private = 2,
     m: Public = 3,
-    N: Annotated[int, Whole("different outcomes")] = 12,  # noqa: N803
+    N: Annotated[int, Whole("different outcomes")] = 12,
     copies: Annotated[int, Whole("how many outcomes each is split into; there are N · copies")] = 8,
     seed: Seed = 0,
 ) -> Array:
-    """Every outcome split into proportional copies of random masses: highly degenerate optima, those of the N outcomes."""
+    """Every outcome split into proportional copies of random masses: highly degenerate optima,
+    those of the N outcomes.
+    """
     rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     shares = rng.dirichlet(np.ones(copies), size=N)
@@ -76,7 +91,7 @@ def duplicated(
 @register("adversarial")
 def x_equals_y(
     n: Annotated[int, Whole("values of X = Y")] = 3,
-    N: Outcomes = 40,  # noqa: N803
+    N: Outcomes = 40,
     seed: Seed = 0,
 ) -> Array:
     """The private variable is the public one: every bit of information about Y leaks."""
@@ -92,13 +107,14 @@ def x_equals_y(
 def independent(
     n: Private = 2,
     m: Public = 3,
-    N: Outcomes = 40,  # noqa: N803
+    N: Outcomes = 40,
     seed: Seed = 0,
 ) -> Array:
-    """Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is slack.
+    """Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is
+    slack.
 
-    p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in floating point. The default
-    budget and every `fraction` are perfect privacy.
+    p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in
+    floating point. The default budget and every `fraction` are perfect privacy.
     """
     rng = np.random.default_rng(seed)
     parts = 1 << 20  # probabilities that are multiples of 2^-20 multiply exactly
@@ -112,7 +128,8 @@ def tiny_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
     nats: Annotated[float, Number("the leakage budget when no other is given", zero=True)] = 1e-12,
 ) -> Problem:
-    """The paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous multiplier.
+    """The paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous
+    multiplier.
 
     `paper_single(bins)` at `nats`; budget, equivocation or fraction replace it.
     """
@@ -122,10 +139,14 @@ def tiny_budget(
 @register("adversarial")
 def slack_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
-    factor: Annotated[float, Number("budget ÷ leakage of the Bayes rule when no other is given", zero=True)] = 2.0,
+    factor: Annotated[
+        float, Number(("budget ÷ leakage of the Bayes rule when no other is given"), zero=True)
+    ] = 2.0,
 ) -> Problem:
-    """The paper's single sensor with a budget above what the Bayes rule leaks: the constraint does nothing.
+    """The paper's single sensor with a budget above what the Bayes rule leaks: the constraint does
+    nothing.
 
-    `paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it.
+    `paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or
+    fraction replace it.
     """
     return paper_single(bins, fraction=factor)

@@ -1,6 +1,8 @@
-"""Release of the private variable itself, a binary chain, and a census with up to three secrets: where measures differ.
+"""Release of the private variable itself, a binary chain, and a census with up to three secrets:
+where measures differ.
 
-The census is a stated model, not a table: every number in it is assumed, of a plausible size, and chosen by us.
+The census is a stated model, not a table: every number in it is assumed, of a plausible size, and
+chosen by us.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ from discreet.problems.problem import Problem
 @register("adversarial")
 def release(
     n: Annotated[int, Whole("values of X = Y = Z")] = 4,
-    skew: Annotated[float, Number("p(x_j) is proportional to (j + 1)^−skew: 0 is uniform", zero=True, most=20.0)] = 0.5,
+    skew: Annotated[
+        float,
+        Number(("p(x_j) is proportional to (j + 1)^−skew: 0 is uniform"), zero=True, most=20.0),
+    ] = 0.5,
 ) -> Array:
     """X itself is what is seen and what is asked for: every correct guess gives X away.
 
-    Under local differential privacy the best estimator is randomised response; under maximal leakage with little budget it
-    discloses only the likeliest values. The Bayes rule excludes values of X, so under local differential privacy it leaks
-    without bound: give a budget and no fraction.
+    Under local differential privacy the best estimator is randomised response; under maximal
+    leakage with little budget it discloses only the likeliest values. The Bayes rule excludes
+    values of X, so under local differential privacy it leaks without bound: give a budget and no
+    fraction.
     """
     check_size("release", {"n": n, "n ": n, "n  ": n})
     prior = np.arange(1.0, n + 1.0) ** -skew
@@ -40,7 +46,9 @@ def binary_channel(
     flip_1: Annotated[float, Number("Pr(Y = 0 given X = 1)", zero=True, most=1.0)] = 0.1,
     noise: Annotated[float, Number("Pr(Z ≠ Y)", zero=True, most=1.0)] = 0.05,
 ) -> Array:
-    """A chain of binary variables: Y is X through an asymmetric channel, and Z is Y through a symmetric one."""
+    """A chain of binary variables: Y is X through an asymmetric channel, and Z is Y through a
+    symmetric one.
+    """
     p_x = np.array([1.0 - prior, prior])
     y_given_x = np.array([[1.0 - flip_0, flip_0], [flip_1, 1.0 - flip_1]])
     z_given_y = np.array([[1.0 - noise, noise], [noise, 1.0 - noise]])
@@ -52,31 +60,57 @@ def census(
     ages: Annotated[int, Whole("age groups")] = 4,
     educations: Annotated[int, Whole("levels of education")] = 5,
     occupations: Annotated[int, Whole("classes of occupation, by pay")] = 6,
-    bias: Annotated[float, Number("how much men's occupation, hours and income exceed women's", zero=True, most=10.0)] = 1.0,
+    bias: Annotated[
+        float,
+        Number(
+            ("how much men's occupation, hours and income exceed women's"), zero=True, most=10.0
+        ),
+    ] = 1.0,
     secrets: Annotated[int, Whole("1: sex; 2: age group too; 3: and both together", 1, 3)] = 1,
 ) -> Problem | Array:
-    """X: sex; Y: income above a threshold; Z: education, occupation and hours; a stated model with an age group behind.
+    """X: sex; Y: income above a threshold; Z: education, occupation and hours; a stated model with
+    an age group behind.
 
-    A lender guesses who earns much, from answers that also tell sex and age. Each secret has a constraint of its own.
+    A lender guesses who earns much, from answers that also tell sex and age. Each secret has a
+    constraint of its own.
 
-    Sexes and age groups are equally frequent and independent. Younger people have more education, on levels 0, 1, …;
-    occupation goes with education and, by `bias`, with being a man; hours (part-time, full-time, more) go with `bias` and
-    peak in the middle ages. Each is a discretised normal variable. Pr(income is high) is logistic in all of them, and men's
-    is raised by 0.4 `bias` at equal answers. The outcome is (education · occupations + occupation) · 3 + hours.
+    Sexes and age groups are equally frequent and independent. Younger people have more education,
+    on levels 0, 1, …; occupation goes with education and, by `bias`, with being a man; hours
+    (part-time, full-time, more) go with `bias` and peak in the middle ages. Each is a discretised
+    normal variable. Pr(income is high) is logistic in all of them, and men's is raised by 0.4
+    `bias` at equal answers. The outcome is (education · occupations + occupation) · 3 + hours.
     """
     joint = census_joint(ages, educations, occupations, bias)
     if secrets == 1:
         return np.asarray(joint.sum(axis=1))
     by_label = joint.sum(axis=(0, 1))
-    every = (joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2)), joint.sum(axis=2).reshape(2 * ages, -1))
-    return Problem(loss=by_label[::-1], constraints=[Constraint(p_xz, np.inf) for p_xz in every[:secrets]])
+    every = (
+        joint.sum(axis=(1, 2)),
+        joint.sum(axis=(0, 2)),
+        joint.sum(axis=2).reshape(2 * ages, -1),
+    )
+    return Problem(
+        loss=by_label[::-1], constraints=[Constraint(p_xz, np.inf) for p_xz in every[:secrets]]
+    )
 
 
 def census_joint(ages: int, educations: int, occupations: int, bias: float) -> Array:
-    """p(sex, age group, income, outcome) [2, ages, 2, educations · occupations · 3] of `census`; sex 1 is a man."""
-    check_size("census", {"ages": ages, "educations": educations, "occupations": occupations, "sexes, incomes, hours": 12})
-    sex, age = np.arange(2.0)[:, None, None, None, None], _even(ages)[:, None, None, None]
-    education, occupation = _even(educations)[:, None, None], _even(occupations)[:, None]
+    """p(sex, age group, income, outcome) [2, ages, 2, educations · occupations · 3] of `census`;
+    sex 1 is a man.
+    """
+    check_size(
+        "census",
+        {
+            "ages": ages,
+            "educations": educations,
+            "occupations": occupations,
+            "sexes, incomes, hours": 12,
+        },
+    )
+    sex = np.arange(2.0)[:, None, None, None, None]
+    age = _even(ages)[:, None, None, None]
+    education = _even(educations)[:, None, None]
+    occupation = _even(occupations)[:, None]
     hours = np.arange(3.0) - 1.0
     joint = (
         _normal(education - 0.65 + 0.3 * age, 0.35, -3)

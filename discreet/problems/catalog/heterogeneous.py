@@ -1,8 +1,9 @@
 """Heterogeneous sensors: pooled counts against counts by group.
 
-Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6 and bin edges. A sensor
-with a large a_s responds strongly to what is private. Pooling the counts forgets which sensor said what; counting by groups
-does not, see docs/how-to/many-sensors.md. All weights and deviations are assumed.
+Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6
+and bin edges. A sensor with a large a_s responds strongly to what is private. Pooling the counts
+forgets which sensor said what; counting by groups does not, see docs/how-to/many-sensors.md. All
+weights and deviations are assumed.
 
 Source: docs/theory.md, section 19; the sensors of its reference 1 are identical.
 """
@@ -24,7 +25,9 @@ from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, 
 from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
 
 _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
-_Correlation = Annotated[float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")]
+_Correlation = Annotated[
+    float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")
+]
 
 
 @register("sensors")
@@ -32,58 +35,96 @@ def multi_mixed(
     sensors: Annotated[int, Whole("number of sensors M", most=10_000)] = 6,
     bins: _Bins = 4,
     weight_x: Annotated[
-        tuple[float, ...], Means("weight of X in the first and the last sensor; those between are spaced evenly")
+        tuple[float, ...],
+        Means("weight of X in the first and the last sensor; those between are spaced evenly"),
     ] = (0.1, 0.7),
     sigma: Annotated[
-        tuple[float, ...], Means("standard deviation of the noise of the first and the last sensor, spaced likewise")
+        tuple[float, ...],
+        Means("standard deviation of the noise of the first and the last sensor, spaced likewise"),
     ] = (0.2, 0.2),
     correlation: _Correlation = 0.0,
-    groups: Annotated[int, Whole("1: pooled counts; g: separate counts of g groups of neighbours; M: every report")] = 1,
+    groups: Annotated[
+        int,
+        Whole("1: pooled counts; g: separate counts of g groups of neighbours; M: every report"),
+    ] = 1,
 ) -> Array:
-    """Heterogeneous sensors, ordered by how strongly they respond to X: pooled counts, or counts by group.
+    """Heterogeneous sensors, ordered by how strongly they respond to X: pooled counts, or counts by
+    group.
 
-    The pooled counts have a Poisson-multinomial law. Outcomes are in the order of `sensors.count_vectors`, by group in that
-    of `sensors.grouped_count_vectors`.
+    The pooled counts have a Poisson-multinomial law. Outcomes are in the order of
+    `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
     """
     if groups > sensors:
-        raise InputError(f"groups is {groups} and sensors is {sensors}; give at most one group per sensor")
-    edges, prior = paper_edges(bins), _prior(correlation)
-    (nearest, farthest), (first, last) = _finite(weight_x, "weight_x", 2), _finite(sigma, "sigma", 2, least=0.0)
-    weights, sigmas = np.linspace(nearest, farthest, sensors), np.linspace(first, last, sensors)
-    laws = np.array([linear_conditional(a, PAPER_WEIGHT_Y, s, edges) for a, s in zip(weights, sigmas, strict=True)])
-    return mixed_sensors(laws, prior) if groups == 1 else grouped_sensors(np.array_split(laws, groups), prior)
+        raise InputError(
+            f"groups is {groups} and sensors is {sensors}; give at most one group per sensor"
+        )
+    edges = paper_edges(bins)
+    prior = _prior(correlation)
+    (nearest, farthest) = _finite(weight_x, "weight_x", 2)
+    (first, last) = _finite(sigma, "sigma", 2, least=0.0)
+    weights = np.linspace(nearest, farthest, sensors)
+    sigmas = np.linspace(first, last, sensors)
+    laws = np.array(
+        [
+            linear_conditional(a, PAPER_WEIGHT_Y, s, edges)
+            for a, s in zip(weights, sigmas, strict=True)
+        ]
+    )
+    return (
+        mixed_sensors(laws, prior)
+        if groups == 1
+        else grouped_sensors(np.array_split(laws, groups), prior)
+    )
 
 
 @register("sensors")
 def multi_groups(
     sizes: Annotated[tuple[int, ...], Means("number of sensors of each group")] = (3, 3),
     bins: _Bins = 4,
-    weight_x: Annotated[tuple[float, ...], Means("weight of X in the sensors of each group")] = (0.1, 0.7),
-    sigma: Annotated[tuple[float, ...], Means("standard deviation of the noise of each group")] = (0.2, 0.2),
+    weight_x: Annotated[tuple[float, ...], Means("weight of X in the sensors of each group")] = (
+        0.1,
+        0.7,
+    ),
+    sigma: Annotated[tuple[float, ...], Means("standard deviation of the noise of each group")] = (
+        0.2,
+        0.2,
+    ),
     correlation: _Correlation = 0.0,
     pooled: Annotated[bool, Means("pool the counts of all groups")] = False,
 ) -> Array:
     """Groups of identical sensors, each with its own weight of X: counts by group, or pooled.
 
-    Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the order of
-    `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
+    Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the
+    order of `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
     """
-    counts = [whole(each, "sizes", 1, 10_000) for each in listed(sizes, "sizes", "the number of sensors of every group")]
-    weights, sigmas = _finite(weight_x, "weight_x", len(counts)), _finite(sigma, "sigma", len(counts), least=0.0)
-    edges, prior = paper_edges(bins), _prior(correlation)
+    counts = [
+        whole(each, "sizes", 1, 10_000)
+        for each in listed(sizes, "sizes", "the number of sensors of every group")
+    ]
+    weights = _finite(weight_x, "weight_x", len(counts))
+    sigmas = _finite(sigma, "sigma", len(counts), least=0.0)
+    edges = paper_edges(bins)
+    prior = _prior(correlation)
     groups = [
         np.tile(linear_conditional(a, PAPER_WEIGHT_Y, s, edges), (size, 1, 1, 1))
         for size, a, s in zip(counts, weights, sigmas, strict=True)
     ]
-    return mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
+    return (
+        mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
+    )
 
 
-def _finite(values: Sequence[float], what: str, count: int, least: float = -math.inf) -> list[float]:
+def _finite(
+    values: Sequence[float], what: str, count: int, least: float = -math.inf
+) -> list[float]:
     """As many finite numbers as asked for, all > least, or InputError."""
     if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != count:
         raise InputError(f"{what} is {brief(values)}; give {count} numbers")
     for value in values:
-        if not isinstance(value, int | float | np.integer | np.floating) or not least < value < math.inf:
+        if (
+            not isinstance(value, int | float | np.integer | np.floating)
+            or not least < value < math.inf
+        ):
             above = "" if math.isinf(least) else f" > {least:g}"
             raise InputError(f"{what} holds {brief(value)}; give finite numbers{above}")
     return [float(value) for value in values]
@@ -96,5 +137,8 @@ def _prior(correlation: float) -> Array:
     covariance = asked * math.sqrt(math.prod(plain.sum(axis=1)) * math.prod(plain.sum(axis=0)))
     prior = plain + covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
     if prior.min() < 0.0:
-        raise InputError(f"correlation is {asked!r}, which the marginals do not allow; give less than 0.65 in size")
+        raise InputError(
+            f"correlation is {asked!r}, which the marginals do not allow; give less "
+            "than 0.65 in size"
+        )
     return prior

@@ -1,4 +1,6 @@
-"""The paper's two set-ups (`sensors.paper`): one binned sensor, and the counts of M independent sensors."""
+"""The paper's two set-ups (`sensors.paper`): one binned sensor, and the counts of M independent
+sensors.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from discreet.problems.sensors.several import iid_sensors
 
 
 def paper_edges(bins: int) -> Array:
-    """Edges [bins + 1]: −∞, .2, .5, .8, ∞ for four bins, otherwise −∞, linspace(−.5, 1.5, bins − 1), ∞; bins ≥ 2."""
+    """Edges [bins + 1]: −∞, .2, .5, .8, ∞ for four bins, otherwise −∞, linspace(−.5, 1.5, bins −
+    1), ∞; bins ≥ 2.
+    """
     bins = whole(bins, "bins", 2)
     if bins == len(PAPER_EDGES) - 1:
         return np.array(PAPER_EDGES)
@@ -25,15 +29,22 @@ def paper_edges(bins: int) -> Array:
 
 @register("paper")
 def paper_single(
-    bins: Annotated[int, Whole("number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]", 2)] = 4,
+    bins: Annotated[
+        int,
+        Whole(("number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]"), 2),
+    ] = 4,
 ) -> Array:
-    """The paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned; N = bins (two bins are cut at .5)."""
+    """The paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned; N = bins (two bins are cut at
+    .5).
+    """
     return paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
 
 
 @register("paper")
 def paper_multi(
-    sensors: Annotated[int, Whole("number of sensors M; N = C(M + bins − 1, bins − 1) outcomes")] = 5,
+    sensors: Annotated[
+        int, Whole("number of sensors M; N = C(M + bins − 1, bins − 1) outcomes")
+    ] = 5,
     bins: Annotated[int, Whole("bins of each sensor", 2)] = 4,
 ) -> Array:
     """The paper's M sensors: counts per bin of independent copies of the single sensor.

@@ -1,4 +1,6 @@
-"""Random problems, pure in (sizes, seed): sparse joints of Dirichlet type, and Gaussian mixtures on random points."""
+"""Random problems, pure in (sizes, seed): sparse joints of Dirichlet type, and Gaussian mixtures on
+random points.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,22 @@ Outcomes = Annotated[int, Whole("outcomes")]
 Seed = Annotated[int, Whole("seed of the generator", 0)]
 
 
-def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentration: float, rng: np.random.Generator) -> Array:
-    """A joint [n, m, N] of gamma(concentration) entries, each zeroed with probability `sparsity`, scaled to sum to one.
+def random_joint(
+    n: int,
+    m: int,
+    outcomes: int,
+    *,
+    sparsity: float,
+    concentration: float,
+    rng: np.random.Generator,
+) -> Array:
+    """A joint [n, m, N] of gamma(concentration) entries, each zeroed with probability `sparsity`,
+    scaled to sum to one.
 
     The largest entry of every outcome stays, so that every outcome can happen.
     """
-    # Boosted and taken in logarithms: gamma variates of small shape underflow, and a column of zeros would be left.
+    # Boosted and taken in logarithms: gamma variates of small shape underflow, and a column of
+    # zeros would be left.
     raw = np.log(rng.gamma(concentration + 1.0, size=(n, m, outcomes)))
     raw += np.log1p(-rng.random((n, m, outcomes))) / concentration
     joint = np.exp(raw - raw.max())
@@ -34,36 +46,49 @@ def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentratio
 def dirichlet(
     n: Private = 3,
     m: Public = 3,
-    N: Outcomes = 100,  # noqa: N803 (the symbol of the theory)
-    sparsity: Annotated[float, Number("probability that an entry is zero, in [0, 1]", zero=True, most=1.0)] = 0.3,
+    N: Outcomes = 100,
+    sparsity: Annotated[
+        float, Number(("probability that an entry is zero, in [0, 1]"), zero=True, most=1.0)
+    ] = 0.3,
     concentration: Annotated[
         float, Number("shape of the gamma entries: small is uneven, 1 is uniform on the simplex")
     ] = 1.0,
     seed: Seed = 0,
 ) -> Array:
-    """Random sparse joint tensor: a point drawn from a symmetric Dirichlet law, with random zeros."""
-    return random_joint(n, m, N, sparsity=sparsity, concentration=concentration, rng=np.random.default_rng(seed))
+    """Random sparse joint tensor: a point drawn from a symmetric Dirichlet law, with
+    random zeros.
+    """
+    return random_joint(
+        n, m, N, sparsity=sparsity, concentration=concentration, rng=np.random.default_rng(seed)
+    )
 
 
 @register("random")
 def mixture(
     n: Private = 2,
     m: Public = 2,
-    N: Annotated[int, Whole("points; each is an outcome of probability 1/N")] = 1000,  # noqa: N803
+    N: Annotated[int, Whole("points; each is an outcome of probability 1/N")] = 1000,
     d: Annotated[int, Whole("dimension of the points", most=500)] = 2,
     spread: Annotated[
-        float, Number("standard deviation of the component means per coordinate, in units of the noise's", zero=True)
+        float,
+        Number(
+            ("standard deviation of the component means per coordinate, in units of the noise's"),
+            zero=True,
+        ),
     ] = 1.5,
     seed: Seed = 0,
 ) -> Array:
-    """Posteriors of a sample from a Gaussian mixture, one component per (x, y), each point an outcome.
+    """Posteriors of a sample from a Gaussian mixture, one component per (x, y), each point an
+    outcome.
 
-    Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N.
+    Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does
+    not depend on N.
     """
     check_size("mixture", {"n·m + N": n * m + N, "d": d})
     rng = np.random.default_rng(seed)
     means = spread * rng.standard_normal((n * m, d))
-    weights = rng.dirichlet(np.full(means.shape[0], 5.0))  # a concentration that keeps weights away from zero
+    # a concentration that keeps weights away from zero
+    weights = rng.dirichlet(np.full(means.shape[0], 5.0))
     return (_posteriors(means, weights, N, rng) / N).reshape(n, m, N)
 
 
@@ -87,14 +112,22 @@ def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Genera
 def weighted_mixture(
     n: Private = 2,
     m: Public = 5,
-    N: Annotated[int, Whole("points; each is an outcome whose probability is its share of the density")] = 1000,  # noqa: N803
-    d: Annotated[int, Whole("dimension of the points: the larger, the further apart the masses", most=500)] = 4,
-    variance: Annotated[float, Number("of a component in each coordinate, in units of that of the component means")] = 0.7,
+    N: Annotated[
+        int, Whole("points; each is an outcome whose probability is its share of the density")
+    ] = 1000,
+    d: Annotated[
+        int, Whole(("dimension of the points: the larger, the further apart the masses"), most=500)
+    ] = 4,
+    variance: Annotated[
+        float,
+        Number("of a component in each coordinate, in units of that of the component means"),
+    ] = 0.7,
     seed: Seed = 0,
 ) -> Array:
     """A Gaussian mixture on scattered points, each point an outcome weighted by its density.
 
-    Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled.
+    Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex
+    before it is scaled.
     """
     check_size("weighted-mixture", {"n": n, "m": m, "N": N, "d": d})
     rng = np.random.default_rng(seed)

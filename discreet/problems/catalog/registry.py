@@ -1,9 +1,10 @@
-"""The registry of catalog entries: which exist, their parameters, and how they are built from words.
+"""The registry of catalog entries: which exist, their parameters, and how they are built from
+words.
 
-An entry is written as a pure function of its own parameters (a random one takes a seed) that returns a joint tensor. The
-registry makes a builder of it, which also takes a budget and gives the problem its name. What a parameter means and which
-values it takes stand once, in the annotations of the signature, so that Python, the command line and `discreet problems`
-cannot disagree.
+An entry is written as a pure function of its own parameters (a random one takes a seed) that
+returns a joint tensor. The registry makes a builder of it, which also takes a budget and gives the
+problem its name. What a parameter means and which values it takes stand once, in the annotations of
+the signature, so that Python, the command line and `discreet problems` cannot disagree.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial"
 class Means:
     """What a parameter means, in its annotation: `Annotated[str, Means("private column")]`.
 
-    checked   gives the value as the entry's function gets it, or raises InputError; from the value and its name
+    checked   gives the value as the entry's function gets it, or raises InputError; from the value
+              and its name
     is_size   whether the arrays of the problem grow with it
     """
 
@@ -46,8 +48,12 @@ class Means:
 
 
 def Whole(meaning: str, least: int = 1, most: float = 2.0**64) -> Means:  # noqa: N802 (stands where types do)
-    """An integer of at least `least`, at most `most`; a size, unless it may be 0 or has a `most` of its own."""
-    return Means(meaning, lambda value, name: whole(value, name, least, most), least > 0 and most == 2.0**64)
+    """An integer of at least `least`, at most `most`; a size, unless it may be 0 or has a `most` of
+    its own.
+    """
+    return Means(
+        meaning, lambda value, name: whole(value, name, least, most), least > 0 and most == 2.0**64
+    )
 
 
 def Number(meaning: str, zero: bool = False, most: float = 1e100) -> Means:  # noqa: N802
@@ -57,7 +63,9 @@ def Number(meaning: str, zero: bool = False, most: float = 1e100) -> Means:  # n
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an entry: its name, its default (whose type is its type) and what it means."""
+    """One parameter of an entry: its name, its default (whose type is its type) and
+    what it means.
+    """
 
     name: str
     default: Any
@@ -73,7 +81,8 @@ class Entry:
     summary      the first sentence of its docstring
     parameters   in the order of the builder's signature
     extra        the extra of discreet that its data needs ("" = base install)
-    build        the builder: by keyword its parameters, a measure, and one of budget, equivocation (nats) and fraction
+    build        the builder: by keyword its parameters, a measure, and one of budget, equivocation
+                 (nats) and fraction
     """
 
     name: str
@@ -84,8 +93,14 @@ class Entry:
     build: Callable[..., Problem]
 
     def title(self, **values: Any) -> str:
-        """The name, with those parameters that differ from their defaults: paper-single(bins=64)."""
-        changed = [f"{p.name}={values[p.name]}" for p in self.parameters if p.name in values and values[p.name] != p.default]
+        """The name, with those parameters that differ from their defaults:
+        paper-single(bins=64).
+        """
+        changed = [
+            f"{p.name}={values[p.name]}"
+            for p in self.parameters
+            if p.name in values and values[p.name] != p.default
+        ]
         return f"{self.name}({', '.join(changed)})" if changed else self.name
 
 
@@ -96,7 +111,8 @@ class Budget:
     leakage        ε in nats, ≥ 0; inf for no constraint
     equivocation   H0 in nats, ≤ H(X)
     perfect        ε = 0
-    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 a slack budget
+    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy,
+                   1 a slack budget
     """
 
     leakage: float | None = None
@@ -110,18 +126,24 @@ class Budget:
         return any(value is not None and value is not False for value in vars(self).values())
 
     def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
-        """The same model under this budget, of several constraints each; by its own measures or the given one.
+        """The same model under this budget, of several constraints each; by its own measures or the
+        given one.
 
         Raises InputError if more than one budget is given, or one is out of range.
         """
-        chosen = [name for name, value in vars(self).items() if value is not None and value is not False]
+        chosen = [
+            name for name, value in vars(self).items() if value is not None and value is not False
+        ]
         if len(chosen) > 1:
             raise InputError(
-                f"{' and '.join(chosen)} both set the leakage budget; give at most one of {', '.join(vars(self))}"
+                f"{' and '.join(chosen)} both set the leakage budget; give at most one of "
+                f"{', '.join(vars(self))}"
             )
         if measure is not None:
             if not self.given:
-                raise InputError(f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}")
+                raise InputError(
+                    f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}"
+                )
             model = _each(model, [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms))
         if self.perfect:
             return _each(model, [0.0] * len(model.terms))
@@ -130,7 +152,11 @@ class Budget:
             return _each(model, shares_of_bayes(model, [share] * len(model.terms)))
         if self.leakage is not None:
             return _each(model, [self.leakage] * len(model.terms))
-        return model.with_budget(equivocation=self.equivocation, measure=model.measure) if self.given else model
+        return (
+            model.with_budget(equivocation=self.equivocation, measure=model.measure)
+            if self.given
+            else model
+        )
 
 
 def _each(model: Problem, budgets: Sequence[float | LeakageBudget]) -> Problem:
@@ -142,32 +168,47 @@ _LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to b
 _ENTRIES: dict[str, Entry] = {}
 
 
-def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
-    """Decorator that makes a builder of a model and enters it. Annotations explain every parameter (`Means`).
+def register(
+    family: str, *, extra: str = ""
+) -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
+    """Decorator that makes a builder of a model and enters it. Annotations explain every parameter
+    (`Means`).
 
-    The entry's name is the function's, with hyphens; its summary the first sentence of the docstring.
+    The entry's name is the function's, with hyphens; its summary the first sentence of the
+    docstring.
 
-    The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a `Problem`. The builder takes the
-    model's parameters, and by keyword the measure of leakage and at most one of budget, equivocation (nats) and fraction.
-    Without these a problem with a finite budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
+    The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a
+    `Problem`. The builder takes the model's parameters, and by keyword the measure of leakage and
+    at most one of budget, equivocation (nats) and fraction. Without these a problem with a finite
+    budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
 
-    Raises ValueError for a name that is taken, an unknown family, or a parameter without a default or an explanation:
-    mistakes in the entry's code, found at import.
+    Raises ValueError for a name that is taken, an unknown family, or a parameter without a default
+    or an explanation: mistakes in the entry's code, found at import.
     """
 
     def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
-        name, summary = model.__name__.replace("_", "-"), (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
+        name = model.__name__.replace("_", "-")
+        summary = (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
         if name in _ENTRIES:
-            raise ValueError(f"the catalog already has an entry named {name!r}; choose another name")
+            raise ValueError(
+                f"the catalog already has an entry named {name!r}; choose another name"
+            )
         if family not in FAMILIES:
-            raise ValueError(f"the entry {name!r} has the family {family!r}; use one of: {', '.join(FAMILIES)}")
+            raise ValueError(
+                f"the entry {name!r} has the family {family!r}; use one of: {', '.join(FAMILIES)}"
+            )
         signature = inspect.signature(model)
         own = signature.parameters.values()
         hints = get_type_hints(model, include_extras=True)
-        notes = {p.name: next(iter(getattr(hints.get(p.name), "__metadata__", ())), None) for p in own}
+        notes = {
+            p.name: next(iter(getattr(hints.get(p.name), "__metadata__", ())), None) for p in own
+        }
         means = {key: note for key, note in notes.items() if isinstance(note, Means)}
         if set(means) != set(notes) or any(p.default is inspect.Parameter.empty for p in own):
-            raise ValueError(f"every parameter of the entry {name!r} needs a default, and its meaning in the annotation")
+            raise ValueError(
+                f"every parameter of the entry {name!r} needs a default, and its "
+                "meaning in the annotation"
+            )
 
         @functools.wraps(model)
         def build(
@@ -184,18 +225,27 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
             check_size(name, {key: value for key, value in values.items() if means[key].is_size})
             try:
                 with np.errstate(all="ignore"):  # what is not finite is refused
-                    made, title = model(**values), _ENTRIES[name].title(**given.arguments)
+                    made = model(**values)
+                    title = _ENTRIES[name].title(**given.arguments)
                     if not isinstance(made, Problem):
-                        made, measure = Problem.from_joint(made / made.sum(), math.inf, measure=measure), None
+                        made = Problem.from_joint(made / made.sum(), math.inf, measure=measure)
+                        measure = None
                     problem = made.titled(title)
             except ArithmeticError as error:
-                raise InputError(f"{name} cannot be computed from these parameters ({error}); give milder ones") from None
+                raise InputError(
+                    f"{name} cannot be computed from these parameters ({error}); give milder ones"
+                ) from None
             if budget is None and equivocation is None and fraction is None and problem.oblivious:
                 fraction = DEFAULT_FRACTION
             return Budget(budget, equivocation, fraction=fraction).apply(problem, measure)
 
-        words = [p for p in inspect.signature(build, follow_wrapped=False).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        build.__signature__ = signature.replace(parameters=[*own, *words], return_annotation="Problem")  # type: ignore[attr-defined]
+        words = [
+            p
+            for p in inspect.signature(build, follow_wrapped=False).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        ]
+        stated = signature.replace(parameters=[*own, *words], return_annotation="Problem")
+        build.__signature__ = stated  # type: ignore[attr-defined]
         parameters = tuple(Parameter(p.name, p.default, means[p.name].meaning) for p in own)
         _ENTRIES[name] = Entry(name, family, summary, parameters, extra, build)
         return build
@@ -207,7 +257,10 @@ def check_size(name: str, sizes: Mapping[str, int]) -> None:
     """Refuse sizes whose product is above `_LARGEST`."""
     if math.prod(sizes.values()) > _LARGEST:
         words = ", ".join(f"{key}={brief(value, 25)}" for key, value in sizes.items())
-        raise InputError(f"{name} is too large with {words}: their product is above {_LARGEST:,}; give smaller sizes")
+        raise InputError(
+            f"{name} is too large with {words}: their product is above {_LARGEST:,}; "
+            "give smaller sizes"
+        )
 
 
 def entries() -> tuple[Entry, ...]:
@@ -220,7 +273,9 @@ def entry(name: str) -> Entry:
     found = _ENTRIES.get(name)
     if found is None:
         names = ", ".join(each.name for each in entries())
-        raise InputError(f"the catalog has no problem {brief(name)}{nearest(name, _ENTRIES)}; it has: {names}")
+        raise InputError(
+            f"the catalog has no problem {brief(name)}{nearest(name, _ENTRIES)}; it has: {names}"
+        )
     return found
 
 
@@ -235,19 +290,28 @@ def build(
 ) -> Problem:
     """Build a catalog problem. Parameters given as strings are read as the type of their default.
 
-    budget, equivocation (nats) and fraction (of the Bayes rule's leakage) exclude one another; without any the entry's own
-    default holds, half of the Bayes rule's leakage unless its summary says otherwise. The leakage is counted by `measure`,
-    mutual information by default. Raises InputError.
+    budget, equivocation (nats) and fraction (of the Bayes rule's leakage) exclude one another;
+    without any the entry's own default holds, half of the Bayes rule's leakage unless its summary
+    says otherwise. The leakage is counted by `measure`, mutual information by default. Raises
+    InputError.
     """
     found = entry(name)
     known = {p.name: p for p in found.parameters}
     values = {}
     for key, value in parameters.items():
         if key not in known:
-            listed = ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters) or "none"
-            raise InputError(f"{name} has no parameter {brief(key)}{nearest(key, known)}; its parameters are: {listed}")
+            listed = (
+                ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters)
+                or "none"
+            )
+            raise InputError(
+                f"{name} has no parameter {brief(key)}{nearest(key, known)}; its "
+                f"parameters are: {listed}"
+            )
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
-    return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction, measure=measure)
+    return found.build(
+        **values, budget=budget, equivocation=equivocation, fraction=fraction, measure=measure
+    )
 
 
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
@@ -256,12 +320,15 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
         return read(text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default {shown(parameter.default)}"
+            f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default "
+            f"{shown(parameter.default)}"
         ) from None
 
 
 def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
-    """What a parameter with this default accepts, in words, and its reader, which raises ValueError."""
+    """What a parameter with this default accepts, in words, and its reader, which raises
+    ValueError.
+    """
     if isinstance(default, tuple):
         read = _kind(default[0])[1] if default else _read_number
         return "values separated by commas", lambda text: tuple(

@@ -1,10 +1,12 @@
-"""Two survey tables of real answers that ship inside statsmodels (extra "data"; nothing is downloaded).
+"""Two survey tables of real answers that ship inside statsmodels (extra "data"; nothing is
+downloaded).
 
-The table is the whole population of the model: p(x, y, z) is the smoothed frequency of the respondents' answers, see
-`discreet.problems.samples` for what binning and smoothing do.
+The table is the whole population of the model: p(x, y, z) is the smoothed frequency of the
+respondents' answers, see `discreet.problems.samples` for what binning and smoothing do.
 
-Sources: American National Election Study 1996, as in statsmodels.datasets.anes96 (944 respondents); R. C. Fair, "A Theory
-of Extramarital Affairs", J. Political Economy 86 (1978), as in statsmodels.datasets.fair (6366 respondents).
+Sources: American National Election Study 1996, as in statsmodels.datasets.anes96 (944 respondents);
+R. C. Fair, "A Theory of Extramarital Affairs", J. Political Economy 86 (1978), as in
+statsmodels.datasets.fair (6366 respondents).
 """
 
 from __future__ import annotations
@@ -30,8 +32,13 @@ _X = Annotated[str, Means("private column")]
 _Y = Annotated[str, Means("public column")]
 _Z = Annotated[tuple[str, ...], Means("columns the estimator sees")]
 _Classes = Annotated[int, Whole("quantile classes of the public column")]
-_Bins = Annotated[int | tuple[int, ...], Means("quantile bins of the columns of z: one number for all, or one per column")]
-_Smoothing = Annotated[float, Number("pseudo-records per cell, spread as p(x, y) of the whole sample", zero=True)]
+_Bins = Annotated[
+    int | tuple[int, ...],
+    Means("quantile bins of the columns of z: one number for all, or one per column"),
+]
+_Smoothing = Annotated[
+    float, Number(("pseudo-records per cell, spread as p(x, y) of the whole sample"), zero=True)
+]
 _Least = Annotated[int, Whole("cells with fewer respondents are gathered into one outcome", 0)]
 
 
@@ -45,16 +52,20 @@ def anes96(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right self-placement.
+    """944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right
+    self-placement.
 
-    Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
+    Guess a voter's income class from a short questionnaire without telling whether the vote went to
+    Clinton or Dole.
 
-    Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A private column with more than
-    ten values is refused; y is cut into `y_classes` quantile classes.
+    Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A
+    private column with more than ten values is refused; y is cut into `y_classes` quantile classes.
     """
     table = _table("anes96")
     table["logpopul"] = np.log(table["popul"] + 0.1)
-    return _survey("anes96", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count)
+    return _survey(
+        "anes96", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count
+    )
 
 
 @register("survey", extra="data")
@@ -67,37 +78,61 @@ def fair(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children, religion, education.
+    """6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children,
+    religion, education.
 
-    Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
+    Guess how a woman rates her marriage from plain facts about her, without telling whether she had
+    an affair.
 
-    By default the rating is in two classes: very good (5, the answer of 42%) and less.
-    Columns: rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb, affairs, and any_affair
-    (affairs > 0, 32% of the respondents). A private column with more than ten values is refused.
+    By default the rating is in two classes: very good (5, the answer of 42%) and less. Columns:
+    rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb,
+    affairs, and any_affair (affairs > 0, 32% of the respondents). A private column with more than
+    ten values is refused.
     """
     table = _table("fair")
     table["any_affair"] = (table["affairs"] > 0).astype(np.float64)
-    return _survey("fair", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count)
+    return _survey(
+        "fair", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count
+    )
 
 
 def _survey(
-    owner: str, table: dict[str, NDArray[Any]], x: str, y: str, z: Sequence[str], y_classes: int, bins: Any, **counted: Any
+    owner: str,
+    table: dict[str, NDArray[Any]],
+    x: str,
+    y: str,
+    z: Sequence[str],
+    y_classes: int,
+    bins: Any,
+    **counted: Any,
 ) -> Problem:
     z = listed(z, "z", "names of columns")
     for column in (x, y, *z):
         if not isinstance(column, str) or column not in table:
-            raise InputError(f"{owner} has no column {brief(column)}; its columns are: {', '.join(table)}")
+            raise InputError(
+                f"{owner} has no column {brief(column)}; its columns are: {', '.join(table)}"
+            )
     private = np.unique(table[x]).size
     if private > 10:
-        raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
+        raise InputError(
+            f"the column {x} of {owner} has {private} values; give a private column "
+            "with at most ten"
+        )
     counts = [bins] * len(z) if isinstance(bins, int) else listed(bins, "bins", "whole numbers")
     counts = counts * len(z) if len(counts) == 1 else counts
     if len(counts) != len(z):
-        raise InputError(f"bins has {len(counts)} entries and z has {len(z)} columns; give one entry per column")
+        raise InputError(
+            f"bins has {len(counts)} entries and z has {len(z)} columns; give one entry per column"
+        )
     hidden, guessed = (f"{word} {column}" for word, column in (("hidden", x), ("guessed", y)))
-    people = {**{column: table[column] for column in z}, hidden: _labels(table[x]), guessed: _classes(table[y], y_classes)}
+    people = {
+        **{column: table[column] for column in z},
+        hidden: _labels(table[x]),
+        guessed: _classes(table[y], y_classes),
+    }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewRecordsWarning)  # the respondents are all people of this model
+        # the respondents are all people of this model
+        warnings.simplefilter("ignore", FewRecordsWarning)
         return Problem.from_frame(
             people,
             hide=hidden,
@@ -113,22 +148,35 @@ def _survey(
 def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
     """Quantile classes, each named by its largest value; equal quantiles merge."""
     classes = min(classes, values.size)
-    cuts = np.unique(np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf"))
+    cuts = np.unique(
+        np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf")
+    )
     return _labels(cuts[np.searchsorted(cuts, values, side="left")])
 
 
 def _labels(values: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers as they are, others by their rank: fractions are no labels."""
-    return values if (values == np.floor(values)).all() else np.unique(values, return_inverse=True)[1].reshape(-1)
+    return (
+        values
+        if (values == np.floor(values)).all()
+        else np.unique(values, return_inverse=True)[1].reshape(-1)
+    )
 
 
 def _table(name: str) -> dict[str, NDArray[Any]]:
-    """The columns of a file in statsmodels, which is not imported for that: it would import pandas."""
+    """The columns of a file in statsmodels, which is not imported for that: it would
+    import pandas.
+    """
     package = find_spec("statsmodels")
     if package is None or package.origin is None:
-        raise InputError(f'the catalog\'s {name} needs statsmodels; install it with: pip install "discreet[data]"')
+        raise InputError(
+            f"the catalog's {name} needs statsmodels; install it with: pip install "
+            '"discreet[data]"'
+        )
     file = Path(package.origin).parent / "datasets" / name / f"{name}.csv"
     header, *rows = file.read_text(encoding="utf-8").splitlines()
     mark = "," if "," in header else None
     columns = np.array([row.split(mark) for row in rows], dtype=np.float64).T.copy()
-    return {word.strip("'\""): column for word, column in zip(header.split(mark), columns, strict=True)}
+    return {
+        word.strip("'\""): column for word, column in zip(header.split(mark), columns, strict=True)
+    }

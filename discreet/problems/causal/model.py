@@ -1,9 +1,11 @@
-"""The causal problem: guesses over time, each made from the measurements so far, that together leak at most a budget.
+"""The causal problem: guesses over time, each made from the measurements so far, that together leak
+at most a budget.
 
     minimise Σ p(z^T) q(ŷ^T ‖ z^T) loss   over causal kernels   with   I(X; Ŷ_1 … Ŷ_T) ≤ ε,
 
-where q(ŷ^T ‖ z^T) = Π_t q_t(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) and no measurement depends on a guess (no feedback). X may
-be a whole trajectory. Without the order of time it is an ordinary `Problem` whose outcomes are sequences of measurements.
+where q(ŷ^T ‖ z^T) = Π_t q_t(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) and no measurement depends on a
+guess (no feedback). X may be a whole trajectory. Without the order of time it is an ordinary
+`Problem` whose outcomes are sequences of measurements.
 
 Source: docs/theory.md, section 24; the question is that of the paper's authors, its reference 1.
 """
@@ -46,8 +48,8 @@ class CausalProblem(Constrained):
     """A privacy-aware estimation problem over T steps of time. Immutable.
 
     tree         how many guesses and measurements there are at every step
-    noncausal    the same without the order of time: a `Problem` whose estimators see all measurements before they guess, so
-                 that its optimum is at most that of this problem
+    noncausal    the same without the order of time: a `Problem` whose estimators see all
+                 measurements before they guess, so that its optimum is at most that of this problem
     """
 
     tree: Tree
@@ -64,20 +66,28 @@ class CausalProblem(Constrained):
     ) -> None:
         """Validate and freeze.
 
-        p_xz     private joint p(x_j, z_1 … z_T) [n, N_1, …, N_T]; X is whatever must stay hidden, such as a trajectory
-        loss     loss mass E[loss; z_1 … z_T] of each sequence of guesses [m_1, …, m_T, N_1, …, N_T], ≥ 0
-        budget   leakage budget ε in nats (0 perfect privacy, inf none), or `equivocation` H0 in nats
+        p_xz     private joint p(x_j, z_1 … z_T) [n, N_1, …, N_T]; X is whatever must stay hidden,
+                 such as a trajectory
+        loss     loss mass E[loss; z_1 … z_T] of each sequence of guesses [m_1, …, m_T, N_1, …,
+                 N_T], ≥ 0
+        budget   leakage budget ε in nats (0 perfect privacy, inf none), or `equivocation` H0 in
+                 nats
 
-        Raises InputError in one sentence for anything that is not a probability model, as `Problem` does.
+        Raises InputError in one sentence for anything that is not a probability model, as `Problem`
+        does.
         """
         joint = as_numbers(p_xz, "p_xz", "[n, N_1, …, N_T]")
         steps = joint.ndim - 1
         if steps < 1:
-            raise InputError(f"p_xz has shape {list(joint.shape)}; give an axis for X and one for each measurement")
+            raise InputError(
+                f"p_xz has shape {list(joint.shape)}; give an axis for X and one for "
+                "each measurement"
+            )
         losses = as_numbers(loss, "loss", "[m_1, …, m_T, N_1, …, N_T]")
         if losses.ndim != 2 * steps or losses.shape[steps:] != joint.shape[1:]:
             raise InputError(
-                f"p_xz has shape {list(joint.shape)} and loss {list(losses.shape)}; give a loss of shape [m_1, …, m_T, N_1, "
+                f"p_xz has shape {list(joint.shape)} and loss {list(losses.shape)}; give a loss "
+                "of shape [m_1, …, m_T, N_1, "
                 f"…, N_T] with the {steps} axes of measurements of p_xz"
             )
         tree = Tree(losses.shape[:steps], joint.shape[1:])
@@ -109,28 +119,36 @@ class CausalProblem(Constrained):
         transition    Pr(next state given state) [S, S], rows sum to one
         observation   Pr(measurement given state) [S, N], rows sum to one
         steps         T
-        private       for each state the index of its private value X_t [S]; the whole trajectory X_1 … X_T is to be hidden
-        public        for each state the index of its public value Y_t [S], which is guessed at every step
+        private       for each state the index of its private value X_t [S]; the whole trajectory
+                      X_1 … X_T is to be hidden
+        public        for each state the index of its public value Y_t [S], which is guessed at
+                      every step
         loss_matrix   loss of guessing i when the truth is k [m, guesses]; 0/1 by default
 
-        The loss is the mean over the steps: under 0/1 loss, the expected share of wrong guesses. Raises InputError.
+        The loss is the mean over the steps: under 0/1 loss, the expected share of wrong guesses.
+        Raises InputError.
         """
         whole(steps, "steps", 1, 24)
         first = mass_array(initial, "initial", 1, "[S]")
         first = first / check_total(first, "initial")
         count = first.size
-        move, seen = _rows(transition, "transition", count), _rows(observation, "observation", count)
+        move = _rows(transition, "transition", count)
+        seen = _rows(observation, "observation", count)
         if move.shape[1] != count:
             raise InputError(
-                f"transition has shape {list(move.shape)}; give one row and one column for each of {count} states"
+                f"transition has shape {list(move.shape)}; give one row and one column for each "
+                f"of {count} states"
             )
-        hidden, guessed = _labels(private, "private", count), _labels(public, "public", count)
-        n, outcomes = int(hidden.max()) + 1, seen.shape[1]
+        hidden = _labels(private, "private", count)
+        guessed = _labels(public, "public", count)
+        n = int(hidden.max()) + 1
+        outcomes = seen.shape[1]
         matrix = loss_table(loss_matrix, int(guessed.max()) + 1)
         m = matrix.shape[1]
         if max(count * (n * outcomes) ** steps, (m * outcomes) ** steps) > _LARGEST:
             raise InputError(
-                f"{steps} steps have {(n * outcomes) ** steps:,} sequences of private values and measurements and "
+                f"{steps} steps have {(n * outcomes) ** steps:,} sequences of private values and "
+                "measurements and "
                 f"{(m * outcomes) ** steps:,} of guesses and measurements; give fewer steps"
             )
         joint = _trajectories(first, move, seen, hidden, n, steps)
@@ -141,7 +159,11 @@ class CausalProblem(Constrained):
             losses += each.reshape((1,) * step + (m,) + (1,) * (steps - step - 1) + (-1,))
         shape = (outcomes,) * steps
         return cls(
-            joint.reshape(-1, *shape), losses.reshape((m,) * steps + shape), budget, equivocation=equivocation, name=name
+            joint.reshape(-1, *shape),
+            losses.reshape((m,) * steps + shape),
+            budget,
+            equivocation=equivocation,
+            name=name,
         )
 
     def with_budget(
@@ -153,21 +175,28 @@ class CausalProblem(Constrained):
     ) -> Self:
         """The same model under another budget."""
         other = type(self).__new__(type(self))
-        other._fill(self.tree, self.noncausal.with_budget(budget, equivocation=equivocation, measure=measure))
+        other._fill(
+            self.tree,
+            self.noncausal.with_budget(budget, equivocation=equivocation, measure=measure),
+        )
         return other
 
     def alone(self, step: int, budget: float) -> Problem:
-        """The ordinary problem of the guess at one step, 1 to T, from the measurements up to then, about the same X.
+        """The ordinary problem of the guess at one step, 1 to T, from the measurements up to then,
+        about the same X.
 
-        All other guesses are their first values, which adds the same to every loss if losses of steps add up. Raises
-        InputError.
+        All other guesses are their first values, which adds the same to every loss if losses of
+        steps add up. Raises InputError.
         """
         whole(step, "step", 1, self.steps)
-        count, width = self.tree.guesses[step - 1], self.tree.sizes(step)[1]
+        count = self.tree.guesses[step - 1]
+        width = self.tree.sizes(step)[1]
         loss = self.noncausal.loss.reshape(*self.tree.guesses, -1)
         chosen = loss[(0,) * (step - 1) + (slice(None),) + (0,) * (self.steps - step)]
         seen = self.noncausal.p_xz.reshape(self.n, width, -1).sum(axis=2)
-        return Problem(seen, chosen.reshape(count, width, -1).sum(axis=2), budget, name=f"step {step} alone")
+        return Problem(
+            seen, chosen.reshape(count, width, -1).sum(axis=2), budget, name=f"step {step} alone"
+        )
 
     @property
     def steps(self) -> int:
@@ -211,7 +240,9 @@ class CausalProblem(Constrained):
     @cached_property
     def bayes_rule(self) -> CausalRule:
         """The causal rule of least loss, ignoring privacy; ties go to the first guess."""
-        return CausalRule(self.tree, self.tree.of_labels(self.tree.best_labels(self.noncausal.loss)))
+        return CausalRule(
+            self.tree, self.tree.of_labels(self.tree.best_labels(self.noncausal.loss))
+        )
 
     @cached_property
     def bayes_error(self) -> float:
@@ -233,7 +264,10 @@ class CausalProblem(Constrained):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        sizes = f"{self.steps} steps, n={self.n}, guesses={self.tree.guesses}, measurements={self.tree.measurements}"
+        sizes = (
+            f"{self.steps} steps, n={self.n}, guesses={self.tree.guesses}, "
+            f"measurements={self.tree.measurements}"
+        )
         return f"CausalProblem({title}{sizes}, budget={self.budget:g} nats)"
 
 
@@ -241,18 +275,28 @@ def _rows(values: Any, what: str, states: int) -> Array:
     """Conditional laws [S, ·]."""
     found = mass_array(values, what, 2, "[S, ·]")
     if len(found) != states:
-        raise InputError(f"{what} has {len(found)} rows and initial has {states} states; give one row for each state")
+        raise InputError(
+            f"{what} has {len(found)} rows and initial has {states} states; give one "
+            "row for each state"
+        )
     off = np.abs(found.sum(axis=1) - 1.0)
     if not off.max() <= TOTAL_TOLERANCE:
-        raise InputError(f"row {int(off.argmax())} of {what} does not sum to 1; divide it by its sum")
+        raise InputError(
+            f"row {int(off.argmax())} of {what} does not sum to 1; divide it by its sum"
+        )
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def _labels(values: Any, what: str, states: int) -> Any:
     """Indices [S] of values, of which each up to the largest occurs."""
     found = as_numbers(values, what, "[S]")
-    if found.shape != (states,) or not np.array_equal(np.unique(found), np.arange(np.unique(found).size)):
-        raise InputError(f"{what} is {brief(values)}; give an index for each of {states} states, and leave out no index")
+    if found.shape != (states,) or not np.array_equal(
+        np.unique(found), np.arange(np.unique(found).size)
+    ):
+        raise InputError(
+            f"{what} is {brief(values)}; give an index for each of {states} states, "
+            "and leave out no index"
+        )
     return found.astype(np.intp)
 
 
@@ -262,7 +306,9 @@ def _trajectories(first: Array, move: Array, seen: Array, hidden: Any, n: int, s
     reached = first[:, None, None] * emitted
     for _ in range(1, steps):
         before = np.einsum("sxz,sr->rxz", reached, move)
-        reached = np.einsum("rxz,rab->rxazb", before, emitted).reshape(len(first), -1, before.shape[2] * seen.shape[1])
+        reached = np.einsum("rxz,rab->rxazb", before, emitted).reshape(
+            len(first), -1, before.shape[2] * seen.shape[1]
+        )
     return np.asarray(reached.sum(axis=0))
 
 
@@ -275,7 +321,9 @@ def _smoothed(first: Array, move: Array, seen: Array, steps: int) -> list[Array]
     for _ in range(1, steps):
         backward.append(move @ np.einsum("ra,rz->raz", seen, backward[-1]).reshape(len(first), -1))
     pairs = zip(forward, backward[::-1], strict=True)
-    return [np.einsum("sz,sa->sza", before, after).reshape(len(first), -1) for before, after in pairs]
+    return [
+        np.einsum("sz,sa->sza", before, after).reshape(len(first), -1) for before, after in pairs
+    ]
 
 
 READING_HIGH = ((0.05, 0.85), (0.3, 0.95))
@@ -292,14 +340,18 @@ def person_at_home(
     heating_home: float = 0.5,
     heating_away: float = 0.25,
 ) -> CausalProblem:
-    """A meter in a home that reads high or low at every step; at every step it is guessed whether the heat pump runs.
+    """A meter in a home that reads high or low at every step; at every step it is guessed whether
+    the heat pump runs.
 
-    X_t: nobody home or somebody home, a Markov chain in its stationary law, which leaves or returns with these probabilities
-    at a step. Y_t: the heat pump runs, drawn at every step with the probability `heating_home` or `heating_away`. All
-    numbers are assumed. budget in nats, or `fraction` of what the causal Bayes rule leaks. Raises InputError.
+    X_t: nobody home or somebody home, a Markov chain in its stationary law, which leaves or returns
+    with these probabilities at a step. Y_t: the heat pump runs, drawn at every step with the
+    probability `heating_home` or `heating_away`. All numbers are assumed. budget in nats, or
+    `fraction` of what the causal Bayes rule leaks. Raises InputError.
     """
     if (budget is None) == (fraction is None):
-        raise InputError("give one of budget= (nats) and fraction= (of what the causal Bayes rule leaks)")
+        raise InputError(
+            "give one of budget= (nats) and fraction= (of what the causal Bayes rule leaks)"
+        )
     for what, chance in (("leaving", leaving), ("returning", returning)):
         positive(chance, what, most=1.0)
     away = leaving / (leaving + returning)
@@ -318,4 +370,8 @@ def person_at_home(
         public=[0, 1, 0, 1],
         name="person at home",
     )
-    return found.with_budget(budget if fraction is None else positive(fraction, "fraction", zero=True) * found.bayes_leakage)
+    return found.with_budget(
+        budget
+        if fraction is None
+        else positive(fraction, "fraction", zero=True) * found.bayes_leakage
+    )

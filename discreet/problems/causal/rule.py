@@ -1,4 +1,6 @@
-"""A rule for guesses over time: the law of each guess, given the measurements and the guesses so far."""
+"""A rule for guesses over time: the law of each guess, given the measurements and the guesses so
+far.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,12 @@ from discreet.problems.numerics.estimators import normalise
 
 @dataclass(frozen=True, init=False, eq=False)
 class CausalRule:
-    """Kernels of T steps: how ŷ_t is drawn from what was measured and guessed up to then. Immutable.
+    """Kernels of T steps: how ŷ_t is drawn from what was measured and guessed up to then.
+    Immutable.
 
     tree      sizes of every step
-    kernels   Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [m_1 ⋯ m_{t−1}, m_t, N_1 ⋯ N_t] of every step, normalised over m_t;
-              sequences are in lexicographic order
+    kernels   Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [m_1 ⋯ m_{t−1}, m_t, N_1 ⋯ N_t] of every step,
+              normalised over m_t; sequences are in lexicographic order
 
     What is meant by stored kernels is their exact quotients by their totals.
     """
@@ -31,13 +34,18 @@ class CausalRule:
     kernels: tuple[Array, ...]
 
     def __init__(self, tree: Tree, kernels: Any) -> None:
-        """Normalise and freeze. Raises InputError for another number of kernels, other shapes, or what are no numbers."""
+        """Normalise and freeze. Raises InputError for another number of kernels, other shapes, or
+        what are no numbers.
+        """
         given = listed(kernels, "kernels", f"{tree.steps} arrays, one for each step")
         if len(given) != tree.steps:
-            raise InputError(f"there are {len(given)} kernels and {tree.steps} steps; give one for each step")
+            raise InputError(
+                f"there are {len(given)} kernels and {tree.steps} steps; give one for each step"
+            )
         shapes = [tree.kernel_shape(step) for step in range(1, tree.steps + 1)]
         each = [
-            real_numbers(f"kernels[{t}]", kernel, shape) for t, (kernel, shape) in enumerate(zip(given, shapes, strict=True))
+            real_numbers(f"kernels[{t}]", kernel, shape)
+            for t, (kernel, shape) in enumerate(zip(given, shapes, strict=True))
         ]
         found = tuple(_over_guesses(kernel) for kernel in each)
         for kernel in found:
@@ -46,7 +54,9 @@ class CausalRule:
 
     @classmethod
     def constant(cls, tree: Tree, guess: int) -> CausalRule:
-        """The rule that always makes the same sequence of guesses, by its index in lexicographic order."""
+        """The rule that always makes the same sequence of guesses, by its index in lexicographic
+        order.
+        """
         found = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
         for kernel, made in zip(found, np.unravel_index(guess, tree.guesses), strict=True):
             kernel[:, int(made)] = 1.0
@@ -54,7 +64,9 @@ class CausalRule:
 
     @classmethod
     def drawn(cls, tree: Tree, law: Array) -> CausalRule:
-        """The rule that draws a sequence of guesses from a law [m_1 ⋯ m_T], whatever is measured."""
+        """The rule that draws a sequence of guesses from a law [m_1 ⋯ m_T], whatever
+        is measured.
+        """
         return cls(tree, tree.kernels(np.repeat(law[:, None], tree.sizes(tree.steps)[1], axis=1)))
 
     @cached_property
@@ -63,44 +75,66 @@ class CausalRule:
         return self.tree.weights(self.kernels)
 
     def blended(self, share: float, other: CausalRule) -> CausalRule:
-        """The rule that follows another one with probability `share`, decided once, before the first guess."""
+        """The rule that follows another one with probability `share`, decided once, before the
+        first guess.
+        """
         pairs = zip(self.weights, other.weights, strict=True)
         mixed = [(1.0 - share) * own + share * towards for own, towards in pairs]
         kernels = []
         for step in range(1, self.tree.steps + 1):
             shape = self.tree.kernel_shape(step)
-            before = np.repeat(mixed[step - 1], self.tree.measurements[step - 1], axis=1)[:, None, :]
+            before = np.repeat(mixed[step - 1], self.tree.measurements[step - 1], axis=1)[
+                :, None, :
+            ]
             uniform = np.full(shape, 1.0 / shape[1])
-            kernels.append(np.divide(mixed[step].reshape(shape), before, out=uniform, where=before > 0.0))
+            kernels.append(
+                np.divide(mixed[step].reshape(shape), before, out=uniform, where=before > 0.0)
+            )
         return CausalRule(self.tree, kernels)
 
     def dense(self) -> Array:
-        """The rule as a matrix [m_1 ⋯ m_T, N_1 ⋯ N_T]: the law of all guesses given all measurements."""
+        """The rule as a matrix [m_1 ⋯ m_T, N_1 ⋯ N_T]: the law of all guesses given all
+        measurements.
+        """
         return self.weights[-1]
 
     def probabilities(self, guessed: Sequence[int], measured: Sequence[int]) -> Array:
-        """The law [m_t] of guess t, given the indices of the t − 1 guesses and the t measurements so far; InputError."""
+        """The law [m_t] of guess t, given the indices of the t − 1 guesses and the t measurements
+        so far; InputError.
+        """
         step = len(measured)
         if not 1 <= step <= self.tree.steps or len(guessed) != step - 1:
             raise InputError(
-                f"there are {len(guessed)} guesses and {step} measurements; give one measurement more than guesses, "
+                f"there are {len(guessed)} guesses and {step} measurements; give one measurement "
+                "more than guesses, "
                 f"and at most {self.tree.steps}"
             )
-        pairs = (("guessed", guessed, self.tree.guesses), ("measured", measured, self.tree.measurements))
+        pairs = (
+            ("guessed", guessed, self.tree.guesses),
+            ("measured", measured, self.tree.measurements),
+        )
         row, column = (
-            _place([whole(i, f"{what}[{t}]", 0, most[t] - 1) for t, i in enumerate(given)], most[: len(given)])
+            _place(
+                [whole(i, f"{what}[{t}]", 0, most[t] - 1) for t, i in enumerate(given)],
+                most[: len(given)],
+            )
             for what, given, most in pairs
         )
         return np.asarray(self.kernels[step - 1][row, :, column])
 
     def __repr__(self) -> str:
-        return f"CausalRule({self.tree.steps} steps, guesses {self.tree.guesses}, measurements {self.tree.measurements})"
+        return (
+            f"CausalRule({self.tree.steps} steps, guesses {self.tree.guesses}, measurements "
+            f"{self.tree.measurements})"
+        )
 
 
 def _over_guesses(kernel: Array) -> Array:
     """The kernel [M, m, K] normalised over m."""
     columns = normalise(kernel.transpose(1, 0, 2).reshape(kernel.shape[1], -1))
-    return np.ascontiguousarray(columns.reshape(kernel.shape[1], len(kernel), -1).transpose(1, 0, 2))
+    return np.ascontiguousarray(
+        columns.reshape(kernel.shape[1], len(kernel), -1).transpose(1, 0, 2)
+    )
 
 
 def _place(indices: Sequence[int], sizes: Sequence[int]) -> int:

@@ -1,9 +1,11 @@
-"""The tree of histories: what was measured and guessed so far, and sums over it in one backward pass.
+"""The tree of histories: what was measured and guessed so far, and sums over it in one backward
+pass.
 
-A guess ŷ_t may depend on z_1 … z_t and on ŷ_1 … ŷ_{t−1}. With M_t = m_1 ⋯ m_t sequences of guesses and K_t = N_1 ⋯ N_t of
-measurements, both in lexicographic order, every array over histories is [M_t, K_t]. A *kernel* of step t is
-Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [M_{t−1}, m_t, K_t]; the products of the kernels are the *weights* [M_t, K_t] of the
-sequence form, in which every expectation is linear.
+A guess ŷ_t may depend on z_1 … z_t and on ŷ_1 … ŷ_{t−1}. With M_t = m_1 ⋯ m_t sequences of guesses
+and K_t = N_1 ⋯ N_t of measurements, both in lexicographic order, every array over histories is
+[M_t, K_t]. A *kernel* of step t is Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [M_{t−1}, m_t, K_t]; the
+products of the kernels are the *weights* [M_t, K_t] of the sequence form, in which every
+expectation is linear.
 
 Source: docs/theory.md, section 24; B. von Stengel, Games and Economic Behavior 14 (1996).
 """
@@ -38,7 +40,9 @@ class Tree:
         return len(self.guesses)
 
     def sizes(self, step: int) -> tuple[int, int]:
-        """(M_t, K_t): how many sequences of guesses and of measurements there are up to a step from 0 to T."""
+        """(M_t, K_t): how many sequences of guesses and of measurements there are up to a step from
+        0 to T.
+        """
         return math.prod(self.guesses[:step]), math.prod(self.measurements[:step])
 
     def kernel_shape(self, step: int) -> tuple[int, int, int]:
@@ -54,35 +58,45 @@ class Tree:
         return found
 
     def kernels(self, last: Array) -> list[Array]:
-        """The kernels of weights [M_T, K_T] ≥ 0 of the last step; where none is positive they are uniform.
+        """The kernels of weights [M_T, K_T] ≥ 0 of the last step; where none is positive they are
+        uniform.
 
-        Weights of earlier steps must not depend on later measurements; where they do by rounding, their mean is taken.
+        Weights of earlier steps must not depend on later measurements; where they do by rounding,
+        their mean is taken.
         """
-        found, reached = list[Array](), last
+        found = list[Array]()
+        reached = last
         for step in range(self.steps, 0, -1):
             each = reached.reshape(self.kernel_shape(step))
             total = each.sum(axis=1)
             uniform = np.full(each.shape, 1.0 / self.guesses[step - 1])
-            found.append(np.divide(each, total[:, None, :], out=uniform, where=total[:, None, :] > 0.0))
+            found.append(
+                np.divide(each, total[:, None, :], out=uniform, where=total[:, None, :] > 0.0)
+            )
             reached = total.reshape(len(total), -1, self.measurements[step - 1]).mean(axis=2)
         return found[::-1]
 
     def least(self, costs: Array) -> float:
-        """The least Σ costs · weights over all kernels, costs [M_T, K_T]: minima over guesses, sums over measurements."""
+        """The least Σ costs · weights over all kernels, costs [M_T, K_T]: minima over guesses, sums
+        over measurements.
+        """
         for step in range(self.steps, 0, -1):
             best = costs.reshape(self.kernel_shape(step)).min(axis=1)
             costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
         return float(costs[0, 0])
 
     def least_bound(self, costs: DoubleDouble, doubt: Array) -> tuple[float, float, float]:
-        """Numbers whose exact sum is at most `least` of all costs that differ by at most `doubt` from these [M_T, K_T].
+        """Numbers whose exact sum is at most `least` of all costs that differ by at most `doubt`
+        from these [M_T, K_T].
 
-        Beside each value goes how much it may be too large; a guess whose cost is larger by more than its own doubt cannot
-        be the least and adds none. A sum of two double-doubles errs by under 4 u² of their sizes.
+        Beside each value goes how much it may be too large; a guess whose cost is larger by more
+        than its own doubt cannot be the least and adds none. A sum of two double-doubles errs by
+        under 4 u² of their sizes.
         """
         high, low = costs
         for step in range(self.steps, 0, -1):
-            shape, count = self.kernel_shape(step), self.measurements[step - 1]
+            shape = self.kernel_shape(step)
+            count = self.measurements[step - 1]
             high, low, doubt = (each.reshape(shape) for each in (high, low, doubt))
             least = high.min(axis=1, keepdims=True)
             rest = np.where(high == least, low, np.inf).min(axis=1, keepdims=True)
@@ -90,7 +104,9 @@ class Tree:
             doubt = np.where(worse, 0.0, doubt).max(axis=1)
             high, low, doubt = (each.reshape(shape[0], -1, count) for each in (least, rest, doubt))
             size = np.abs(high).sum(axis=2) + np.abs(low).sum(axis=2)
-            doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (1.0 + 4.0 * (count + 2) * UNIT)
+            doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (
+                1.0 + 4.0 * (count + 2) * UNIT
+            )
             total = high[:, :, 0], low[:, :, 0]
             for place in range(1, count):
                 total = dd_add(total, (high[:, :, place], low[:, :, place]))
@@ -98,7 +114,9 @@ class Tree:
         return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])
 
     def best_labels(self, costs: Array) -> list[NDArray[np.intp]]:
-        """For each step the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go to the first guess."""
+        """For each step the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go to the
+        first guess.
+        """
         found = list[NDArray[np.intp]]()
         for step in range(self.steps, 0, -1):
             each = costs.reshape(self.kernel_shape(step))
@@ -110,4 +128,7 @@ class Tree:
     def of_labels(self, labels: Sequence[NDArray[np.intp]]) -> list[Array]:
         """The kernels of guesses [M_{t−1}, K_t] without a draw."""
         pairs = zip(labels, self.guesses, strict=True)
-        return [np.asarray(each[:, None, :] == np.arange(m)[:, None], dtype=np.float64) for each, m in pairs]
+        return [
+            np.asarray(each[:, None, :] == np.arange(m)[:, None], dtype=np.float64)
+            for each, m in pairs
+        ]

@@ -1,1 +1,3 @@
-"""Continuous measurements: the paper's infinite-dimensional problems for a one-dimensional Z, as data and as proof."""
+"""Continuous measurements: the paper's infinite-dimensional problems for a one-dimensional Z, as
+data and as proof.
+"""

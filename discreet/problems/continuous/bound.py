@@ -1,14 +1,17 @@
-"""The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
+"""The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by
+certified subdivision.
 
-On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a *slack*: the least of three
-bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (see
-`families`). The intervals with the largest slack are quartered until the sum is under a target. No root finder, no
-derivative, and no quadrature is trusted.
+On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a
+*slack*: the least of three bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its
+mass, and by monotone ratios of densities (see `families`). The intervals with the largest slack are
+quartered until the sum is under a target. No root finder, no derivative, and no quadrature is
+trusted.
 
-What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened by
-it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen them. At a breakpoint,
-where a density may jump, the neighbouring doubles are edges too, so that no value from the wrong side of a jump is taken for
-a range. Densities under 1e-300 count as zero.
+What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy
+η (values are widened by it), and the densities are monotone between their breakpoints. Roundings of
+the coefficients widen them. At a breakpoint, where a density may jump, the neighbouring doubles are
+edges too, so that no value from the wrong side of a jump is taken for a range. Densities under
+1e-300 count as zero.
 
 Source: docs/theory.md, section 17 (lower bound).
 """
@@ -37,7 +40,8 @@ class Sweep:
     allowance   the part lost to the assumed inaccuracy of the densities and cdfs
     edges       [K + 1] neighbouring intervals of one label joined
     labels      [K]
-    brackets    [K − 1, 2] an interval around each inner edge whose outer neighbours carry the two labels
+    brackets    [K − 1, 2] an interval around each inner edge whose outer neighbours carry the two
+                labels
     cells       intervals looked at
     """
 
@@ -67,7 +71,10 @@ class _Cells:
         more = _Cells.at(problem, points)
         place = np.searchsorted(self.edges, points)
         pairs = ((self.density, more.density), (self.below, more.below), (self.above, more.above))
-        return _Cells(np.insert(self.edges, place, points), *(np.insert(old, place, new, axis=1) for old, new in pairs))
+        return _Cells(
+            np.insert(self.edges, place, points),
+            *(np.insert(old, place, new, axis=1) for old, new in pairs),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +85,9 @@ class _Tilted:
     size: Array
 
     def against(self, k: int, terms: int) -> tuple[Array, Array]:
-        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = α_k − α_i, roundings included."""
+        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = α_k − α_i, roundings
+        included.
+        """
         difference = self.coefficients[k] - self.coefficients
         doubt = 2.0 * UNIT * (terms + 4) * (self.size[k] + self.size)
         doubt[k] = 0.0
@@ -86,17 +95,20 @@ class _Tilted:
 
 
 def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
-    """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost (or nothing helps).
+    """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost
+    (or nothing helps).
 
     The value is a valid bound however the subdivision ends.
     """
     tilted = _Tilted(problem.tilted(tilt), problem.losses + np.abs(tilt) @ problem.private)
     cells = _Cells.at(problem, _first_edges(problem))
-    before, most = math.inf, 60_000
+    before = math.inf
+    most = 60_000
     for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
         found = _joined(problem, tilted, cells, labels, slack)
-        enough = max(target, 0.1 * found.allowance)  # a smaller loss to undecided intervals would not count beside it
+        # a smaller loss to undecided intervals would not count beside it
+        enough = max(target, 0.1 * found.allowance)
         points = _where_to_split(cells.edges, slack, enough)
         stalled = labels.size > most // 8 and found.slack > 0.999 * before
         if found.slack <= enough or not points.size or stalled or labels.size + points.size > most:
@@ -112,18 +124,25 @@ def _first_edges(problem: ContinuousProblem) -> Array:
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
 
-def _decide(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
+def _decide(
+    problem: ContinuousProblem, tilted: _Tilted, cells: _Cells
+) -> tuple[NDArray[np.intp], Array]:
     """A label for every cell, and the slack of calling it that."""
     masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
     widened = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
     low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
     low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
-    low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0  # an end of a support may lie in between
+    # an end of a support may lie in between
+    low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)
     families = _families(problem)
     # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
-    vague = (error.sum(axis=0) > 1e-3 * masses.sum(axis=0)) & np.isfinite(high).all(axis=0) & (high.max(axis=0) > 0.0)
+    vague = (
+        (error.sum(axis=0) > 1e-3 * masses.sum(axis=0))
+        & np.isfinite(high).all(axis=0)
+        & (high.max(axis=0) > 0.0)
+    )
     labels = np.asarray((tilted.coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
     slack = np.zeros(labels.size)
     for k in np.unique(labels):
@@ -153,9 +172,16 @@ def _families(problem: ContinuousProblem) -> list[list[int]]:
 
 
 def _by_ratio(
-    families: list[list[int]], gain: Array, cost: Array, masses: Array, ends: tuple[Array, Array], accuracy: Array
+    families: list[list[int]],
+    gain: Array,
+    cost: Array,
+    masses: Array,
+    ends: tuple[Array, Array],
+    accuracy: Array,
 ) -> Array:
-    """The slack by monotone ratios within families, and by masses for all other components [cells]."""
+    """The slack by monotone ratios within families, and by masses for all other
+    components [cells].
+    """
     alone = np.setdiff1d(np.arange(masses.shape[0]), [q for members in families for q in members])
     total: Array = gain[:, alone].max(axis=0) @ masses[alone]
     columns = np.arange(masses.shape[1])
@@ -170,7 +196,8 @@ def _by_ratio(
         low = np.minimum(*ratios) * (1.0 - doubt)
         high = np.maximum(*ratios) * (1.0 + doubt)
         usable = np.isfinite(low).all(axis=0) & np.isfinite(high).all(axis=0)
-        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        low = np.where(usable, low, 0.0)
+        high = np.where(usable, high, 0.0)
         bracket = (gain[:, members] @ high - cost[:, members] @ low).max(axis=0)
         part = np.maximum(bracket, 0.0) * masses[members][reference, columns]
         total = total + np.where(usable, part, gain[:, members].max(axis=0) @ masses[members])
@@ -186,30 +213,43 @@ def _product(gain: Array, high: Array) -> Array:
 
 
 def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
-    """What quarters the cells that hold more than their part of the slack, as far as doubles allow; a tail is cut once."""
+    """What quarters the cells that hold more than their part of the slack, as far as doubles allow;
+    a tail is cut once.
+    """
     undecided = max(1, int((slack > 0.0).sum()))
     chosen = slack > 0.5 * target / undecided
-    low, high = edges[:-1][chosen], edges[1:][chosen]
-    left, right = np.isinf(low), np.isinf(high)
+    low = edges[:-1][chosen]
+    high = edges[1:][chosen]
+    left = np.isinf(low)
+    right = np.isinf(high)
     middle = midpoints(np.where(left, 0.0, low), np.where(right, 0.0, high))
     span = edges[-2] - edges[1]
     with np.errstate(over="ignore"):
         middle = np.where(left, high - span, np.where(right, low + span, middle))
-    halves = [np.where(left | right, middle, midpoints(*ends)) for ends in ((low, middle), (middle, high))]
+    halves = [
+        np.where(left | right, middle, midpoints(*ends)) for ends in ((low, middle), (middle, high))
+    ]
     points = np.stack([middle, *halves])
     return np.unique(points[(low < points) & (points < high) & np.isfinite(points)])
 
 
 def _joined(
-    problem: ContinuousProblem, tilted: _Tilted, cells: _Cells, labels: NDArray[np.intp], slack: Array, narrow: bool = False
+    problem: ContinuousProblem,
+    tilted: _Tilted,
+    cells: _Cells,
+    labels: NDArray[np.intp],
+    slack: Array,
+    narrow: bool = False,
 ) -> Sweep:
-    """Join cells of one label and add up: their masses, minus slack, minus what the errors of masses may hide.
+    """Join cells of one label and add up: their masses, minus slack, minus what the errors of
+    masses may hide.
 
     narrow: masses of narrow intervals are taken from their densities, which takes time.
     """
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     kept = np.concatenate([[0], changes, [labels.size]])
-    edges, names = cells.edges[kept], labels[kept[:-1]]
+    edges = cells.edges[kept]
+    names = labels[kept[:-1]]
     masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
     if narrow:
         masses, error = problem.masses(edges)
@@ -217,5 +257,9 @@ def _joined(
     rounding = 2.0 * UNIT * (problem.n + 4)
     allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)
     lost = float(slack.sum()) * (1.0 + 1e-12)
-    brackets = np.stack([cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1)
-    return Sweep(total - lost - allowance, lost, allowance, edges, names, brackets, int(labels.size))
+    brackets = np.stack(
+        [cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1
+    )
+    return Sweep(
+        total - lost - allowance, lost, allowance, edges, names, brackets, int(labels.size)
+    )

@@ -1,12 +1,16 @@
-"""Densities of a one-dimensional measurement that are monotone between known points, and mixtures of them.
+"""Densities of a one-dimensional measurement that are monotone between known points, and mixtures
+of them.
 
-The cdf of a density gives the mass of any interval, and between neighbouring *breakpoints* it is monotone: its range over an
-interval is spanned by its values at the ends. Breakpoints are the modes (and antimodes) and every point where the density
-jumps, such as the ends of its support. They are known for the common families of scipy.stats (`families`), given by the user
-for callables, and otherwise located numerically, which the problem then lists among its assumptions. A `Mixture` is split
-into its components, since mixtures need not be unimodal but are linear in components that are.
+The cdf of a density gives the mass of any interval, and between neighbouring *breakpoints* it is
+monotone: its range over an interval is spanned by its values at the ends. Breakpoints are the modes
+(and antimodes) and every point where the density jumps, such as the ends of its support. They are
+known for the common families of scipy.stats (`families`), given by the user for callables, and
+otherwise located numerically, which the problem then lists among its assumptions. A `Mixture` is
+split into its components, since mixtures need not be unimodal but are linear in components that
+are.
 
-A density that does not integrate to the differences of its own cdf, everywhere and in total, is refused by name.
+A density that does not integrate to the differences of its own cdf, everywhere and in total, is
+refused by name.
 
 Source: docs/theory.md, section 17.
 """
@@ -29,12 +33,14 @@ from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.roots import bisected, midpoints
 from discreet.problems.sensors.bins import NormalDensity, has_own_sf
 
-LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
+LEVELS = np.array(
+    [1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)]
+)
 """Probabilities in each tail at which quantiles are taken, up to near the median."""
 
 UNDERFLOW = 1e-300
-"""Absolute error allowed for in densities, cdfs and survival functions besides the relative one: normal laws underflow
-beyond 37σ, and values below 1e-308 lose digits."""
+"""Absolute error allowed for in densities, cdfs and survival functions besides the relative one:
+normal laws underflow beyond 37σ, and values below 1e-308 lose digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +49,10 @@ class Density:
 
     pdf, cdf      density and Pr(Z ≤ z)
     sf            Pr(Z > z); without it upper tails are 1 − cdf and keep absolute precision only
-    breakpoints   all points where the density turns from rising to falling or back, or jumps; None to have them located
-                  numerically, which the problem will list as assumed
-    ratio_family  any key; densities of one key have monotone ratios between breakpoints (see `families`)
+    breakpoints   all points where the density turns from rising to falling or back, or jumps; None
+                  to have them located numerically, which the problem will list as assumed
+    ratio_family  any key; densities of one key have monotone ratios between breakpoints (see
+                  `families`)
     """
 
     pdf: Callable[[Array], Any]
@@ -57,7 +64,9 @@ class Density:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Σ_r weights_r × components_r; weights ≥ 0 that sum to one, components as for any other entry of a problem."""
+    """Σ_r weights_r × components_r; weights ≥ 0 that sum to one, components as for any other entry
+    of a problem.
+    """
 
     weights: Sequence[float]
     components: Sequence[Any]
@@ -65,9 +74,14 @@ class Mixture:
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.ndim != 1 or weights.size != len(self.components) or not weights.size:
-            raise InputError(f"a mixture has {len(self.components)} components and weights of shape {list(weights.shape)}")
+            raise InputError(
+                f"a mixture has {len(self.components)} components and weights of "
+                f"shape {list(weights.shape)}"
+            )
         if not ((weights >= 0.0).all() and abs(float(weights.sum()) - 1.0) <= 1e-9):
-            raise InputError(f"the weights {weights.tolist()} of a mixture must be ≥ 0 and sum to 1 within 1e-9")
+            raise InputError(
+                f"the weights {weights.tolist()} of a mixture must be ≥ 0 and sum to 1 within 1e-9"
+            )
         freeze(self, weights=tuple((weights / weights.sum()).tolist()))
 
 
@@ -75,15 +89,19 @@ class Mixture:
 class Component:
     """A density ready for use.
 
-    upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
-    accuracy      relative error of the functions that is known, where it is more than the problem assumes
-    known         of a family whose relative error of tails v falls with |log v|, to a twentieth (docs/theory.md, section 17)
+    upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a
+                  survival function)
+    accuracy      relative error of the functions that is known, where it is more than the problem
+                  assumes
+    known         of a family whose relative error of tails v falls with |log v|, to a twentieth
+                  (docs/theory.md, section 17)
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
     family_stated it was stated by the user
     breakpoints   finite, increasing
     quantiles     at `LEVELS` of both tails, increasing
-    median        intervals below it are measured by the cdf, those above it by the survival function
+    median        intervals below it are measured by the cdf, those above it by the survival
+                  function
     """
 
     what: str
@@ -103,9 +121,11 @@ class Component:
     def pdf(self, z: Array) -> Array:
         """Densities at finite points; 0 at ±inf; may be inf at a pole.
 
-        Where it is NaN, but at most `UNDERFLOW` by the cdf, it counts as 0: in scipy.stats (z − location) / scale overflows.
+        Where it is NaN, but at most `UNDERFLOW` by the cdf, it counts as 0: in scipy.stats (z −
+        location) / scale overflows.
         """
-        values, finite = np.zeros(z.shape), np.isfinite(z)
+        values = np.zeros(z.shape)
+        finite = np.isfinite(z)
         found = self._values(self.pdf_, z[finite], "density")
         unknown = np.isnan(found)
         if unknown.any():
@@ -114,31 +134,43 @@ class Component:
         return values
 
     def _negligible(self, z: Array) -> NDArray[np.bool_]:
-        """Where the density is at most `UNDERFLOW`: beyond all breakpoints it falls, so to the mass past z/2, over |z/2|."""
+        """Where the density is at most `UNDERFLOW`: beyond all breakpoints it falls, so to the mass
+        past z/2, over |z/2|.
+        """
         below, above = self.tails(0.5 * z)
         past = np.where(z < 0.0, below, above + self.upper_floor)
         width = 0.5 * np.abs(z)
-        return np.asarray((width > np.abs(self.breakpoints).max(initial=0.0)) & (past <= UNDERFLOW * width))
+        return np.asarray(
+            (width > np.abs(self.breakpoints).max(initial=0.0)) & (past <= UNDERFLOW * width)
+        )
 
     def tails(self, z: Array) -> tuple[Array, Array]:
         """(Pr(Z ≤ z), Pr(Z > z)) at any points, ±inf included."""
-        below, above = (z == np.inf) * 1.0, (z == -np.inf) * 1.0
+        below = (z == np.inf) * 1.0
+        above = (z == -np.inf) * 1.0
         finite = np.isfinite(z)
-        for tail, function, what in ((below, self.cdf_, "cdf"), (above, self.sf_, "survival function")):
+        for tail, function, what in (
+            (below, self.cdf_, "cdf"),
+            (above, self.sf_, "survival function"),
+        ):
             tail[finite] = self._checked(self._values(function, z[finite], what), z[finite], what)
         return below, above
 
     def _values(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
         if not z.size:
             return np.empty(0)
-        with np.errstate(all="ignore"):  # overflows inside where the value is 0; the result is checked here
+        # overflows inside where the value is 0; the result is checked here
+        with np.errstate(all="ignore"):
             try:
                 values = _values(function, z)
             except (TypeError, ValueError) as error:
-                raise InputError(f"the {what} of {self.what} cannot be evaluated at an array of points: {error}") from None
+                raise InputError(
+                    f"the {what} of {self.what} cannot be evaluated at an array of points: {error}"
+                ) from None
         if values.shape != z.shape:
             raise InputError(
-                f"the {what} of {self.what} returns shape {list(values.shape)} for {z.size} points; vectorise it"
+                f"the {what} of {self.what} returns shape {list(values.shape)} for {z.size} "
+                "points; vectorise it"
             )
         return values
 
@@ -146,12 +178,17 @@ class Component:
         wrong = np.flatnonzero(np.isnan(values) | (values < 0.0))
         if wrong.size:
             k = int(wrong[0])
-            raise InputError(f"the {what} of {self.what} is {values[k]} at z = {z[k]:.12g}; it must be ≥ 0 everywhere")
+            raise InputError(
+                f"the {what} of {self.what} is {values[k]} at z = {z[k]:.12g}; it "
+                "must be ≥ 0 everywhere"
+            )
         return values
 
 
 def _values(function: Callable[[Array], Any], z: Array) -> Array:
-    """The values at points; inf at those where the function overflows, as some densities of scipy.stats do at a pole."""
+    """The values at points; inf at those where the function overflows, as some densities of
+    scipy.stats do at a pole.
+    """
     try:
         return np.asarray(function(z), dtype=np.float64)
     except OverflowError:  # raised for all points at once
@@ -165,14 +202,22 @@ def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
     if not isinstance(entry, Mixture):
         return [(1.0, entry)]
     pairs = zip(entry.weights, entry.components, strict=True)
-    return [(weight * inner, part) for weight, each in pairs if weight > 0.0 for inner, part in expand(each, what)]
+    return [
+        (weight * inner, part)
+        for weight, each in pairs
+        if weight > 0.0
+        for inner, part in expand(each, what)
+    ]
 
 
 def component(entry: Any, what: str) -> Component:
-    """Prepare one density; InputError, naming it by `what`, without pdf and cdf, or where they disagree by over 1e-9."""
+    """Prepare one density; InputError, naming it by `what`, without pdf and cdf, or where they
+    disagree by over 1e-9.
+    """
     if not callable(getattr(entry, "pdf", None)) or not callable(getattr(entry, "cdf", None)):
         raise InputError(
-            f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
+            f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution "
+            "or a discreet Density"
         )
     bare = _functions(entry, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
@@ -199,20 +244,28 @@ def _functions(entry: Any, what: str) -> Component:
     functions = None if member is None else member.functions()
     if functions is not None:
         return Component(what, *functions, 0.0, accuracy, known)
-    cdf, upper = entry.cdf, getattr(entry, "sf", None)
+    cdf = entry.cdf
+    upper = getattr(entry, "sf", None)
     exact = upper is not None and has_own_sf(entry)
     sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
     return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy, known)
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
-    """Points with about `levels` of the mass below, and above. They are only guides; no proof rests on them."""
+    """Points with about `levels` of the mass below, and above. They are only guides; no proof rests
+    on them.
+    """
     if hasattr(entry, "ppf") and hasattr(entry, "isf"):
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(entry.ppf(levels), dtype=np.float64), np.asarray(entry.isf(levels), dtype=np.float64)
+                found = (
+                    np.asarray(entry.ppf(levels), dtype=np.float64),
+                    np.asarray(entry.isf(levels), dtype=np.float64),
+                )
         except (TypeError, ValueError) as error:
-            raise InputError(f"the quantiles of {bare.what} cannot be evaluated: {error}; give one distribution") from None
+            raise InputError(
+                f"the quantiles of {bare.what} cannot be evaluated: {error}; give one distribution"
+            ) from None
         if all(np.isfinite(each).all() for each in found):
             return found
     return _bisected(bare, levels, 0), _bisected(bare, levels, 1)
@@ -237,74 +290,115 @@ def _located(bare: Component, entry: Any) -> Array:
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
     values = bare.pdf(points)
     steps = np.diff(np.minimum(values, 1e300))
-    real = np.flatnonzero(np.abs(steps) > 1e-13 * np.minimum(values[1:], 1e300))  # smaller steps are rounding, not shape
+    # smaller steps are rounding, not shape
+    real = np.flatnonzero(np.abs(steps) > 1e-13 * np.minimum(values[1:], 1e300))
     turns = np.flatnonzero(np.sign(steps[real][1:]) != np.sign(steps[real][:-1]))
-    low, high, sign = points[real[turns]], points[real[turns + 1] + 1], np.sign(steps[real[turns]])
+    low = points[real[turns]]
+    high = points[real[turns + 1] + 1]
+    sign = np.sign(steps[real[turns]])
     golden = 0.5 * (math.sqrt(5.0) - 1.0)
     for _ in range(80):
-        left, right = high - golden * (high - low), low + golden * (high - low)
+        left = high - golden * (high - low)
+        right = low + golden * (high - low)
         up = sign * bare.pdf(left) < sign * bare.pdf(right)
-        low, high = np.where(up, left, low), np.where(up, high, right)
-    ends = np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)
+        low = np.where(up, left, low)
+        high = np.where(up, high, right)
+    ends = (
+        np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)
+    )
     return np.concatenate([0.5 * (low + high), ends])
 
 
 def _check(density: Component) -> None:
-    """Refuse a density whose cdf does not run from 0 to 1 or that does not integrate to it within 1e-9."""
+    """Refuse a density whose cdf does not run from 0 to 1 or that does not integrate to it within
+    1e-9.
+    """
     ends = density.tails(np.array([-1e300, 1e300]))
-    low, high = float(ends[0][0]), float(ends[0][1])
+    low = float(ends[0][0])
+    high = float(ends[0][1])
     if abs(low) > TOTAL_TOLERANCE or abs(high - 1.0) > TOTAL_TOLERANCE:
-        raise InputError(f"the cdf of {density.what} runs from {low:.12g} to {high:.12g}, not from 0 to 1")
-    wrong = float(np.abs(np.concatenate([sum(density.tails(density.quantiles)) - 1.0, ends[0] + ends[1] - 1.0])).max())
+        raise InputError(
+            f"the cdf of {density.what} runs from {low:.12g} to {high:.12g}, not from 0 to 1"
+        )
+    wrong = float(
+        np.abs(
+            np.concatenate([sum(density.tails(density.quantiles)) - 1.0, ends[0] + ends[1] - 1.0])
+        ).max()
+    )
     if wrong > TOTAL_TOLERANCE:
-        raise InputError(f"cdf and survival function of {density.what} do not add up to 1 (off by {wrong:.3g})")
+        raise InputError(
+            f"cdf and survival function of {density.what} do not add up to 1 (off by {wrong:.3g})"
+        )
     below = density.tails(density.quantiles)[0]
     if (np.diff(below) < -TOTAL_TOLERANCE).any():
         raise InputError(f"the cdf of {density.what} decreases somewhere; give a cdf")
     missing, place = _discrepancy(density)
     if math.isinf(missing):
         raise InputError(
-            f"the density of {density.what} is infinite near z = {place:.12g}, and too much of its mass is next to it to be "
-            "compared with its cdf; end the density before that point, or bin z and state a problem of arrays"
+            f"the density of {density.what} is infinite near z = {place:.12g}, and too much of "
+            "its mass is next to it to be "
+            "compared with its cdf; end the density before that point, or bin z and state a "
+            "problem of arrays"
         )
     if missing > TOTAL_TOLERANCE:
         raise InputError(
-            f"the density of {density.what} does not integrate to its cdf within {TOTAL_TOLERANCE:g} "
-            f"(off by {missing:.3g}, most near z = {place:.6g}); a density must integrate to one and match its cdf"
+            f"the density of {density.what} does not integrate to its cdf within "
+            f"{TOTAL_TOLERANCE:g} "
+            f"(off by {missing:.3g}, most near z = {place:.6g}); a density must integrate to one "
+            "and match its cdf"
         )
 
 
 def _discrepancy(density: Component) -> tuple[float, float]:
-    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible; and where it is largest."""
-    inner = density.breakpoints[(density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])]
+    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible;
+    and where it is largest.
+    """
+    inner = density.breakpoints[
+        (density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])
+    ]
     edges = np.unique(np.concatenate([density.quantiles, inner]))
-    low, high = edges[:-1], edges[1:]
+    low = edges[:-1]
+    high = edges[1:]
     nodes, weights = np.polynomial.legendre.leggauss(24)
-    settled, cells, worst, place = 0.0, 0, 0.0, 0.0
+    settled = 0.0
+    cells = 0
+    worst = 0.0
+    place = 0.0
     for _ in range(60):
         off = _differences(density, low, high, nodes, weights)
         middle = midpoints(low, high)
         agrees = off <= 1e-12
         done = agrees | ~((low < middle) & (middle < high))
         pole = np.isinf(density.pdf(low)) | np.isinf(density.pdf(high))
-        off[done & ~agrees & pole] = 0.0  # a cell that cannot be halved at a pole: there is nothing left to compare
+        # a cell that cannot be halved at a pole: there is nothing left to compare
+        off[done & ~agrees & pole] = 0.0
         settled += float(off[done].sum())
         cells += low.size
         last = done.all() or cells > 4000
         if (counted := np.where(done | last, off, 0.0)).max() > worst:
             worst = counted.max()
-            place = float(middle[counted >= (1.0 - 1e-6) * worst].min())  # the first of those that differ by rounding
+            # the first of those that differ by rounding
+            place = float(middle[counted >= (1.0 - 1e-6) * worst].min())
         if last:
             break
-        low, middle, high = low[~done], middle[~done], high[~done]
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        low = low[~done]
+        middle = middle[~done]
+        high = high[~done]
+        low = np.concatenate([low, middle])
+        high = np.concatenate([middle, high])
     return settled + float(off[~done].sum()), place
 
 
-def _differences(density: Component, low: Array, high: Array, nodes: Array, weights: Array) -> Array:
+def _differences(
+    density: Component, low: Array, high: Array, nodes: Array, weights: Array
+) -> Array:
     half = 0.5 * (high - low)[:, None]
     points = low[:, None] + half * (1.0 + nodes)
     with np.errstate(invalid="ignore", over="ignore"):  # a node may fall on a pole
         integral = (density.pdf(points.ravel()).reshape(points.shape) * weights * half).sum(axis=1)
     integral[np.isnan(integral)] = np.inf
-    return np.asarray(np.abs(integral - np.diff(np.stack([density.tails(low)[0], density.tails(high)[0]]), axis=0)[0]))
+    return np.asarray(
+        np.abs(
+            integral - np.diff(np.stack([density.tails(low)[0], density.tails(high)[0]]), axis=0)[0]
+        )
+    )

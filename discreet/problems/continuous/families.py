@@ -1,19 +1,24 @@
-"""The families of scipy.stats that are known: their turning points, how accurate their functions are, and better functions.
+"""The families of scipy.stats that are known: their turning points, how accurate their functions
+are, and better functions.
 
-SciPy takes the standard coordinate x = (z − location) / scale and computes from x alone. Next to an end of the support that
-is not at x = 0, 1 − x or x − a then has no relative digits, and so have tails and densities that vanish there. `functions`
-replaces those of the six families with such an end. They measure the distance to the end in double-double arithmetic, and
-nothing that is computed from it cancels.
+SciPy takes the standard coordinate x = (z − location) / scale and computes from x alone. Next to an
+end of the support that is not at x = 0, 1 − x or x − a then has no relative digits, and so have
+tails and densities that vanish there. `functions` replaces those of the six families with such an
+end. They measure the distance to the end in double-double arithmetic, and nothing that is computed
+from it cancels.
 
-The ends of the support are breakpoints of every family, since a density may jump or have a pole there. A *ratio family* is a
-set of densities any two of which have a monotone ratio between neighbouring breakpoints of either: log f is affine on every
-piece (Laplace, exponential, uniform), f is (triangular), or all are normal with one σ. Monotone ratios can prove ties on a
-whole interval; monotone densities cannot.
+The ends of the support are breakpoints of every family, since a density may jump or have a pole
+there. A *ratio family* is a set of densities any two of which have a monotone ratio between
+neighbouring breakpoints of either: log f is affine on every piece (Laplace, exponential, uniform),
+f is (triangular), or all are normal with one σ. Monotone ratios can prove ties on a whole interval;
+monotone densities cannot.
 
-The relative error of the other functions is at most 5e-13, or more where a shape parameter makes them steep (`accuracy`).
-`tests/problems/test_families.py` compares every family with ball arithmetic, at both ends.
+The relative error of the other functions is at most 5e-13, or more where a shape parameter makes
+them steep (`accuracy`). `tests/problems/test_families.py` compares every family with ball
+arithmetic, at both ends.
 
-Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univariate Distributions*, 2nd ed. (1994/95).
+Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univariate Distributions*,
+2nd ed. (1994/95).
 """
 
 from __future__ import annotations
@@ -37,7 +42,10 @@ def _beta_turns(a: float, b: float) -> list[float]:
 
 
 TURNS: dict[str, Callable[..., list[float]]] = {
-    **dict.fromkeys(("cauchy", "gumbel_l", "gumbel_r", "hypsecant", "laplace", "logistic", "norm"), lambda: [0.0]),
+    **dict.fromkeys(
+        ("cauchy", "gumbel_l", "gumbel_r", "hypsecant", "laplace", "logistic", "norm"),
+        lambda: [0.0],
+    ),
     **dict.fromkeys(("expon", "halfcauchy", "halfnorm", "uniform"), lambda: []),
     "beta": _beta_turns,
     "chi": lambda df: [math.sqrt(df - 1.0)] if df > 1.0 else [],
@@ -68,17 +76,21 @@ _ACCURACY: dict[str, Callable[..., float]] = {
     "t": lambda df: 1e-12,
     "weibull_min": lambda c: 2e-13 * c,
 }
-"""Family name → relative error of density, cdf and survival function down to 1e-300, as a function of the shape parameters.
+"""Family name → relative error of density, cdf and survival function down to 1e-300, as a function
+of the shape parameters.
 
-x errs by 2⁻⁵² of itself, hence x^c by c 2⁻⁵²; with exp(−x^c) ≥ 1e-300 the exponent, at most 691, errs by 1.6e-13 c. For
-a Gumbel law x^c is e^{−x}, where |x| ≤ 6.6; for a lognormal law the exponent is (log x / s)² / 2 and errs by
-37 · 2⁻⁵² / s. The sums of logarithms in gamma and beta densities are of the size of the shape parameters.
+x errs by 2⁻⁵² of itself, hence x^c by c 2⁻⁵²; with exp(−x^c) ≥ 1e-300 the exponent, at most 691,
+errs by 1.6e-13 c. For a Gumbel law x^c is e^{−x}, where |x| ≤ 6.6; for a lognormal law the exponent
+is (log x / s)² / 2 and errs by 37 · 2⁻⁵² / s. The sums of logarithms in gamma and beta densities
+are of the size of the shape parameters.
 """
 
 
 @dataclass(frozen=True)
 class Member:
-    """A frozen distribution of a known family: location + scale · X, where X is standard with these shape parameters."""
+    """A frozen distribution of a known family: location + scale · X, where X is standard with these
+    shape parameters.
+    """
 
     name: str
     shapes: tuple[float, ...]
@@ -88,13 +100,21 @@ class Member:
 
     @classmethod
     def of(cls, entry: Any) -> Member | None:
-        """The parameters of a frozen scipy.stats distribution; None of other families, and for invalid parameters."""
+        """The parameters of a frozen scipy.stats distribution; None of other families, and for
+        invalid parameters.
+        """
         name = getattr(getattr(entry, "dist", None), "name", "")
         if name not in TURNS:
             return None
         try:
             shapes, location, scale = entry.dist._parse_args(*entry.args, **entry.kwds)
-            member = cls(name, tuple(float(shape) for shape in shapes), float(location), float(scale), entry.dist)
+            member = cls(
+                name,
+                tuple(float(shape) for shape in shapes),
+                float(location),
+                float(scale),
+                entry.dist,
+            )
         except TypeError:  # several distributions at once
             return None
         valid = bool(entry.dist._argcheck(*member.shapes)) and 0.0 < member.scale < math.inf
@@ -102,18 +122,27 @@ class Member:
 
     @property
     def accuracy(self) -> float:
-        """Relative error that the functions may have whatever the problem assumes; 0 where the default covers it."""
+        """Relative error that the functions may have whatever the problem assumes; 0 where the
+        default covers it.
+        """
         return _ACCURACY[self.name](*self.shapes) if self.name in _ACCURACY else 0.0
 
     @property
     def steady(self) -> bool:
-        """Whether the relative error of tails v falls with |log v|: not where SciPy adds up large logarithms."""
-        return self.name not in ("beta", "chi", "chi2", "gamma", "invgamma") or self.accuracy <= 5e-13
+        """Whether the relative error of tails v falls with |log v|: not where SciPy adds up large
+        logarithms.
+        """
+        return (
+            self.name not in ("beta", "chi", "chi2", "gamma", "invgamma") or self.accuracy <= 5e-13
+        )
 
     @property
     def breakpoints(self) -> list[float]:
         """The turning points and the ends of the support."""
-        standard = [*TURNS[self.name](*self.shapes), *(float(end) for end in self.dist.support(*self.shapes))]
+        standard = [
+            *TURNS[self.name](*self.shapes),
+            *(float(end) for end in self.dist.support(*self.shapes)),
+        ]
         return [self.place(x) for x in standard]
 
     def place(self, x: float) -> float:
@@ -124,23 +153,31 @@ class Member:
         """The same, and what the rounding has lost."""
         if not math.isfinite(x):
             return x, 0.0
-        high, low = dd_add((np.array(self.location), np.array(0.0)), exact_product(np.array(x), self.scale))
+        high, low = dd_add(
+            (np.array(self.location), np.array(0.0)), exact_product(np.array(x), self.scale)
+        )
         return float(high), float(low)
 
     def beyond(self, x: float = 0.0) -> Function:
-        """The function (z − location) / scale − x of z, within three roundings of itself; ∓inf at x = ±inf."""
+        """The function (z − location) / scale − x of z, within three roundings of itself; ∓inf at x
+        = ±inf.
+        """
         high, low = self._place(x)
         return lambda z: np.asarray(((z - high) - low) / self.scale)
 
     def functions(self) -> tuple[Function, Function, Function] | None:
-        """Density, cdf and survival function that keep relative digits at both ends; None where those of SciPy do."""
+        """Density, cdf and survival function that keep relative digits at both ends; None where
+        those of SciPy do.
+        """
         make = _FUNCTIONS.get(self.name)
         return None if make is None else make(self, *self.shapes)
 
     def _density(self, standard: Callable[[Array], Array], *ends: float) -> Function:
-        """The density, where the standard one takes the point x; at the double next to an end it counts as at the end too.
+        """The density, where the standard one takes the point x; at the double next to an end it
+        counts as at the end too.
 
-        The end itself lies between two doubles, and next to it the density may be larger than at both.
+        The end itself lies between two doubles, and next to it the density may be larger than at
+        both.
         """
 
         largest = [(self.place(end), float(self.dist.pdf(end, *self.shapes))) for end in ends]
@@ -181,11 +218,16 @@ def _power_tail(member: Member, power: float, start: float) -> tuple[Function, F
 
 
 def _from_both_ends(
-    member: Member, standard: Callable[[Array, Array], Array], below: Callable[[Array, Array], Array]
+    member: Member,
+    standard: Callable[[Array, Array], Array],
+    below: Callable[[Array, Array], Array],
 ) -> tuple[Function, Function]:
-    """Density and cdf of a law on [0, 1] from functions of the distances x and 1 − x to its ends, both accurate."""
+    """Density and cdf of a law on [0, 1] from functions of the distances x and 1 − x to its ends,
+    both accurate.
+    """
 
-    first, last = member.beyond(0.0), member.beyond(1.0)
+    first = member.beyond(0.0)
+    last = member.beyond(1.0)
 
     def distances(z: Array) -> tuple[Array, Array]:
         return np.clip(first(z), 0.0, 1.0), np.clip(-last(z), 0.0, 1.0)
@@ -204,7 +246,9 @@ def _uniform(member: Member) -> tuple[Function, Function, Function]:
 
 
 def _triang(member: Member, c: float) -> tuple[Function, Function, Function]:
-    """x²/c is the mass below x ≤ c; beyond, 1 − (1 − x)²/(1 − c) = ((x − c) + x (1 − x)) / (1 − c) does not cancel."""
+    """x²/c is the mass below x ≤ c; beyond, 1 − (1 − x)²/(1 − c) = ((x − c) + x (1 − x)) / (1 − c)
+    does not cancel.
+    """
 
     def standard(x: Array, y: Array) -> Array:
         return np.where(x <= c, 2.0 * x / (c or 1.0), 2.0 * y / ((1.0 - c) or 1.0))
@@ -239,9 +283,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def _falling(start: Array, width: Array) -> Array:
-    """∫ exp(−start·t − t²/2) dt over 0 ≤ t ≤ width for start ≥ 0: Gaussian quadrature where it is nearly constant.
+    """∫ exp(−start·t − t²/2) dt over 0 ≤ t ≤ width for start ≥ 0: Gaussian quadrature where it is
+    nearly constant.
 
-    Elsewhere it is a difference of two values, of which the second is less than two thirds of the first.
+    Elsewhere it is a difference of two values, of which the second is less than two thirds of the
+    first.
     """
     from scipy.special import erfcx
 
@@ -256,7 +302,9 @@ def _falling(start: Array, width: Array) -> Array:
 
 
 def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, Function]:
-    """Masses of intervals over that of (a, b), in units of exp(−a²/2), or 1 where a < 0 < b; mirrored for b ≤ 0."""
+    """Masses of intervals over that of (a, b), in units of exp(−a²/2), or 1 where a < 0 < b;
+    mirrored for b ≤ 0.
+    """
     from scipy.special import erf
 
     if b <= 0.0:
@@ -266,15 +314,25 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
     unit = max(a, 0.0)
 
     def mass(low: Array, high: Array, width: Array) -> Array:
-        """∫ exp((unit² − t²)/2) dt over low < t − unit < high, of an accurate width, on one side of 0 or around it."""
-        left, right = unit + low, unit + high
+        """∫ exp((unit² − t²)/2) dt over low < t − unit < high, of an accurate width, on one side of
+        0 or around it.
+        """
+        left = unit + low
+        right = unit + high
         near = np.where(left >= 0.0, low, np.maximum(-right, 0.0))
         aside = np.exp(-0.5 * near * (near + 2.0 * unit)) * _falling(unit + near, width)
-        return np.where((left < 0.0) & (right > 0.0), _HALF_LINE * (erf(_ROOT * right) - erf(_ROOT * left)), aside)
+        return np.where(
+            (left < 0.0) & (right > 0.0),
+            _HALF_LINE * (erf(_ROOT * right) - erf(_ROOT * left)),
+            aside,
+        )
 
-    first, last = a - unit, b - unit
+    first = a - unit
+    last = b - unit
     whole = mass(np.array(first), np.array(last), np.array(b - a))
-    after, before, from_unit = member.beyond(a), member.beyond(b), member.beyond(unit)
+    after = member.beyond(a)
+    before = member.beyond(b)
+    from_unit = member.beyond(unit)
 
     def past(z: Array) -> Array:
         return np.clip(from_unit(z), first, last)
@@ -284,10 +342,14 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
         return np.where((after(z) >= 0.0) & (before(z) <= 0.0), values, 0.0)
 
     def mass_below(z: Array) -> Array:
-        return np.asarray(mass(np.full(z.shape, first), past(z), np.clip(after(z), 0.0, b - a)) / whole)
+        return np.asarray(
+            mass(np.full(z.shape, first), past(z), np.clip(after(z), 0.0, b - a)) / whole
+        )
 
     def mass_above(z: Array) -> Array:
-        return np.asarray(mass(past(z), np.full(z.shape, last), np.clip(-before(z), 0.0, b - a)) / whole)
+        return np.asarray(
+            mass(past(z), np.full(z.shape, last), np.clip(-before(z), 0.0, b - a)) / whole
+        )
 
     return member._density(standard, a, b), mass_below, mass_above
 
@@ -303,7 +365,9 @@ _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {
 
 
 def known_breakpoints(entry: Any) -> list[float] | None:
-    """Breakpoints of a frozen scipy.stats distribution (or a normal density); None when they are not known."""
+    """Breakpoints of a frozen scipy.stats distribution (or a normal density); None when they are
+    not known.
+    """
     if isinstance(entry, NormalDensity):
         return [float(entry.mean)]
     member = Member.of(entry)
@@ -311,7 +375,9 @@ def known_breakpoints(entry: Any) -> list[float] | None:
 
 
 def ratio_family(entry: Any) -> Hashable | None:
-    """A key that densities share exactly when their ratios are known to be monotone between breakpoints; None if unknown."""
+    """A key that densities share exactly when their ratios are known to be monotone between
+    breakpoints; None if unknown.
+    """
     if hasattr(entry, "ratio_family"):
         return entry.ratio_family  # type: ignore[no-any-return]
     if isinstance(entry, NormalDensity):

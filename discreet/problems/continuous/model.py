@@ -1,10 +1,13 @@
-"""The continuous problem: find the rule P(z) of least error probability whose guess leaks at most a budget about X.
+"""The continuous problem: find the rule P(z) of least error probability whose guess leaks at most a
+budget about X.
 
-    minimise ∫ Σ_i P_i(z) L_i(z) dz   over rules   with   I(X; Ŷ) ≤ ε,      L_i(z) = Σ_jk loss(y_k, i) p(x_j, y_k, z)
+    minimise ∫ Σ_i P_i(z) L_i(z) dz   over rules with I(X; Ŷ) ≤ ε, L_i(z) = Σ_jk loss(y_k, i) p(x_j,
+                                      y_k, z)
 
-It is the paper's OP (and OP-PP-CM at ε = 0) for a one-dimensional Z. Everything is linear in the component densities f_q:
-p(x_j, z) = Σ_q `private`[j, q] f_q(z) and L_i(z) = Σ_q `losses`[i, q] f_q(z), so that a tilt t gives the tilted losses
-F_i(z) = Σ_q α_iq f_q(z) with α = losses + t·private. On a partition into intervals it is a discrete `Problem` (`on`).
+It is the paper's OP (and OP-PP-CM at ε = 0) for a one-dimensional Z. Everything is linear in the
+component densities f_q: p(x_j, z) = Σ_q `private`[j, q] f_q(z) and L_i(z) = Σ_q `losses`[i, q]
+f_q(z), so that a tilt t gives the tilted losses F_i(z) = Σ_q α_iq f_q(z) with α = losses +
+t·private. On a partition into intervals it is a discrete `Problem` (`on`).
 
 Source: docs/theory.md, section 17, and the paper, its reference 1.
 """
@@ -18,7 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import check_table, checked_name, checked_prior, freeze, loss_table, positive
+from discreet.problems.checks import (
+    check_table,
+    checked_name,
+    checked_prior,
+    freeze,
+    loss_table,
+    positive,
+)
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.families import Member
@@ -30,7 +40,9 @@ from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
 
 ACCURACY = 5e-13
-"""Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
+"""Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at
+8σ, 4e-13 at 37σ.
+"""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -67,26 +79,38 @@ class ContinuousProblem(Constrained):
     ) -> None:
         """Validate and freeze.
 
-        distributions   [n][m] laws of Z given (x_j, y_k): frozen scipy.stats distributions, `NormalDensity`, `Density`
-                        made of callables, or a `Mixture` of these
+        distributions   [n][m] laws of Z given (x_j, y_k): frozen scipy.stats distributions,
+                        `NormalDensity`, `Density` made of callables, or a `Mixture` of these
         p_xy            p(x_j, y_k) [n, m]
         loss_matrix     [m, guesses] ≥ 0; 0/1 loss by default
-        budget          leakage budget ε in nats (0 perfect privacy, inf none), or `equivocation` H0 in nats
+        budget          leakage budget ε in nats (0 perfect privacy, inf none), or `equivocation` H0
+                        in nats
 
-        Raises InputError in one sentence for a p_xy that is not a law within 1e-9, NaN anywhere, a shape that does not
-        fit, or a density that does not integrate to one within 1e-9 against its own cdf. Equal distributions (the same
-        object, or the same scipy family with the same parameters) are recognised as one density.
+        Raises InputError in one sentence for a p_xy that is not a law within 1e-9, NaN anywhere, a
+        shape that does not fit, or a density that does not integrate to one within 1e-9 against its
+        own cdf. Equal distributions (the same object, or the same scipy family with the same
+        parameters) are recognised as one density.
         """
         prior = checked_prior(p_xy)
         matrix = loss_table(loss_matrix, prior.shape[1])
         components, weights = _components(check_table(distributions, prior), prior)
         freeze(
-            self, p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=checked_name(name)
+            self,
+            p_xy=prior,
+            loss_matrix=matrix,
+            components=components,
+            private=weights.sum(axis=1),
+            name=checked_name(name),
         )
-        freeze(self, losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
+        freeze(
+            self,
+            losses=np.einsum("jkq,ki->iq", weights, matrix),
+            accuracy=positive(accuracy, "accuracy", most=1e-6),
+        )
         freeze(self, terms=one_term(constraint_of(budget, equivocation, self._prior), len(prior)))
 
-    # -- sizes and laws ------------------------------------------------------------------------------------------------
+    # -- sizes and laws
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def m(self) -> int:
@@ -104,20 +128,27 @@ class ContinuousProblem(Constrained):
         """What every certificate of this problem assumes, one sentence each."""
         every = self.components
         of_some = {
-            "densities of one stated ratio family have monotone ratios": [c.what for c in every if c.family_stated],
+            "densities of one stated ratio family have monotone ratios": [
+                c.what for c in every if c.family_stated
+            ],
             "upper tails without a survival function are accurate to 4e-16 absolute": [
                 c.what for c in every if c.upper_floor
             ],
-            "densities are monotone between turning points found numerically": [c.what for c in every if c.located],
+            "densities are monotone between turning points found numerically": [
+                c.what for c in every if c.located
+            ],
         }
         tails = (
-            "cdfs and survival functions v of known families are accurate to the share max(1/20, log v / log 1e-300) of that"
+            "cdfs and survival functions v of known families are accurate to the share max(1/20, "
+            "log v / log 1e-300) of that"
         )
         return (
-            f"densities, cdfs and survival functions are accurate to {self.accuracies.max():g} relative or "
+            f"densities, cdfs and survival functions are accurate to {self.accuracies.max():g} "
+            "relative or "
             f"{UNDERFLOW:g} absolute",
             *([tails] if any(each.known for each in every) else []),
-            "between doubles next to a breakpoint a density is at most the larger of its values at them",
+            "between doubles next to a breakpoint a density is at most the larger of its values "
+            "at them",
             *(f"{sentence}: {', '.join(whose)}" for sentence, whose in of_some.items() if whose),
             "other densities are monotone between their stated breakpoints",
         )
@@ -133,8 +164,12 @@ class ContinuousProblem(Constrained):
 
     @cached_property
     def rounding(self) -> float:
-        """Relative error of sums over densities with `private` or `losses`, at most, for a total probability of one."""
-        return (len(self.components) + 8) * UNIT + abs(math.fsum(self.private.ravel().tolist()) - 1.0)
+        """Relative error of sums over densities with `private` or `losses`, at most, for a total
+        probability of one.
+        """
+        return (len(self.components) + 8) * UNIT + abs(
+            math.fsum(self.private.ravel().tolist()) - 1.0
+        )
 
     @property
     def constant_errors(self) -> Array:
@@ -144,14 +179,17 @@ class ContinuousProblem(Constrained):
     @cached_property
     def breakpoints(self) -> Array:
         """All points where a component turns or jumps, increasing."""
-        return np.unique(np.concatenate([np.empty(0), *(each.breakpoints for each in self.components)]))
+        return np.unique(
+            np.concatenate([np.empty(0), *(each.breakpoints for each in self.components)])
+        )
 
     @cached_property
     def quantiles(self) -> Array:
         """Quantiles of all components, both tails, increasing: edges for a first partition."""
         return np.unique(np.concatenate([each.quantiles for each in self.components]))
 
-    # -- values at points and on intervals -----------------------------------------------------------------------------
+    # -- values at points and on intervals
+    # -----------------------------------------------------------------------------
 
     def densities(self, z: Any) -> Array:
         """f_q(z) [Q, points]; 0 at ±inf."""
@@ -159,71 +197,99 @@ class ContinuousProblem(Constrained):
         return np.stack([each.pdf(points) for each in self.components])
 
     def tails(self, z: Array) -> tuple[Array, Array]:
-        """Cdf and survival function of every component at points, ±inf included; each [Q, points]."""
+        """Cdf and survival function of every component at points, ±inf included; each
+        [Q, points].
+        """
         pairs = [each.tails(z) for each in self.components]
         return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
 
     @cached_property
     def accuracies(self) -> Array:
-        """Relative error of the functions of each component [Q, 1], at most: `accuracy`, or more for some families."""
+        """Relative error of the functions of each component [Q, 1], at most: `accuracy`, or more
+        for some families.
+        """
         return np.array([[max(self.accuracy, each.accuracy)] for each in self.components])
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
-        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may have, at most.
+        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may
+        have, at most.
 
-        Intervals below the median are differences of cdf values, above it of survival values, so that tails keep their
-        relative precision. An interval that is narrow beside its density is its width times the density instead.
+        Intervals below the median are differences of cdf values, above it of survival values, so
+        that tails keep their relative precision. An interval that is narrow beside its density is
+        its width times the density instead.
         """
         masses, error = self.masses_from(edges, *self.tails(edges))
-        unavoidable = 2.0 * UNDERFLOW + np.array([[4.0 * each.upper_floor] for each in self.components])
-        if not ((error > 1e-9 * masses) & (error > unavoidable)).any():  # smaller errors do not show beside the default gap
+        unavoidable = 2.0 * UNDERFLOW + np.array(
+            [[4.0 * each.upper_floor] for each in self.components]
+        )
+        # smaller errors do not show beside the default gap
+        if not ((error > 1e-9 * masses) & (error > unavoidable)).any():
             return masses, error
         by_density, wrong = self._masses_by_density(edges)
         better = wrong < error
         return np.where(better, by_density, masses), np.where(better, wrong, error)
 
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
-        """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each may have, at most.
+        """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each
+        may have, at most.
 
-        The error is that of the two values used, and the rounding of one or two differences. Values that underflow err by
-        `UNDERFLOW` at most.
+        The error is that of the two values used, and the rounding of one or two differences. Values
+        that underflow err by `UNDERFLOW` at most.
         """
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
-        left, right = edges[1:] <= median, edges[:-1] >= median
+        left = edges[1:] <= median
+        right = edges[:-1] >= median
         masses = np.where(left, below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:])
         masses = np.where(left | right, masses, (1.0 - below[:, :-1]) - above[:, 1:])
-        wrong_below, wrong_above = self._tail_errors(below), self._tail_errors(above)
-        wrong = np.where(left, wrong_below[:, 1:] + wrong_below[:, :-1], wrong_above[:, :-1] + wrong_above[:, 1:])
+        wrong_below = self._tail_errors(below)
+        wrong_above = self._tail_errors(above)
+        wrong = np.where(
+            left, wrong_below[:, 1:] + wrong_below[:, :-1], wrong_above[:, :-1] + wrong_above[:, 1:]
+        )
         wrong = np.where(left | right, wrong, wrong_below[:, :-1] + wrong_above[:, 1:])
         masses = np.maximum(masses, 0.0)
-        rounding = np.where(left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0))
+        rounding = np.where(
+            left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0)
+        )
         return masses, wrong + rounding + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
 
     def _tail_errors(self, tails: Array) -> Array:
-        """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸ more."""
+        """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸
+        more.
+        """
         share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), 1.0 / 20.0, 1.0)
         known = np.array([[each.known] for each in self.components])
         return np.asarray(self.accuracies * (1.0 + 2.0**-18) * np.where(known, share, 1.0) * tails)
 
     def _masses_by_density(self, edges: Array) -> tuple[Array, Array]:
-        """Width times density of every interval [Q, N], and its error, at most; inf where that says nothing.
+        """Width times density of every interval [Q, N], and its error, at most; inf where that says
+        nothing.
 
-        Without a breakpoint inside, a density lies between its values at both ends. Where an end or the double next to it is
-        a breakpoint, the values two doubles further in take its place. In the sliver up to there a density is at most the
-        largest of its values at the three.
+        Without a breakpoint inside, a density lies between its values at both ends. Where an end or
+        the double next to it is a breakpoint, the values two doubles further in take its place. In
+        the sliver up to there a density is at most the largest of its values at the three.
         """
-        low, high = edges[:-1], edges[1:]
-        after, before = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
-        points = np.stack([low, after, np.nextafter(after, np.inf), np.nextafter(before, -np.inf), before, high])
+        low = edges[:-1]
+        high = edges[1:]
+        after = np.nextafter(low, np.inf)
+        before = np.nextafter(high, -np.inf)
+        points = np.stack(
+            [low, after, np.nextafter(after, np.inf), np.nextafter(before, -np.inf), before, high]
+        )
         values = self.densities(points.ravel()).reshape(-1, *points.shape)
         turns = [each.breakpoints for each in self.components]
-        within = np.stack([np.searchsorted(b, after, "right") < np.searchsorted(b, before, "left") for b in turns])
+        within = np.stack(
+            [np.searchsorted(b, after, "right") < np.searchsorted(b, before, "left") for b in turns]
+        )
         at_low = np.stack([np.isin(low, b) | np.isin(after, b) for b in turns])
         at_high = np.stack([np.isin(high, b) | np.isin(before, b) for b in turns])
         with np.errstate(over="ignore", invalid="ignore"):
-            first, last = np.where(at_low, values[:, 2], values[:, 0]), np.where(at_high, values[:, 3], values[:, 5])
-            inside = np.maximum(np.where(at_high, points[3], high) - np.where(at_low, points[2], low), 0.0)
+            first = np.where(at_low, values[:, 2], values[:, 0])
+            last = np.where(at_high, values[:, 3], values[:, 5])
+            inside = np.maximum(
+                np.where(at_high, points[3], high) - np.where(at_low, points[2], low), 0.0
+            )
             slivers = np.where(at_low, (points[2] - low) * values[:, :3].max(axis=1), 0.0)
             slivers += np.where(at_high, (high - points[3]) * values[:, 3:].max(axis=1), 0.0)
             most = (inside * np.maximum(first, last) + slivers) * (1.0 + self.accuracies)
@@ -245,22 +311,30 @@ class ContinuousProblem(Constrained):
         return np.asarray(np.divide(joint, total, out=prior, where=total > 0.0))
 
     def on(self, edges: Array) -> Problem:
-        """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf to inf."""
+        """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf
+        to inf.
+        """
         return self.on_within(edges)[0]
 
     def on_within(self, edges: Array) -> tuple[Problem, Array, Array]:
-        """`on`, and how far each entry of its `p_xz` [n, N] and `loss` [m, N] may be from the true one, at most.
+        """`on`, and how far each entry of its `p_xz` [n, N] and `loss` [m, N] may be from the true
+        one, at most.
 
-        True are Σ_q `private`_jq f_q and Σ_q `losses`_iq f_q, integrated over the intervals. Their sums over q are rounded,
-        and the problem may have been scaled to a total of one.
+        True are Σ_q `private`_jq f_q and Σ_q `losses`_iq f_q, integrated over the intervals. Their
+        sums over q are rounded, and the problem may have been scaled to a total of one.
         """
         masses, error = self.masses(edges)
-        problem = Problem(self.private @ masses, self.losses @ masses, self.constraint, name=self.name)
+        problem = Problem(
+            self.private @ masses, self.losses @ masses, self.constraint, name=self.name
+        )
 
         def wrong(coefficients: Array, stored: Array) -> Array:
             computed = coefficients @ masses
             scaled = np.abs(stored - computed) + self.rounding * (stored + computed)
-            return np.asarray((coefficients @ error + scaled) * (1.0 + 2.0**-30) + np.where(stored > 0.0, SMALLEST, 0.0))
+            return np.asarray(
+                (coefficients @ error + scaled) * (1.0 + 2.0**-30)
+                + np.where(stored > 0.0, SMALLEST, 0.0)
+            )
 
         return problem, wrong(self.private, problem.p_xz), wrong(self.losses, problem.loss)
 
@@ -270,8 +344,12 @@ class ContinuousProblem(Constrained):
         return f"ContinuousProblem({title}{sizes}, budget={self.budget:g} nats)"
 
 
-def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[tuple[Component, ...], Array]:
-    """The distinct densities, checked, and p(x_j, y_k) × their weight in Z given (x_j, y_k), [n, m, Q]."""
+def _components(
+    distributions: Sequence[Sequence[Any]], prior: Array
+) -> tuple[tuple[Component, ...], Array]:
+    """The distinct densities, checked, and p(x_j, y_k) × their weight in Z given (x_j, y_k), [n, m,
+    Q].
+    """
     found: dict[Any, Component] = {}
     terms: list[tuple[int, int, Any, float]] = []
     for j, row in enumerate(distributions):
@@ -290,7 +368,9 @@ def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[t
 
 
 def _identity(part: Any) -> Any:
-    """A key, equal for distributions that are certainly the same: frozen ones by family and parameters, others by object."""
+    """A key, equal for distributions that are certainly the same: frozen ones by family and
+    parameters, others by object.
+    """
     member = Member.of(part)
     if member is not None:
         return member.name, member.shapes, member.location, member.scale
@@ -301,8 +381,14 @@ def _identity(part: Any) -> Any:
     return part
 
 
-def paper_continuous(budget: float | None = None, *, equivocation: float | None = None) -> ContinuousProblem:
-    """The paper's single sensor: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; no bins."""
+def paper_continuous(
+    budget: float | None = None, *, equivocation: float | None = None
+) -> ContinuousProblem:
+    """The paper's single sensor: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent;
+    no bins.
+    """
     means = [[PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y for y in (0, 1)] for x in (0, 1)]
     distributions = [[NormalDensity(mean, PAPER_SIGMA) for mean in row] for row in means]
-    return ContinuousProblem(distributions, paper_p_xy(), budget, equivocation=equivocation, name="paper-continuous")
+    return ContinuousProblem(
+        distributions, paper_p_xy(), budget, equivocation=equivocation, name="paper-continuous"
+    )

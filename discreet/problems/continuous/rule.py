@@ -1,7 +1,9 @@
-"""A rule for a continuous measurement: finitely many intervals, each with a label or a randomisation.
+"""A rule for a continuous measurement: finitely many intervals, each with a label or a
+randomisation.
 
-On its own partition a rule is an estimator of a discrete problem, so its error probability and leakage are those of that
-problem. They are exact through the cdf; nothing is integrated numerically.
+On its own partition a rule is an estimator of a discrete problem, so its error probability and
+leakage are those of that problem. They are exact through the cdf; nothing is integrated
+numerically.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from discreet.problems.sensors.bins import check_edges
 
 @dataclass(frozen=True, eq=False)
 class IntervalRule:
-    """Guess i with probability estimator[i, k] when the measurement lies in (edges[k], edges[k + 1]].
+    """Guess i with probability estimator[i, k] when the measurement lies in (edges[k], edges[k +
+    1]].
 
     edges       [K + 1], strictly increasing from −inf to inf
     estimator   [m, K], every column a probability vector
@@ -35,22 +38,36 @@ class IntervalRule:
     estimator: Array
 
     def __post_init__(self) -> None:
-        edges, estimator = check_edges(self.edges), mass_array(self.estimator, "the estimator", 2, "[m, K]")
+        edges = check_edges(self.edges)
+        estimator = mass_array(self.estimator, "the estimator", 2, "[m, K]")
         if edges[0] != -np.inf or edges[-1] != np.inf:
-            raise InputError("the edges of a rule must run from -inf to inf; every measurement needs a guess")
+            raise InputError(
+                "the edges of a rule must run from -inf to inf; every measurement needs a guess"
+            )
         if estimator.shape[1] != edges.size - 1:
             raise InputError(
-                f"the estimator has shape {list(estimator.shape)} but the edges make {edges.size - 1} intervals"
+                f"the estimator has shape {list(estimator.shape)} but the edges make "
+                f"{edges.size - 1} intervals"
             )
         check_columns(estimator, "the estimator")
         freeze(self, edges=edges, estimator=estimator)
 
     @classmethod
     def from_labels(cls, boundaries: Any, labels: Any, guesses: int) -> IntervalRule:
-        """The deterministic rule with finite boundaries [K − 1], increasing, and labels [K] out of `guesses`."""
-        inner, chosen = np.asarray(boundaries, dtype=np.float64), np.asarray(labels)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not ((chosen >= 0) & (chosen < guesses)).all():
-            raise InputError(f"the labels are {labels!r}; give integers from 0 to {guesses - 1}, one per interval")
+        """The deterministic rule with finite boundaries [K − 1], increasing, and labels [K] out of
+        `guesses`.
+        """
+        inner = np.asarray(boundaries, dtype=np.float64)
+        chosen = np.asarray(labels)
+        if (
+            chosen.ndim != 1
+            or chosen.dtype.kind not in "iu"
+            or not ((chosen >= 0) & (chosen < guesses)).all()
+        ):
+            raise InputError(
+                f"the labels are {labels!r}; give integers from 0 to {guesses - 1}, "
+                "one per interval"
+            )
         return cls(np.concatenate([[-np.inf], inner, [np.inf]]), np.eye(guesses)[:, chosen])
 
     @property
@@ -73,7 +90,9 @@ class IntervalRule:
         points = np.asarray(z, dtype=np.float64)
         if np.isnan(points).any():
             raise InputError("a measurement is NaN; the rule has no guess for it")
-        return np.asarray(self.estimator[:, np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)])
+        return np.asarray(
+            self.estimator[:, np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)]
+        )
 
     def __call__(self, z: Any, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
         """Guesses for measurements of any shape. Intervals that randomise need `rng`."""
@@ -81,7 +100,10 @@ class IntervalRule:
         if (columns.max(axis=0) == 1.0).all():
             return np.asarray(columns.argmax(axis=0))
         if rng is None:
-            raise InputError("the rule is random at some of these measurements; give rng=numpy.random.default_rng(seed)")
+            raise InputError(
+                "the rule is random at some of these measurements; give "
+                "rng=numpy.random.default_rng(seed)"
+            )
         drawn = rng.random(columns.shape[1:])
         guesses = (np.cumsum(columns, axis=0) <= drawn * columns.sum(axis=0)).sum(axis=0)
         return np.asarray(np.minimum(guesses, columns.shape[0] - 1))
@@ -94,7 +116,9 @@ class IntervalRule:
     def check(self, problem: ContinuousProblem) -> None:
         """Refuse a problem with another number of guesses."""
         if self.estimator.shape[0] != problem.m:
-            raise InputError(f"the rule has {self.estimator.shape[0]} guesses and the problem {problem.m}")
+            raise InputError(
+                f"the rule has {self.estimator.shape[0]} guesses and the problem {problem.m}"
+            )
 
     def error_probability(self, problem: ContinuousProblem) -> float:
         """Error probability (expected loss), exact through the cdf."""
@@ -104,7 +128,9 @@ class IntervalRule:
         """The joint law of (X, Ŷ), and how far its entries may be from those of the densities."""
         self.check(problem)
         discrete, wrong, _ = problem.on_within(self.edges)
-        return replace(discrete.output_law(self.estimator), off=self.estimator @ wrong.T * (1.0 + 2.0**-30))
+        return replace(
+            discrete.output_law(self.estimator), off=self.estimator @ wrong.T * (1.0 + 2.0**-30)
+        )
 
     def leakage(self, problem: ContinuousProblem) -> float:
         """I(X; Ŷ) in nats."""
@@ -114,8 +140,12 @@ class IntervalRule:
         """The same rule, with neighbouring intervals of equal columns joined."""
         changes = (self.estimator[:, 1:] != self.estimator[:, :-1]).any(axis=0)
         kept = np.concatenate([[True], changes])
-        return IntervalRule(np.concatenate([self.edges[:-1][kept], [np.inf]]), self.estimator[:, kept])
+        return IntervalRule(
+            np.concatenate([self.edges[:-1][kept], [np.inf]]), self.estimator[:, kept]
+        )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{edge:.9g}" for edge in self.boundaries[:6]) + (", ..." if self.boundaries.size > 6 else "")
+        shown = ", ".join(f"{edge:.9g}" for edge in self.boundaries[:6]) + (
+            ", ..." if self.boundaries.size > 6 else ""
+        )
         return f"IntervalRule(boundaries [{shown}], labels {self.labels[:7].tolist()})"

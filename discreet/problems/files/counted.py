@@ -1,7 +1,9 @@
-"""The report of a counted table in problem and solution files: what it says as JSON, its cells and counts as arrays.
+"""The report of a counted table in problem and solution files: what it says as JSON, its cells and
+counts as arrays.
 
-Three members: `samples` (one text), `cells` [N, columns] and `counts` [N]. Readers that do not know them refuse the file, as
-without them nobody can tell which person is which outcome, or what the guesses are called.
+Three members: `samples` (one text), `cells` [N, columns] and `counts` [N]. Readers that do not know
+them refuse the file, as without them nobody can tell which person is which outcome, or what the
+guesses are called.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from discreet.problems.files.archive import Archive
 from discreet.problems.frames import Codes
 from discreet.problems.samples import REST, SampleReport
 
-ARRAYS, TEXT = ("cells", "counts"), "samples"
+ARRAYS = ("cells", "counts")
+TEXT = "samples"
 """The members."""
 
 _VERSION = 1
@@ -44,10 +47,15 @@ def report_members(report: SampleReport | None) -> dict[str, Any]:
     """What a file holds of a report, by name; nothing without one."""
     if report is None:
         return {}
-    document: dict[str, Any] = {"version": _VERSION} | {name: getattr(report, name) for name in _PLAIN}
-    document["secrets"] = [{"name": name, "labels": labels} for name, labels in report.private_labels.items()]
+    document: dict[str, Any] = {"version": _VERSION} | {
+        name: getattr(report, name) for name in _PLAIN
+    }
+    document["secrets"] = [
+        {"name": name, "labels": labels} for name, labels in report.private_labels.items()
+    ]
     document["columns"] = [
-        asdict(column) | {"edges": None if column.edges is None else column.edges.tolist()} for column in report.columns
+        asdict(column) | {"edges": None if column.edges is None else column.edges.tolist()}
+        for column in report.columns
     ]
     document |= {"truths": report.truths, "guesses": report.guesses}
     document |= {"seed": f"{report.seed:032x}", "versions": dict(report.versions)}
@@ -56,29 +64,44 @@ def report_members(report: SampleReport | None) -> dict[str, Any]:
 
 
 def report_of(where: str, stored: Archive) -> SampleReport | None:
-    """The report in a file; None without one. Raises FileError for a part of one, or for what is none."""
+    """The report in a file; None without one. Raises FileError for a part of one, or for what is
+    none.
+    """
     held = [name for name in (*ARRAYS, TEXT) if name in stored.arrays or name in stored.texts]
     if not held:
         return None
     if len(held) < 3:
-        raise FileError(f"{where} has {held[0]} without all of samples, cells and counts; write it with save_problem")
+        raise FileError(
+            f"{where} has {held[0]} without all of samples, cells and counts; write "
+            "it with save_problem"
+        )
     try:
-        return _report(json.loads(stored.texts[TEXT]), stored.arrays["cells"], stored.arrays["counts"])
+        return _report(
+            json.loads(stored.texts[TEXT]), stored.arrays["cells"], stored.arrays["counts"]
+        )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise FileError(f"{where}: samples cannot be read ({error}); write it with save_problem") from None
+        raise FileError(
+            f"{where}: samples cannot be read ({error}); write it with save_problem"
+        ) from None
 
 
 def _report(document: Any, cells: Any, counts: Any) -> SampleReport:
     if document["version"] != _VERSION:
-        raise InputError(f"version {brief(document['version'])}, and version {_VERSION} is read: update discreet")
+        raise InputError(
+            f"version {brief(document['version'])}, and version {_VERSION} is read: update discreet"
+        )
     columns = tuple(map(_column, document["columns"]))
-    places, records = _whole(cells, "cells", REST), _whole(counts, "counts", 0)
+    places = _whole(cells, "cells", REST)
+    records = _whole(counts, "counts", 0)
     if places.shape != (records.size, len(columns)) or records.ndim != 1 or not columns:
         raise InputError(
-            f"cells have shape {list(places.shape)} and counts {list(records.shape)} for {len(columns)} columns"
+            f"cells have shape {list(places.shape)} and counts {list(records.shape)} for "
+            f"{len(columns)} columns"
         )
     rest = places == REST
-    if (places >= [column.bins for column in columns]).any() or (rest.any(axis=1) & ~rest.all(axis=1)).any():
+    if (places >= [column.bins for column in columns]).any() or (
+        rest.any(axis=1) & ~rest.all(axis=1)
+    ).any():
         raise InputError("cells have a bin that the columns lack")
     labels = {_text(each["name"]): _labels(each["labels"]) for each in document["secrets"]}
     facts = {name: document[name] for name in _PLAIN}
@@ -86,7 +109,11 @@ def _report(document: Any, cells: Any, counts: Any) -> SampleReport:
         whole(facts[name], name, 0)
     for name in ("guess", "digest", "date"):
         _text(facts[name])
-    if not (isinstance(facts["smoothing"], int | float) and 0.0 <= facts["smoothing"] < math.inf and labels):
+    if not (
+        isinstance(facts["smoothing"], int | float)
+        and 0.0 <= facts["smoothing"] < math.inf
+        and labels
+    ):
         raise InputError("its smoothing or its secrets make no sense")
     return SampleReport(
         hide=tuple(labels),
@@ -103,7 +130,8 @@ def _report(document: Any, cells: Any, counts: Any) -> SampleReport:
 
 
 def _column(stated: Mapping[str, Any]) -> BinnedColumn:
-    edges, categories = stated["edges"], stated["categories"]
+    edges = stated["edges"]
+    categories = stated["categories"]
     if (edges is None) == (categories is None):
         raise InputError("a column needs edges or categories")
     if edges is not None:
@@ -113,7 +141,14 @@ def _column(stated: Mapping[str, Any]) -> BinnedColumn:
         edges.setflags(write=False)
     known = None if categories is None else _labels(categories)
     merged = whole(stated["merged"], "merged", 0)
-    return BinnedColumn(_text(stated["name"]), edges, known, bool(stated["ordered"]), bool(stated["missing"]), merged)
+    return BinnedColumn(
+        _text(stated["name"]),
+        edges,
+        known,
+        bool(stated["ordered"]),
+        bool(stated["missing"]),
+        merged,
+    )
 
 
 def _labels(stated: Any) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
-"""A long output that is made part by part, so that an interrupted run goes on with the parts that are done.
+"""A long output that is made part by part, so that an interrupted run goes on with the parts that
+are done.
 
-The parts lie in a folder beside the output. Each is written whole or not at all, and then `state.json` says how many there
-are, what was counted in them, and what they are parts of. The output is put together from them in the end.
+The parts lie in a folder beside the output. Each is written whole or not at all, and then
+`state.json` says how many there are, what was counted in them, and what they are parts of. The
+output is put together from them in the end.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.problems.errors import FileError
-from discreet.problems.files.writing import PathLike, lock, path_text, refusals, replacing, shown_path
+from discreet.problems.files.writing import (
+    PathLike,
+    lock,
+    path_text,
+    refusals,
+    replacing,
+    shown_path,
+)
 
 _STATE = "state.json"
 
@@ -34,8 +43,12 @@ class Parts:
 
     def __init__(self, out: PathLike, asked: Mapping[str, Any]) -> None:
         self.folder = Path(f"{path_text(out)}.unfinished")
-        self._asked = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
-        self.done, self.counts, self.entropy = 0, dict[str, int](), secrets.token_hex(16)
+        self._asked = hashlib.sha256(
+            json.dumps(asked, sort_keys=True, default=str).encode()
+        ).hexdigest()
+        self.done = 0
+        self.counts = dict[str, int]()
+        self.entropy = secrets.token_hex(16)
         with refusals(self.folder):
             if os.path.lexists(self.folder):
                 self._read()
@@ -43,7 +56,10 @@ class Parts:
             self._lock = os.open(self.folder, os.O_RDONLY) if os.name == "posix" else None
         if self._lock is not None and not lock(self._lock):
             self.close()
-            raise FileError(f"another run is writing to {shown_path(self.folder)}; wait for it, or choose another --out")
+            raise FileError(
+                f"another run is writing to {shown_path(self.folder)}; wait for it, "
+                "or choose another --out"
+            )
         for path in self.folder.glob("part-*"):
             if path not in self.paths:
                 path.unlink()
@@ -54,23 +70,24 @@ class Parts:
             return
         try:
             found = json.loads(state.read_text(encoding="utf-8"))
-            done, counts, entropy = (
-                int(found["parts"]),
-                {str(k): int(v) for k, v in found["counts"].items()},
-                found["entropy"],
-            )
+            done = int(found["parts"])
+            counts = {str(k): int(v) for k, v in found["counts"].items()}
+            entropy = found["entropy"]
             if found["made_by"] != "discreet":
                 raise ValueError("it was not made by discreet")
             int(entropy, 16)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             why = getattr(error, "strerror", None) or error
             raise FileError(
-                f"{shown_path(self.folder)} is in the way and holds no unfinished output ({why}); move it, or choose "
+                f"{shown_path(self.folder)} is in the way and holds no unfinished output ({why}); "
+                "move it, or choose "
                 "another --out"
             ) from None
         there = all(path.is_file() for path in self._paths(done))
         if found.get("asked") == self._asked and there:
-            self.done, self.counts, self.entropy = done, counts, entropy
+            self.done = done
+            self.counts = counts
+            self.entropy = entropy
 
     def _paths(self, count: int) -> list[Path]:
         return [self.folder / f"part-{number:06d}" for number in range(count)]
@@ -87,11 +104,16 @@ class Parts:
         summed = {name: self.counts.get(name, 0) + count for name, count in counts.items()}
         state = {"made_by": "discreet", "asked": self._asked, "entropy": self.entropy}
         with replacing(self.folder / _STATE, overwrite=True) as stream:
-            stream.write(json.dumps({**state, "parts": self.done + 1, "counts": summed}, indent=1).encode())
-        self.done, self.counts = self.done + 1, summed
+            stream.write(
+                json.dumps({**state, "parts": self.done + 1, "counts": summed}, indent=1).encode()
+            )
+        self.done = self.done + 1
+        self.counts = summed
 
     def join(self, out: PathLike, files: list[Path] | None = None) -> None:
-        """Write the parts, or other files, one after the other as the output, and remove the folder."""
+        """Write the parts, or other files, one after the other as the output, and remove the
+        folder.
+        """
         with replacing(out, overwrite=True) as stream:
             for path in self.paths if files is None else files:
                 with path.open("rb") as part:

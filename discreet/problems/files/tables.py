@@ -1,10 +1,13 @@
-"""Tables of people in files: CSV (also .csv.gz), which needs nothing, and Parquet, which needs DuckDB.
+"""Tables of people in files: CSV (also .csv.gz), which needs nothing, and Parquet, which needs
+DuckDB.
 
-A column of a CSV file is one of numbers if every cell that is not empty is written as a number, without leading zeros, and
-else one of texts. An empty cell is a missing value, None among texts and NaN among numbers.
+A column of a CSV file is one of numbers if every cell that is not empty is written as a number,
+without leading zeros, and else one of texts. An empty cell is a missing value, None among texts and
+NaN among numbers.
 
-`read_table` reads a file at once, a `TableStream` some people at a time. The latter goes through the file twice: what a
-column holds is known only once the last cell was seen, and a part of it is of the type that it has as a whole.
+`read_table` reads a file at once, a `TableStream` some people at a time. The latter goes through
+the file twice: what a column holds is known only once the last cell was seen, and a part of it is
+of the type that it has as a whole.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ def is_table(path: PathLike) -> bool:
 def read_table(
     path: PathLike, names: Sequence[str] | None = None, *, texts: Collection[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Columns of a CSV or Parquet file by name; all of them, or those named. texts: columns of CSV that are no numbers.
+    """Columns of a CSV or Parquet file by name; all of them, or those named. texts: columns of CSV
+    that are no numbers.
 
     Raises FileError, naming the line, for what is no such table, and for a column that it lacks.
     """
@@ -55,18 +59,26 @@ def read_table(
 
 
 class TableStream:
-    """Columns of a CSV or Parquet file, some people at a time, as `read_table` would read them at once.
+    """Columns of a CSV or Parquet file, some people at a time, as `read_table` would read them at
+    once.
 
     header   the names of all columns
     people   how many there are; the file is read through once when it is first asked for
     """
 
-    def __init__(self, path: PathLike, names: Collection[str] | None = None, *, texts: Collection[str] = ()) -> None:
-        """names: the columns to read, as far as they are there; all by default. Raises FileError as `read_table` does."""
-        self.path, self.texts = path, texts
+    def __init__(
+        self, path: PathLike, names: Collection[str] | None = None, *, texts: Collection[str] = ()
+    ) -> None:
+        """names: the columns to read, as far as they are there; all by default. Raises FileError as
+        `read_table` does.
+        """
+        self.path = path
+        self.texts = texts
         shown = shown_path(path)
         if _is_parquet(path):
-            self.header = [str(each[0]) for each in _query(path, "SELECT * FROM people LIMIT 0").description]
+            self.header = [
+                str(each[0]) for each in _query(path, ("SELECT * FROM people LIMIT 0")).description
+            ]
         else:
             self.header = next(csv.reader(_lines(path)), [])
         self.names = [name for name in self.header if names is None or name in names]
@@ -79,23 +91,34 @@ class TableStream:
 
     @cached_property
     def _learnt(self) -> tuple[int, dict[str, str]]:
-        """How many people there are, and what each column holds, by `_kind`; of Parquet whether cells are missing."""
-        shown, people, kinds = shown_path(self.path), 0, dict[str, str]()
+        """How many people there are, and what each column holds, by `_kind`; of Parquet whether
+        cells are missing.
+        """
+        shown = shown_path(self.path)
+        people = 0
+        kinds = dict[str, str]()
         if _is_parquet(self.path):
             counts = ", ".join(["count(*)", *(f"count({_quoted(name)})" for name in self.names)])
             people, *there = _query(self.path, f"SELECT {counts} FROM people").fetchall()[0]
-            kinds = {name: "missing" if count < people else "" for name, count in zip(self.names, there, strict=True)}
+            kinds = {
+                name: "missing" if count < people else ""
+                for name, count in zip(self.names, there, strict=True)
+            }
         else:
             for part in _cells(_lines(self.path), self.names, shown, TOGETHER):
                 people += len(next(iter(part.values()), ()))
                 for name, cells in part.items():
-                    kinds[name] = _together(kinds.get(name), "texts" if name in self.texts else _kind(cells))
+                    kinds[name] = _together(
+                        kinds.get(name), "texts" if name in self.texts else _kind(cells)
+                    )
         if not people:
             raise FileError(f"{shown} has no people; give a header and a line for each person")
         return people, kinds
 
     def parts(self, start: int = 0) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns of `TOGETHER` people at a time, of fewer in the last part; from part number `start` on."""
+        """The columns of `TOGETHER` people at a time, of fewer in the last part; from part number
+        `start` on.
+        """
         people, kinds = self._learnt
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
@@ -124,21 +147,28 @@ def _lines(path: PathLike) -> Iterator[str]:
         ):
             while line := stream.readline(_LONGEST):
                 if len(line) == _LONGEST:
-                    raise FileError(f"{shown_path(path)} has a line of over {_LONGEST:,} characters; give a table")
+                    raise FileError(
+                        f"{shown_path(path)} has a line of over {_LONGEST:,} "
+                        "characters; give a table"
+                    )
                 yield line
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
 
 
 def _kind(cells: list[str]) -> str:
-    """What these cells of a column hold: "texts", "numbers", "whole numbers", or "" if all of them are empty."""
+    """What these cells of a column hold: "texts", "numbers", "whole numbers", or "" if all of them
+    are empty.
+    """
     if not any(cells):
         return ""
     return {"i": "whole numbers", "f": "numbers"}.get(_parsed(cells).dtype.kind, "texts")
 
 
 def _together(one: str | None, other: str) -> str:
-    """What two parts of a column hold together: whole numbers of which some are missing are numbers."""
+    """What two parts of a column hold together: whole numbers of which some are missing are
+    numbers.
+    """
     if one is None or one == other:
         return other
     return "texts" if "texts" in (one, other) else "numbers"
@@ -150,21 +180,31 @@ def _of_kind(cells: list[str], kind: str, shown: str) -> NDArray[Any]:
     try:
         numbers = np.array([float(cell) if cell else np.nan for cell in cells])
     except ValueError:
-        raise FileError(f"{shown} was changed while it was read; give a file that stays as it is") from None
+        raise FileError(
+            f"{shown} was changed while it was read; give a file that stays as it is"
+        ) from None
     return numbers.astype(np.int64) if kind == "whole numbers" else numbers
 
 
-def _read_csv(path: PathLike, names: Sequence[str] | None, texts: Collection[str]) -> dict[str, NDArray[Any]]:
+def _read_csv(
+    path: PathLike, names: Sequence[str] | None, texts: Collection[str]
+) -> dict[str, NDArray[Any]]:
     shown = shown_path(path)
     text = io.StringIO(read_text(path, _LARGEST).removeprefix("\ufeff"), newline="")
     columns = next(_cells(text, names, shown, sys.maxsize), {})
     if not columns:
         raise FileError(f"{shown} has no people; give a header and a line for each person")
-    return {name: _texts(cells) if name in texts else _parsed(cells) for name, cells in columns.items()}
+    return {
+        name: _texts(cells) if name in texts else _parsed(cells) for name, cells in columns.items()
+    }
 
 
-def _cells(text: Iterable[str], names: Sequence[str] | None, shown: str, most: int) -> Iterator[dict[str, list[str]]]:
-    """The cells of these columns (None: of all), of at most so many people at a time; nothing of a table without people."""
+def _cells(
+    text: Iterable[str], names: Sequence[str] | None, shown: str, most: int
+) -> Iterator[dict[str, list[str]]]:
+    """The cells of these columns (None: of all), of at most so many people at a time; nothing of a
+    table without people.
+    """
     lines = csv.reader(text, strict=True)
     try:
         header = next(lines, [])
@@ -177,7 +217,10 @@ def _cells(text: Iterable[str], names: Sequence[str] | None, shown: str, most: i
                 if not row:
                     continue  # an empty line
                 where = f"{shown}, line {lines.line_num}"
-                raise FileError(f"{where} has {len(row)} cells and the header {len(header)}; give one for each column")
+                raise FileError(
+                    f"{where} has {len(row)} cells and the header {len(header)}; give "
+                    "one for each column"
+                )
             for column, place in pairs:
                 column.append(row[place])
             people += 1
@@ -188,12 +231,16 @@ def _cells(text: Iterable[str], names: Sequence[str] | None, shown: str, most: i
         if places and any(columns.values()):
             yield columns
     except csv.Error as error:
-        raise FileError(f"{shown}, line {lines.line_num} is not CSV: {error}; write it with commas and a header") from None
+        raise FileError(
+            f"{shown}, line {lines.line_num} is not CSV: {error}; write it with commas and a header"
+        ) from None
 
 
 def _parsed(cells: list[str]) -> NDArray[Any]:
     """Numbers if all cells but the empty ones are, whole ones if nothing is missing; else texts."""
-    if any(cells) and all(any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell):
+    if any(cells) and all(
+        any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell
+    ):
         numbers = np.array([float(cell) if cell else np.nan for cell in cells])
         whole = not any("." in cell or "e" in cell or "E" in cell for cell in cells)
         return numbers.astype(np.int64) if whole and (np.abs(numbers) < 2.0**53).all() else numbers
@@ -217,17 +264,23 @@ def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDAr
 
 
 def _query(path: PathLike, select: str) -> Any:
-    """The answer of DuckDB to a query of the table `people`, the rows of a Parquet file. Raises FileError."""
+    """The answer of DuckDB to a query of the table `people`, the rows of a Parquet file. Raises
+    FileError.
+    """
     shown = shown_path(path)
     check_ordinary(path)
     try:
         import duckdb
     except ImportError:
-        raise FileError(f"{shown} needs DuckDB to be read; pip install 'discreet[bench]', or give CSV") from None
+        raise FileError(
+            f"{shown} needs DuckDB to be read; pip install 'discreet[bench]', or give CSV"
+        ) from None
     try:
         numbered = "file_row_number" in select
         rows = f"read_parquet(?{', file_row_number = true' if numbered else ''})"
-        return duckdb.connect().execute(select.replace("FROM people", f"FROM {rows}", 1), [os.fspath(path)])
+        return duckdb.connect().execute(
+            select.replace("FROM people", f"FROM {rows}", 1), [os.fspath(path)]
+        )
     except duckdb.Error as error:
         reason = str(error).partition("\n")[0]
         raise FileError(f"{shown} is not Parquet ({reason}); write it again, or give CSV") from None
@@ -242,7 +295,9 @@ def _filled(values: Any, missing: bool) -> NDArray[Any]:
 
     missing: whether any entry of the column is, perhaps in another part.
     """
-    lost = {"f": np.nan, "m": np.timedelta64("NaT", "ns"), "M": np.datetime64("NaT", "ns")}.get(values.dtype.kind)
+    lost = {"f": np.nan, "m": np.timedelta64("NaT", "ns"), "M": np.datetime64("NaT", "ns")}.get(
+        values.dtype.kind
+    )
     if not missing:
         return np.asarray(values)
     found = np.array(np.ma.getdata(values), dtype=object if lost is None else values.dtype)
@@ -255,9 +310,15 @@ def _places(header: Sequence[str], names: Sequence[str], shown: str) -> dict[str
     found = {}
     for name in names:
         if header.count(name) > 1:
-            raise FileError(f"{shown} has {header.count(name)} columns {brief(name)}; give each a name of its own")
+            raise FileError(
+                f"{shown} has {header.count(name)} columns {brief(name)}; give each a "
+                "name of its own"
+            )
         if name not in header:
             known = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
-            raise FileError(f"{shown} has no column {brief(name)}{nearest(name, header)}; it has {known or 'none'}")
+            raise FileError(
+                f"{shown} has no column {brief(name)}{nearest(name, header)}; it has "
+                f"{known or 'none'}"
+            )
         found[name] = header.index(name)
     return found

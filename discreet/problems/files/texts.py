@@ -1,4 +1,6 @@
-"""Reading text files of others: only ordinary files, only up to a size, and every error is one sentence."""
+"""Reading text files of others: only ordinary files, only up to a size, and every error is one
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from discreet.problems.files.writing import PathLike, shown_path
 
 
 def check_ordinary(path: PathLike) -> None:
-    """Raise FileError for what is there and is no ordinary file, such as a pipe, which would be waited for."""
+    """Raise FileError for what is there and is no ordinary file, such as a pipe, which would be
+    waited for.
+    """
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -23,7 +27,9 @@ def check_ordinary(path: PathLike) -> None:
 
 
 def read_text(path: PathLike, most: int) -> str:
-    """The text of a file, of one that ends in .gz after unpacking; FileError if it has over `most` bytes or is no UTF-8."""
+    """The text of a file, of one that ends in .gz after unpacking; FileError if it has over `most`
+    bytes or is no UTF-8.
+    """
     check_ordinary(path)
     try:
         with gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as stream:

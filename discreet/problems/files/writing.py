@@ -1,8 +1,9 @@
-"""Output files: checked before work begins, replaced only where discreet made them, written whole or not at all.
+"""Output files: checked before work begins, replaced only where discreet made them, written whole
+or not at all.
 
-Writing goes to a temporary file in the same folder, which takes the place of the target once it is complete and on disk.
-Temporary files and folders are locked while they are in use. Those that a killed run has left are not, and later runs
-remove them.
+Writing goes to a temporary file in the same folder, which takes the place of the target once it is
+complete and on disk. Temporary files and folders are locked while they are in use. Those that a
+killed run has left are not, and later runs remove them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def shown_path(path: PathLike) -> str:
 
 
 def marked(*marks: str) -> Made:
-    """Recognises text files, also compressed ones, by one of the marks within their first 4096 bytes."""
+    """Recognises text files, also compressed ones, by one of the marks within their first 4096
+    bytes.
+    """
 
     def made(path: Path) -> bool:
         with path.open("rb") as stream:
@@ -57,25 +60,35 @@ def marked(*marks: str) -> Made:
     return made
 
 
-def check_output(path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (), overwrite: bool = False) -> Path:
+def check_output(
+    path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (), overwrite: bool = False
+) -> Path:
     """The path of a file to be written, checked before work begins.
 
-    Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one of `inputs`; and for a
-    file that discreet did not make, unless it is to be overwritten.
+    Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one
+    of `inputs`; and for a file that discreet did not make, unless it is to be overwritten.
     """
     target = Path(path_text(path))
     with refusals(path):
         if not os.fspath(path):
             raise FileError("the name of the output is empty; give the name of a file")
-        if target.exists() and any(os.path.exists(each) and target.samefile(each) for each in inputs):
-            raise FileError(f"{target} is an input and would be lost; choose another place for the output")
+        if target.exists() and any(
+            os.path.exists(each) and target.samefile(each) for each in inputs
+        ):
+            raise FileError(
+                f"{target} is an input and would be lost; choose another place for the output"
+            )
         if _is_there(target) and not overwrite and not made(target):
             raise FileError(
-                f"{target} was not made here, or was changed since, and is left alone; choose another place for the "
+                f"{target} was not made here, or was changed since, and is left alone; choose "
+                "another place for the "
                 "output, or replace it with --force (in Python overwrite=True)"
             )
         if not os.access(target.parent.resolve(strict=True), os.W_OK | os.X_OK):
-            raise FileError(f"{target} cannot be written: its folder is protected; choose another place for the output")
+            raise FileError(
+                f"{target} cannot be written: its folder is protected; choose another "
+                "place for the output"
+            )
     return target
 
 
@@ -84,12 +97,16 @@ def refusals(path: PathLike) -> Iterator[None]:
     """Turns an error of the system about a path into one sentence, a FileError."""
     shown = shown_path(path)
     if "\0" in path_text(path):
-        raise FileError(f"{shown} holds a null character, which no path can; choose another place for the output")
+        raise FileError(
+            f"{shown} holds a null character, which no path can; choose another place "
+            "for the output"
+        )
     try:
         yield
     except OSError as error:
         raise FileError(
-            f"{shown} cannot be written: {error.strerror or error}; choose another place for the output"
+            f"{shown} cannot be written: {error.strerror or error}; choose another place for the "
+            "output"
         ) from None
 
 
@@ -100,17 +117,27 @@ def _is_there(target: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a link" if stat.S_ISLNK(mode) else "a device or pipe"
-        raise FileError(f"{target} is {kind} and cannot be written as a file; choose another place for the output")
+        kind = (
+            "a folder"
+            if stat.S_ISDIR(mode)
+            else "a link"
+            if stat.S_ISLNK(mode)
+            else "a device or pipe"
+        )
+        raise FileError(
+            f"{target} is {kind} and cannot be written as a file; choose another "
+            "place for the output"
+        )
     return True
 
 
 @contextmanager
 def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
-    """A new file, open for reading and writing, that takes the place of `path` once the block ends without an exception.
+    """A new file, open for reading and writing, that takes the place of `path` once the block ends
+    without an exception.
 
-    Raises FileError if the target exists and may not be overwritten or is not an ordinary file, or if the system does not
-    let it be written.
+    Raises FileError if the target exists and may not be overwritten or is not an ordinary file, or
+    if the system does not let it be written.
     """
     target = Path(path_text(path))
     with refusals(path):
@@ -120,7 +147,9 @@ def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
         _remove_leftovers(target.parent, "part")
         temporary = target.absolute().with_name(f"{_PREFIX}{secrets.token_hex(8)}.part")
         # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(
+            temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
+        )
         try:
             with os.fdopen(descriptor, "w+b") as stream:
                 lock(stream.fileno())
@@ -154,7 +183,9 @@ def scratch_folder() -> Iterator[str]:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file or folder, unless another process has. The lock ends with the process, however that ends."""
+    """Lock an open file or folder, unless another process has. The lock ends with the process,
+    however that ends.
+    """
     try:
         if os.name == "posix":
             import fcntl
@@ -170,13 +201,19 @@ def lock(descriptor: int) -> bool:
 
 
 def _remove_leftovers(place: Path, ending: str) -> None:
-    """Remove temporary files of this user that nobody has locked. New ones stay for a minute: they may not be locked yet."""
+    """Remove temporary files of this user that nobody has locked. New ones stay for a minute: they
+    may not be locked yet.
+    """
     if os.name != "posix":
         return
     for left in place.glob(f"{_PREFIX}*.{ending}"):
         with contextlib.suppress(OSError):
             found = left.lstat()
-            if found.st_uid != os.getuid() or time.time() - found.st_mtime < 60.0 or stat.S_ISLNK(found.st_mode):
+            if (
+                found.st_uid != os.getuid()
+                or time.time() - found.st_mtime < 60.0
+                or stat.S_ISLNK(found.st_mode)
+            ):
                 continue
             with _open_folder(left) as descriptor:
                 if lock(descriptor):

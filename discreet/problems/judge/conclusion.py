@@ -1,25 +1,31 @@
-"""From sums to conclusion: the one path by which every answer is judged, for arrays, blocks and densities.
+"""From sums to conclusion: the one path by which every answer is judged, for arrays, blocks and
+densities.
 
-A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and a lower bound of the sum
-of the least tilted losses (`Duals`). From these `conclude` forms
+A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and
+a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
 
-    upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
-    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B is the budget ε as the
-            measure compares it with sums over guesses
+    upper   the error probability, rounded upward, of the answer blended until its leakage
+            *provably* keeps the budget
+    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B
+            is the budget ε as the measure compares it with sums over guesses
 
-Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
+Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the
+place of μ B.
 
-By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
-certificate (`privacy`), or that leak at most δ where several actions of an adversary are the best. The gap splits into the
-three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
+By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private
+within a number δ of the certificate (`privacy`), or that leak at most δ where several actions of an
+adversary are the best. The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0,
+and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
 
-with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as complementarity.
+with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as
+complementarity.
 
-Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the duals and the estimators
-to blend towards. Each proposal is summed and checked like any other answer.
+Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the
+duals and the estimators to blend towards. Each proposal is summed and checked like any other
+answer.
 
 Source: docs/theory.md, sections 8 and 9.
 """
@@ -39,7 +45,15 @@ from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import Term, asks_privacy
-from discreet.problems.judge.privacy import PRIVATE_LIMIT, Group, Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.judge.privacy import (
+    PRIVATE_LIMIT,
+    Group,
+    Moves,
+    Privacy,
+    groups_of,
+    is_private,
+    privacy,
+)
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.law import OutputLaw, phi_residual
@@ -62,12 +76,15 @@ class Worth:
 
     law       the joint law of (X, Ŷ), or the laws of all constraints
     error     error probability
-    upper     upper bound of the exact error probability; at budget 0, of an estimator private within `within`
+    upper     upper bound of the exact error probability; at budget 0, of an estimator private
+              within `within`
     doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: those to an exactly private estimator, if it is not the stored one
-    shaken    by how much these change an entry of the laws of other constraints, relatively, at most
-    tied      numbers of the constraints at budget 0 of an adversary's gain with several best actions
+    shaken    by how much these change an entry of the laws of other constraints, relatively, at
+              most
+    tied      numbers of the constraints at budget 0 of an adversary's gain with several best
+              actions
     """
 
     law: Law
@@ -87,7 +104,8 @@ class Worth:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An answer to blend towards, or the probabilities [m] of a guess that ignores the outcome; and its worth.
+    """An answer to blend towards, or the probabilities [m] of a guess that ignores the outcome; and
+    its worth.
 
     moved: the probability that the guess changes when this end replaces the answer.
     """
@@ -101,8 +119,9 @@ class End:
 class Duals:
     """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
 
-    uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so much
-    parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not finite means "unknown"
+    uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so
+    much parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is
+    not finite means "unknown"
     """
 
     tilt: Array
@@ -113,7 +132,8 @@ class Duals:
 
 @dataclass(frozen=True, eq=False)
 class Inexact:
-    """How wrong the numbers of an answer may be, at most, as the masses of outcomes are: those of densities.
+    """How wrong the numbers of an answer may be, at most, as the masses of outcomes are: those of
+    densities.
 
     joint      every u_ij                                                    [m, n]
     loss       the error probability
@@ -123,10 +143,14 @@ class Inexact:
     loss: float
 
     def relative(self, law: OutputLaw) -> float:
-        """The relative error of the entries of a law, at most; inf if one may be positive of which nothing is known."""
+        """The relative error of the entries of a law, at most; inf if one may be positive of which
+        nothing is known.
+        """
         entries = law.mass[:, None] * law.p_x + law.deviation
         unknown = np.where(self.joint > 0.0, math.inf, 0.0)
-        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (1.0 + 2.0**-30)
+        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (
+            1.0 + 2.0**-30
+        )
 
 
 def worth_of(
@@ -139,18 +163,21 @@ def worth_of(
     inexact: Inexact | None = None,
     private: PrivateRows = NOTHING_PRIVATE,
 ) -> Worth:
-    """The worth of an answer with these sums; totals of probability other than one, of each constraint, are divided out.
+    """The worth of an answer with these sums; totals of probability other than one, of each
+    constraint, are divided out.
 
     marginal: Σ_l a_l. moves: of the answer, where there are private rows.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
     law = laws_of(sums.joint, marginal, lift, terms, totals, sums.lost)
-    error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
+    error = max(0.0, float(sums.loss[0] + sums.loss[1]))
+    missed = sums.missed
     if totals is not None and totals[0] != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
         error /= totals[0]
-    accuracy, wrong = sums.doubt, 0.0 if inexact is None else inexact.loss
+    accuracy = sums.doubt
+    wrong = 0.0 if inexact is None else inexact.loss
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     if inexact is not None and moves is None:
         ((group,),) = law.constraints
@@ -169,26 +196,33 @@ def worth_of(
 
     def worth(found: Privacy, law: Law) -> Worth:
         upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-        return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied)
+        return Worth(
+            law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied
+        )
 
     if private.tied and found.within == 0.0:
         exactly = worth(found, private.without_proven(law))
         if not any(exactly.leakage_ceilings[number] for number in private.tied):
             return exactly
-        found = Privacy(found.stored)  # the moves may let other actions gain, so what the stored answer leaks is stated
+        # the moves may let other actions gain, so what the stored answer leaks is stated
+        found = Privacy(found.stored)
     return worth(found, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
-    """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant guesses [m]; law: has p(x)."""
+    """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant
+    guesses [m]; law: has p(x).
+    """
     error = float(errors @ column)
-    vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0  # quotients, products
+    # quotients, products
+    vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0
     upper = rounded_up(error, column_error(column[:, None]), vanished)
     return Worth(law.under_guess(column), error, upper, within=0.0)
 
 
 def rounded_up(error: float, column_error: float, missed: float) -> float:
-    """Upper bound of an error probability; column_error: of its columns; missed: what products that underflow may add to it.
+    """Upper bound of an error probability; column_error: of its columns; missed: what products that
+    underflow may add to it.
 
     A sum, a total and the operations that gave `error` are rounded, 15 in all.
     """
@@ -200,7 +234,8 @@ class Case(Protocol):
 
     answer, own       the answer that was given (a matrix is normalised), and its worth
     constant_errors   error probability of always guessing y_i [m]
-    anchors           answers to blend towards besides guesses that ignore the outcome; read only if the budget is exceeded
+    anchors           answers to blend towards besides guesses that ignore the outcome; read only if
+                      the budget is exceeded
     blended_doubt     upper bound of the `doubt` of a blend
     off               |total of the stored masses − 1|, where they are not divided by it
     """
@@ -228,10 +263,15 @@ class Case(Protocol):
 
 
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
-    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
+    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper
+    for every case.
+    """
     answer, worth, share = _within_budget(case)
-    duals, bound = max(((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1))
-    lower = max(0.0, bound) if bound <= worth.upper else 0.0  # a bound above the upper side would be wrong: claim nothing
+    duals, bound = max(
+        ((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1)
+    )
+    # a bound above the upper side would be wrong: claim nothing
+    lower = max(0.0, bound) if bound <= worth.upper else 0.0
     lower, upper = _of_either_total(lower, worth.upper, case.off)
     private = asks_privacy(case.terms)
     own = case.own
@@ -249,7 +289,11 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
         terms=_stated(case.terms, worth, own),
     )
     made = worth.moves
-    moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
+    moved = (
+        np.array([made.outcomes, made.towards])
+        if made is not None
+        else np.zeros((2, 0), dtype=np.intp)
+    )
     return Verdict(answer, duals.tilt, duals.multipliers, certificate, blocks, moved)
 
 
@@ -258,11 +302,15 @@ def _phi_residual(worth: Worth) -> float:
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
-    """A bracket for the masses as stored that holds also for their quotients by a total that is `off` from one."""
+    """A bracket for the masses as stored that holds also for their quotients by a total that is
+    `off` from one.
+    """
     if off == 0.0:
         return lower, upper
     share = 2.0 * off + 4.0 * UNIT
-    return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (SMALLEST if upper > 0.0 else 0.0)
+    return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (
+        SMALLEST if upper > 0.0 else 0.0
+    )
 
 
 def _stated(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
@@ -306,22 +354,32 @@ def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
 
 
 def _ignoring(case: Case) -> list[End]:
-    """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw from the law of Ŷ."""
-    errors, law = case.constant_errors, case.own.law
+    """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw
+    from the law of Ŷ.
+    """
+    errors = case.constant_errors
+    law = case.own.law
     mass = law.mass
     columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], mass / mass.sum()]
     return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
 
 def _within_budget(case: Case) -> tuple[Any, Worth, float]:
-    """The answer if it keeps the budgets, else its best blend that does; its worth; the share blended in, then > 0."""
-    own, worth = case.own, case.own
+    """The answer if it keeps the budgets, else its best blend that does; its worth; the share
+    blended in, then > 0.
+    """
+    own = case.own
+    worth = case.own
     if _keeps_budgets(case.terms, own):
         return case.answer, own, 0.0
     ends = [*_ignoring(case), *case.anchors]
     perfect = asks_privacy(case.terms)
-    if perfect and not is_private(own.within, own.doubt):  # no blend of it is private but one of no share
-        best = min((end for end in ends if _keeps_budgets(case.terms, end.worth)), key=lambda end: end.worth.error)
+    # no blend of it is private but one of no share
+    if perfect and not is_private(own.within, own.doubt):
+        best = min(
+            (end for end in ends if _keeps_budgets(case.terms, end.worth)),
+            key=lambda end: end.worth.error,
+        )
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
 
     def leaked() -> Sequence[float]:
@@ -330,7 +388,9 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
     budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
     slack = case.blended_doubt + own.shaken
-    for which, share in blends(own.law, own.error, [end.worth for end in ends], budgets, slack, leaked):
+    for which, share in blends(
+        own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
+    ):
         answer, worth = case.blended(share, ends[which])
         if _keeps_budgets(case.terms, worth):
             return answer, worth, max(share, SMALLEST)
@@ -366,8 +426,8 @@ def usable_duals(
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
     """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
 
-    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 of an adversary's gain
-    with several best actions, B is that of the leakage which is reached. μ B holds for a total
+    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 of an adversary's
+    gain with several best actions, B is that of the leakage which is reached. μ B holds for a total
     probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost = 0.0
@@ -400,7 +460,9 @@ def _spread(tilt: Array, p_x: Array) -> float:
     return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
 
 
-def _residuals(terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
+def _residuals(
+    terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float
+) -> KKTResiduals:
     joint = [law.mass[:, None] * law.p_x + law.deviation for law in worth.law.groups]
     tilted = float((duals.tilt * np.concatenate(joint, axis=1)).sum())
     spent = 0.0
@@ -411,7 +473,9 @@ def _residuals(terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: f
             spent += price * level
             unused += max(0.0, price * (term.level - level))
     return KKTResiduals(
-        complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
+        complementarity=max(
+            0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])
+        ),
         alignment=max(0.0, spent - tilted),
         slackness=unused,
         worst_entry=worst_entry,

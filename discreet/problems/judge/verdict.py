@@ -1,4 +1,6 @@
-"""The judge's entry points: `certify` takes an answer and returns a `Verdict`; `leaks` looks at it by every measure."""
+"""The judge's entry points: `certify` takes an answer and returns a `Verdict`; `leaks` looks at it
+by every measure.
+"""
 
 from __future__ import annotations
 
@@ -34,33 +36,40 @@ def certify(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Verdict[_Answer]:
-    """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
+    """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of
+    docs/theory.md).
 
     problem   in memory, in blocks, of densities, or of guesses over time
-    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities, a
-              causal rule for guesses over time
-    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the bound is the Bayes error. Of
+    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on
+              intervals for densities, a causal rule for guesses over time
+    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the
+                       bound is the Bayes error. Of
               several constraints the multiplier is an array [C], one for each
     anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
 
-    Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree up to rounding.
+    Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree
+    up to rounding.
 
-    Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are negative or not numbers,
-    another number of outcomes, totals that differ by more than 1e-9.
+    Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are
+    negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
     """
     case = _case(problem, answer, tilt, multiplier, anchors, threads, progress)
     return conclude(case, case.blocks if isinstance(case, RuleCase) else None)
 
 
 def leaks(
-    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem, answer: Any, *, threads: int = 0
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
+    answer: Any,
+    *,
+    threads: int = 0,
 ) -> tuple[tuple[Leak, ...], Odds | None]:
-    """What an answer leaks as it was given, by every measure, and its guess that changes odds most; in one pass.
+    """What an answer leaks as it was given, by every measure, and its guess that changes odds most;
+    in one pass.
 
-    Of several secrets each is counted; of a secret given another variable its own measure only. Raises InputError as
-    `certify` does.
+    Of several secrets each is counted; of a secret given another variable its own measure only.
+    Raises InputError as `certify` does.
     """
     limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
     free = problem.with_budget(limits)
@@ -84,17 +93,25 @@ def _case(
         from discreet.problems.judge.causal import CausalCase
 
         if not isinstance(answer, CausalRule):
-            raise InputError(f"the judge was given {type(answer).__name__} for guesses over time; give a CausalRule")
+            raise InputError(
+                f"the judge was given {type(answer).__name__} for guesses over time; "
+                "give a CausalRule"
+            )
         return CausalCase(problem, answer, tilt, multiplier)
     if not isinstance(problem, Problem | BlockProblem):
         from discreet.problems.continuous.rule import IntervalRule
         from discreet.problems.judge.densities import DensityCase
 
         if not isinstance(answer, IntervalRule):
-            raise InputError(f"the judge was given {type(answer).__name__} for densities; give an IntervalRule")
+            raise InputError(
+                f"the judge was given {type(answer).__name__} for densities; give an IntervalRule"
+            )
         return DensityCase(problem, answer, tilt, multiplier)
     if isinstance(answer, OutcomeRule):
         return RuleCase(problem, answer, tilt, multiplier, threads, progress)
     if isinstance(problem, Problem):
         return MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
-    raise InputError("the judge was given a matrix for a problem in blocks; give an OutcomeRule, or a Problem in memory")
+    raise InputError(
+        "the judge was given a matrix for a problem in blocks; give an OutcomeRule, "
+        "or a Problem in memory"
+    )

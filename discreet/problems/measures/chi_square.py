@@ -1,10 +1,11 @@
-"""Chi-square information: the mean squared relative change of a belief about X, Σ_i s_i Σ_j π_j (r_ij − 1)².
+"""Chi-square information: the mean squared relative change of a belief about X, Σ_i s_i Σ_j π_j
+(r_ij − 1)².
 
 It bounds mutual information, I ≤ log(1 + χ²).
 
-V: h(v) = min_λ λ + Σ_j π_j φ*(v_j − λ) ≤ 0 with φ*(y) = max_{r ≥ 0} r y − (r − 1)² = y + y²/4 for y ≥ −2, else −1; and
-h(v − κ) = h(v) − κ. As φ*(y) − y ≥ 0, nothing cancels in Σ_j π_j v_j + Σ_j π_j (φ*(y_j) − y_j). Every λ proves an upper
-bound of h.
+V: h(v) = min_λ λ + Σ_j π_j φ*(v_j − λ) ≤ 0 with φ*(y) = max_{r ≥ 0} r y − (r − 1)² = y + y²/4 for y
+≥ −2, else −1; and h(v − κ) = h(v) − κ. As φ*(y) − y ≥ 0, nothing cancels in Σ_j π_j v_j + Σ_j π_j
+(φ*(y_j) − y_j). Every λ proves an upper bound of h.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ class ChiSquare(Measure):
 
     name = "chi-square"
     unit = ""
-    citation = "H. Wang et al., Privacy with Estimation Guarantees, IEEE Transactions on Information Theory 65 (2019)"
+    citation = (
+        "H. Wang et al., Privacy with Estimation Guarantees, IEEE Transactions on "
+        "Information Theory 65 (2019)"
+    )
     cone = Cone.QUADRATIC
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
@@ -42,7 +46,9 @@ class ChiSquare(Measure):
         """2 π_j."""
         return np.broadcast_to(2.0 * p_x, x.shape), np.zeros_like(x)
 
-    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
         """μ h(t/μ), from the λ at which Σ π φ*' = 1."""
         top, _ = water_level(tilt + 2.0 * multiplier, p_x, np.full(len(tilt), 2.0 * multiplier))
         y = tilt - top[:, None]

@@ -1,4 +1,6 @@
-"""Duals made feasible: tilts are lowered row by row until they prove a lower bound of the error probability."""
+"""Duals made feasible: tilts are lowered row by row until they prove a lower bound of the error
+probability.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def no_multipliers(terms: Sequence[Term]) -> Array:
     return np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
 
 
-def feasible_for(tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]) -> tuple[Array, Array] | None:
+def feasible_for(
+    tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]
+) -> tuple[Array, Array] | None:
     """`feasible_duals` for each constraint on its rows: tilt [m, n], multipliers [C], π [n].
 
     If the duals of a constraint cannot be made feasible, they become 0, which is feasible. None if
@@ -40,8 +44,12 @@ def feasible_for(tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Te
     return (found, prices) if usable else None
 
 
-def _feasible_group(tilt: Array, multiplier: float, p_x: Array, term: Term) -> tuple[Array, float] | None:
-    """Feasible for one group of rows, whose prior is π/Σπ: two more roundings of each π_j move a mean by 4 u max |t|."""
+def _feasible_group(
+    tilt: Array, multiplier: float, p_x: Array, term: Term
+) -> tuple[Array, float] | None:
+    """Feasible for one group of rows, whose prior is π/Σπ: two more roundings of each π_j move a
+    mean by 4 u max |t|.
+    """
     prior = p_x / p_x.sum() if term.measure.conditional else p_x
     found = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
     if found is None or not term.measure.conditional:
@@ -53,11 +61,13 @@ def _feasible_group(tilt: Array, multiplier: float, p_x: Array, term: Term) -> t
 def feasible_duals(
     tilt: Array, multiplier: float, p_x: Array, budget: float, measure: Measure = MUTUAL_INFORMATION
 ) -> tuple[Array, float] | None:
-    """Duals made feasible by shifting rows, t_i ← t_i − κ_i; None for numbers that are not finite or μ < 0.
+    """Duals made feasible by shifting rows, t_i ← t_i − κ_i; None for numbers that are not finite
+    or μ < 0.
 
-    tilt [m, n], multiplier μ ≥ 0 (not read at perfect privacy, where it is ∞, nor where the measure needs none), π [n],
-    budget ε in the measure's unit. The multiplier returned is the price of the measure's B. Without a constraint (ε = ∞)
-    the only useful duals are t = 0 with μ = 0, and these are returned.
+    tilt [m, n], multiplier μ ≥ 0 (not read at perfect privacy, where it is ∞, nor where the measure
+    needs none), π [n], budget ε in the measure's unit. The multiplier returned is the price of the
+    measure's B. Without a constraint (ε = ∞) the only useful duals are t = 0 with μ = 0, and these
+    are returned.
     """
     if math.isinf(budget):
         return np.zeros(tilt.shape), 0.0
@@ -70,7 +80,8 @@ def feasible_duals(
         return None
     possible = p_x > 0
     tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
-    own, prior = tilt[:, possible], p_x[possible]
+    own = tilt[:, possible]
+    prior = p_x[possible]
     fitting = measure_of_tilts(measure, budget, possible)
 
     def shift_of(rows: Array) -> Array:
@@ -88,11 +99,12 @@ def feasible_duals(
 
 
 def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> float:
-    """How fast feasible tilts [m, n] for mutual information become infeasible where each π_j may err by a share of itself.
+    """How fast feasible tilts [m, n] for mutual information become infeasible where each π_j may
+    err by a share of itself.
 
-    If every π_j grows by at most the share δ, rows lowered by δ times the number returned are feasible: with s = t_i/μ and
-    Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j} − 1| for π' of the same total as π. At perfect
-    privacy (μ = ∞) it is the mean of |t_ij|.
+    If every π_j grows by at most the share δ, rows lowered by δ times the number returned are
+    feasible: with s = t_i/μ and Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j}
+    − 1| for π' of the same total as π. At perfect privacy (μ = ∞) it is the mean of |t_ij|.
     """
     if math.isinf(multiplier):
         return float((np.abs(tilt) @ p_x).max())
@@ -102,7 +114,9 @@ def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> float:
 
 
 def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:
-    """The measure whose set V tilts of the possible values must be in; at perfect privacy all need a mean of 0 at most."""
+    """The measure whose set V tilts of the possible values must be in; at perfect privacy all need
+    a mean of 0 at most.
+    """
     if budget == 0.0 and measure.separates:
         return MUTUAL_INFORMATION
     return measure.on(np.flatnonzero(possible), possible.size)

@@ -41,7 +41,9 @@ class Law:
     def mass(self) -> Array:
         """Pr(Ŷ = y_i) [m]."""
         groups = self.constraints[0]
-        return groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
+        return (
+            groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
+        )
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -136,7 +138,9 @@ def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
     return worst
 
 
-def _blended(own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float) -> tuple[OutputLaw, ...]:
+def _blended(
+    own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float
+) -> tuple[OutputLaw, ...]:
     return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])
 
 
@@ -144,7 +148,9 @@ def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, 
     laws = []
     for group in groups:
         mass = column * group.mass.sum() if group.measure.conditional else column
-        laws.append(OutputLaw(mass, np.zeros_like(group.deviation), group.p_x, measure=group.measure))
+        laws.append(
+            OutputLaw(mass, np.zeros_like(group.deviation), group.p_x, measure=group.measure)
+        )
     return tuple(laws)
 
 
@@ -157,4 +163,6 @@ def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
         return law
     prior = prior or 1.0  # of a group that never happens
     deviation = law.deviation / total / prior
-    return replace(law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total)
+    return replace(
+        law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total
+    )

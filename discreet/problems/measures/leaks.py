@@ -1,7 +1,9 @@
-"""What the joint laws of secrets and guess leak by every measure, and the guess that changes somebody's odds most.
+"""What the joint laws of secrets and guess leak by every measure, and the guess that changes
+somebody's odds most.
 
-A leakage is computed as `OutputLaw` computes it, right to rounding; the ceiling beside it is proven. The odds of a value are
-its probability against that of all other values. Local differential privacy of e^ε bounds every change of odds by e^ε.
+A leakage is computed as `OutputLaw` computes it, right to rounding; the ceiling beside it is
+proven. The odds of a value are its probability against that of all other values. Local differential
+privacy of e^ε bounds every change of odds by e^ε.
 """
 
 from __future__ import annotations
@@ -42,8 +44,10 @@ class Odds:
     """The guess and the private value whose odds it raises by the largest factor.
 
     guess, value    indices i and j
-    before, after   odds of x_j before and after the guess: its probability ÷ that of all other values
-    factor          after ÷ before; `ceiling` is a proven upper bound of it, for every guess and value
+    before, after   odds of x_j before and after the guess: its probability ÷ that of all other
+                    values
+    factor          after ÷ before; `ceiling` is a proven upper bound of it, for every guess and
+                    value
     secret          the number of the constraint whose secret it is about, from 0
     """
 
@@ -57,13 +61,21 @@ class Odds:
 
 
 def every_measure(own: Measure) -> tuple[Measure, ...]:
-    """One measure of every family that needs no parameter, Sibson's of order 2, and the given one."""
-    plain = [family() for family in MEASURES.values() if not getattr(family, "__dataclass_fields__", {})]
+    """One measure of every family that needs no parameter, Sibson's of order 2, and
+    the given one.
+    """
+    plain = [
+        family() for family in MEASURES.values() if not getattr(family, "__dataclass_fields__", {})
+    ]
     order = list(MEASURES)
-    return tuple(sorted(dict.fromkeys([*plain, Sibson(2.0), own]), key=lambda each: order.index(each.name)))
+    return tuple(
+        sorted(dict.fromkeys([*plain, Sibson(2.0), own]), key=lambda each: order.index(each.name))
+    )
 
 
-def leaks_of(law: Law, doubt: float, own: Sequence[Measure]) -> tuple[tuple[Leak, ...], Odds | None]:
+def leaks_of(
+    law: Law, doubt: float, own: Sequence[Measure]
+) -> tuple[tuple[Leak, ...], Odds | None]:
     """The leakages of each secret by every measure; entries of the law have a relative `doubt`.
 
     own: the measures of the constraints. A conditional measure is the only one that is counted for
@@ -90,5 +102,6 @@ def _largest_odds(law: OutputLaw, doubt: float, secret: int) -> Odds:
     factors = law.odds_ratios()
     guess, value = (int(k) for k in np.unravel_index(np.argmax(factors), factors.shape))
     before = float(law.p_x[value] / np.delete(law.p_x, value).sum())
-    factor, ceiling = float(factors[guess, value]), float(law.odds_ratios(doubt).max())
+    factor = float(factors[guess, value])
+    ceiling = float(law.odds_ratios(doubt).max())
     return Odds(guess, value, before, before * factor, factor, ceiling, secret)

@@ -1,4 +1,5 @@
-"""Maximal leakage: the logarithm of the factor by which a guess helps to guess any function of X, at most.
+"""Maximal leakage: the logarithm of the factor by which a guess helps to guess any function of X,
+at most.
 
 It is log Σ_i max_j u_ij/π_j. With g(u) = max_j u_j/π_j − s the budget reads Σ_i g(u_i) ≤ e^ε − 1.
 V + 1 = {v : Σ_j π_j (v_j)₊ ≤ 1}, so the least κ is a water level: Σ_j π_j (t_j + μ − κ)₊ = μ.
@@ -36,13 +37,18 @@ class MaximalLeakage(LargestRatio):
     """log Σ_i max_j u_ij/π_j ≤ budget."""
 
     name = "maximal-leakage"
-    citation = "I. Issa, A. B. Wagner, S. Kamath, An Operational Approach to Information Leakage, IEEE TIT 66 (2020)"
+    citation = (
+        "I. Issa, A. B. Wagner, S. Kamath, An Operational Approach to Information Leakage, "
+        "IEEE TIT 66 (2020)"
+    )
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − s."""
         return (np.eye(p_x.size) / p_x - 1.0,)
 
-    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
         """The water level."""
         return water_level(tilt, p_x, np.full(len(tilt), multiplier), np.ones_like(p_x))
 

@@ -1,15 +1,19 @@
-"""Mutual information: its convex function φ, the support function of its level sets, feasible duals.
+"""Mutual information: its convex function φ, the support function of its level sets, feasible
+duals.
 
-Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1, all terms ≥ 0 (`law` has
-the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a dual: a tilt t [m, n] with a multiplier μ ≥ 0 is
-*feasible* when
+Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1,
+all terms ≥ 0 (`law` has the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a
+dual: a tilt t [m, n] with a multiplier μ ≥ 0 is *feasible* when
 
-    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i        (at budget 0, where μ = ∞:  Σ_j π_j t_ij ≤ 0),
+    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i (at budget 0, where μ = ∞: Σ_j π_j t_ij ≤
+                                              0),
 
-and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes feasible when each row is
-lowered by an upper bound of its h_i. The bounds hold for the stored numbers taken as exact. All information is in nats.
+and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes
+feasible when each row is lowered by an upper bound of its h_i. The bounds hold for the stored
+numbers taken as exact. All information is in nats.
 
-Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1.
+Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of
+Numerical Algorithms*, §3.1.
 """
 
 from __future__ import annotations
@@ -36,9 +40,12 @@ def _written_out(coefficients: list[float]) -> Callable[[float], float]:
 
 
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
-_SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]  # further terms round away
-_CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]  # e^z − 1 − z; for |z| ≤ 1 further terms round away
-_series, _curvature = _written_out(_SERIES), _written_out(_CURVATURE)
+# further terms round away
+_SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]
+# e^z − 1 − z; for |z| ≤ 1 further terms round away
+_CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]
+_series = _written_out(_SERIES)
+_curvature = _written_out(_CURVATURE)
 
 
 def phi_divergence(x: Array) -> Array:
@@ -85,7 +92,9 @@ class MeanDivergence(Divergence):
 
     steepness = 2048.0  # no logarithm of a ratio of doubles is as large
 
-    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
         """h_i(t, μ)."""
         value = support_ceiling(tilt, p_x, multiplier)
         return value, np.zeros_like(value)
@@ -102,14 +111,19 @@ class MutualInformation(MeanDivergence):
     """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
 
     name = "mutual-information"
-    citation = "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical Journal 27 (1948)"
+    citation = (
+        "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical "
+        "Journal 27 (1948)"
+    )
 
 
 MUTUAL_INFORMATION = MutualInformation()
 
 
 def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
-    """Upper bound of h_i(t, μ) [m], but for the rounding of its last sum, for π_j > 0; at most max_j t_ij."""
+    """Upper bound of h_i(t, μ) [m], but for the rounding of its last sum, for π_j > 0; at most
+    max_j t_ij.
+    """
     largest = tilt.max(axis=1)
     if multiplier == 0.0:
         return np.asarray(largest)
@@ -117,7 +131,8 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     if math.isinf(multiplier):
         return np.asarray(np.minimum(mean, largest))
     p_x = p_x / p_x.sum()
-    unit = (2 * p_x.size + 16) * UNIT  # rounding of every sum below, relative to the sum of its terms' sizes
+    # rounding of every sum below, relative to the sum of its terms' sizes
+    unit = (2 * p_x.size + 16) * UNIT
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
         value = _near(scaled, mean, p_x, multiplier, unit)
@@ -127,15 +142,25 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
-    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to rounding."""
-    mean = np.array([math.fsum(chain(*map(exact_product, row, p_x.tolist()))) for row in tilt.tolist()])
+    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to
+    rounding.
+    """
+    mean = np.array(
+        [math.fsum(chain(*map(exact_product, row, p_x.tolist()))) for row in tilt.tolist()]
+    )
     doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
-    return np.asarray(mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size)
+    return np.asarray(
+        mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size
+    )
 
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0 only."""
-    curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
+    """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0
+    only.
+    """
+    curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(
+        scaled.shape
+    )
     curve = (curved @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
@@ -144,7 +169,9 @@ def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
 
 
 def beyond_linear(z: float) -> float:
-    """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³ of itself."""
+    """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³
+    of itself.
+    """
     if abs(z) <= 1.0:
         return z * z * _curvature(z)
     return (math.expm1(z) - z) * (1.0 + 4.0 * UNIT * abs(z)) if z < 700.0 else math.inf
@@ -156,7 +183,8 @@ def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     below = (tilt - largest[:, None]) / multiplier
     power = np.exp(below)
     total = power @ p_x
-    drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total  # exp magnifies the rounding of `below`
+    # exp magnifies the rounding of `below`
+    drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total
     error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
     log = np.log(total)
     return np.asarray(largest + multiplier * (log + error + 4.0 * UNIT * np.abs(log)))

@@ -1,10 +1,14 @@
-"""Sibson's mutual information of order α > 1, from mutual information (α → 1) to maximal leakage (α → ∞).
+"""Sibson's mutual information of order α > 1, from mutual information (α → 1) to maximal leakage (α
+→ ∞).
 
-It is α/(α − 1) log Σ_i N(r_i) s_i with the norm N(r) = (Σ_j π_j r_j^α)^{1/α}. With g(u) = s (N(r) − 1) the budget reads
-Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1. As Σ_j π_j x_j = 0, N^α − 1 = Σ_j π_j ((1 + x_j)^α − 1 − α x_j), a sum of terms ≥ 0.
+It is α/(α − 1) log Σ_i N(r_i) s_i with the norm N(r) = (Σ_j π_j r_j^α)^{1/α}. With g(u) = s (N(r) −
+1) the budget reads Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1. As Σ_j π_j x_j = 0, N^α − 1 = Σ_j π_j ((1 +
+x_j)^α − 1 − α x_j), a sum of terms ≥ 0.
 
-V + 1 is the unit ball of the dual norm, Σ_j π_j (v_j)₊^β ≤ 1 with 1/α + 1/β = 1 (Hölder). In the same form, κ is least with
-Σ_j π_j t_j − κ + (μ/β) Σ_j π_j ((1 + y_j)₊^β − 1 − β y_j) ≤ 0,  y_j = (t_j − κ)/μ,  whose left side falls with κ.
+V + 1 is the unit ball of the dual norm, Σ_j π_j (v_j)₊^β ≤ 1 with 1/α + 1/β = 1 (Hölder). In the
+same form, κ is least with
+Σ_j π_j t_j − κ + (μ/β) Σ_j π_j ((1 + y_j)₊^β − 1 − β y_j) ≤ 0,  y_j = (t_j − κ)/μ, whose left side
+                                                                 falls with κ.
 """
 
 from __future__ import annotations
@@ -33,13 +37,15 @@ class Sibson(Measure):
     name = "sibson"
     cone = Cone.POWER
     citation = (
-        "R. Sibson, Information radius, Z. Wahrscheinlichkeitstheorie 14 (1969); S. Verdú, α-mutual information, ITA 2015"
+        "R. Sibson, Information radius, Z. Wahrscheinlichkeitstheorie 14 (1969); S. Verdú, "
+        "α-mutual information, ITA 2015"
     )
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, int | float) and 1.01 <= self.alpha <= 100.0):
             raise InputError(
-                f"the order alpha of Sibson's information is {brief(self.alpha)}; give a number from 1.01 to 100"
+                f"the order alpha of Sibson's information is {brief(self.alpha)}; give a number "
+                "from 1.01 to 100"
             )
 
     def __str__(self) -> str:
@@ -68,14 +74,18 @@ class Sibson(Measure):
         """
         low, high = ends(x, reach, p_x)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            terms = np.maximum(remainder_ceiling(low, self.alpha), remainder_ceiling(high, self.alpha))
+            terms = np.maximum(
+                remainder_ceiling(low, self.alpha), remainder_ceiling(high, self.alpha)
+            )
             return self._norm_minus_one(terms, high, p_x, 16.0 * UNIT)
 
     def _norm_minus_one(self, terms: Array, high: Array, p_x: Array, doubt: float = 0.0) -> Array:
-        """Where powers of r are beyond the range of doubles, N of the upper ends from the logarithms of its terms.
+        """Where powers of r are beyond the range of doubles, N of the upper ends from the
+        logarithms of its terms.
 
-        Their sum L exceeds 575, so that log π ≥ −745 and α log r ≤ L + 745 err by less than 40 units of 2⁻⁵³ of L; 64 of
-        them are added, as the error of N is that of L/α. doubt: relative, of log N elsewhere.
+        Their sum L exceeds 575, so that log π ≥ −745 and α log r ≤ L + 745 err by less than 40
+        units of 2⁻⁵³ of L; 64 of them are added, as the error of N is that of L/α. doubt: relative,
+        of log N elsewhere.
         """
         above = terms @ p_x
         log = np.log1p(above)
@@ -96,17 +106,24 @@ class Sibson(Measure):
         power = p_x * ratio ** (self.alpha - 1.0)
         return (self.alpha - 1.0) / norm * power / ratio, np.sqrt((self.alpha - 1.0) / norm) * power
 
-    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """Newton's method from the left, on a convex function; then steps to the right until it is proven.
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """Newton's method from the left, on a convex function; then steps to the right until it is
+        proven.
 
-        It begins where no term alone exceeds 1, so that each step divides what is in excess, whatever the order.
+        It begins where no term alone exceeds 1, so that each step divides what is in excess,
+        whatever the order.
         """
-        beta, mean, largest = self.alpha / (self.alpha - 1.0), tilt @ p_x, tilt.max(axis=1)
+        beta = self.alpha / (self.alpha - 1.0)
+        mean = tilt @ p_x
+        largest = tilt.max(axis=1)
 
         def left_side(kappa: Array) -> tuple[Array, Array, Array]:
             y = (tilt - kappa[:, None]) / multiplier
             above = multiplier / beta * (remainder_ceiling(np.maximum(y, -1.0), beta) @ p_x)
-            above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier  # where y < −1 the remainder grows by β for each unit
+            # where y < −1 the remainder grows by β for each unit
+            above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier
             fall = np.maximum(1.0 + y, 0.0) ** (beta - 1.0) @ p_x
             size = np.abs(tilt) @ p_x + np.abs(kappa) + above
             return mean - kappa + above, fall, size
@@ -122,6 +139,10 @@ class Sibson(Measure):
         for spare in (0.5, 1.0, 32.0):
             value, fall, size = left_side(kappa)
             over = value + allowance * size
-            kappa = np.where(over > 0.0, kappa + (over + spare * allowance * size) / np.maximum(fall, UNIT), kappa)
+            kappa = np.where(
+                over > 0.0,
+                kappa + (over + spare * allowance * size) / np.maximum(fall, UNIT),
+                kappa,
+            )
         value, _, size = left_side(kappa)
         return np.where(value + allowance * size <= 0.0, kappa, largest), np.abs(kappa)

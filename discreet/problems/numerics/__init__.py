@@ -1,1 +1,3 @@
-"""Arithmetic of the judge and the solvers: double-double sums, outward rounding, sums over outcomes."""
+"""Arithmetic of the judge and the solvers: double-double sums, outward rounding, sums over
+outcomes.
+"""

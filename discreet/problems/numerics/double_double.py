@@ -1,12 +1,14 @@
 """Sums and products carried in twice the working precision.
 
-A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum high + low. A sum splits
-every term at one common power of two: the leading parts add without any rounding, in whatever order NumPy takes them, and
-the remainders are split and added once more in the same way.
+A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum
+high + low. A sum splits every term at one common power of two: the leading parts add without any
+rounding, in whatever order NumPy takes them, and the remainders are split and added once more in
+the same way.
 
-Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26
-(2005), and "Accurate floating-point summation part I", ibid. 31 (2008); T. J. Dekker, "A floating-point technique for
-extending the available precision", Numer. Math. 18 (1971).
+Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product",
+SIAM J. Sci. Comput. 26 (2005), and "Accurate floating-point summation part I", ibid. 31 (2008); T.
+J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18
+(1971).
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ DoubleDouble = tuple[Array, Array]
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
 BLOCK = 1 << 14
 """Terms in a block: measured fastest, as the temporaries stay in cache."""
-_FEW_ELEMENTS = 128  # up to so many terms the exact sums of `math.fsum` cost less than thirty array operations
-_FEW_TERMS = 7  # sums of up to so many are formed one term after another: k of them err by (k − 1)(k − 2)u² Σ|terms|
+# up to so many terms the exact sums of `math.fsum` cost less than thirty array operations
+_FEW_ELEMENTS = 128
+# sums of up to so many are formed one term after another: k of them err by (k − 1)(k − 2)u²
+# Σ|terms|
+_FEW_TERMS = 7
 
 
 def _two_sum(a: Array, b: Array) -> DoubleDouble:
@@ -42,10 +47,14 @@ def difference_below(a: Array, b: Array) -> Array:
 
 
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
+    """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290
+    and 1e290 in size.
+    """
     product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
-    error = a_high * b_high  # one array for what is rounded, one for products: new ones take longer than the arithmetic
+    (a_high, a_low) = _halves(a)
+    (b_high, b_low) = _halves(b)
+    # one array for what is rounded, one for products: new ones take longer than the arithmetic
+    error = a_high * b_high
     error -= product
     part = a_high * b_low
     error += part
@@ -64,7 +73,9 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Numbers […, N] and three parts of them [3, …, N] whose sums, but for the last, are exact in any order; most […, 1]."""
+    """Numbers […, N] and three parts of them [3, …, N] whose sums, but for the last, are exact in
+    any order; most […, 1].
+    """
 
     values: Array
     parts: Array
@@ -81,7 +92,8 @@ class Split:
         np.add(values, scale, out=leading)
         leading -= scale
         np.subtract(values, leading, out=rest)
-        scale = np.ldexp(scale, count_bits - 53)  # after the first splitting the rest is at most 2^-53 of its scale
+        # after the first splitting the rest is at most 2^-53 of its scale
+        scale = np.ldexp(scale, count_bits - 53)
         np.add(rest, scale, out=second)
         second -= scale
         rest -= second
@@ -92,9 +104,12 @@ class Split:
         return _joined(self.parts.sum(axis=-1))
 
     def chosen(self, chosen: Array) -> DoubleDouble:
-        """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as `dd_sum`."""
+        """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as
+        `dd_sum`.
+        """
         high, low = _joined(chosen @ self.parts.swapaxes(1, 2))
-        faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])  # beside what is not chosen
+        # beside what is not chosen
+        faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])
         for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
             high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
         return high, low
@@ -116,7 +131,8 @@ def _exact_sum(values: Array) -> DoubleDouble:
 
 def _sum_in_turn(values: Array) -> DoubleDouble:
     """Sum over the last axis, of few terms: their roundings are added up apart."""
-    high, low = values[..., 0], np.zeros(values.shape[:-1])
+    high = values[..., 0]
+    low = np.zeros(values.shape[:-1])
     for k in range(1, values.shape[-1]):
         high, error = _two_sum(high, values[..., k])
         low += error
@@ -136,7 +152,9 @@ def dd_multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
 
 
 def dd_sum(values: Array) -> DoubleDouble:
-    """Sum over the last axis; for terms of one sign its relative error is far below one unit in the last place."""
+    """Sum over the last axis; for terms of one sign its relative error is far below one unit in the
+    last place.
+    """
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
     if 0 < values.shape[-1] <= _FEW_TERMS:
@@ -150,7 +168,9 @@ def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
     """`Split.chosen` for any N."""
     if values.shape[-1] <= BLOCK:
         return Split.of(values).chosen(chosen)
-    return _by_blocks(values.shape[-1:], lambda block: dd_sum_chosen(values[:, block], chosen[:, block]))
+    return _by_blocks(
+        values.shape[-1:], lambda block: dd_sum_chosen(values[:, block], chosen[:, block])
+    )
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
@@ -168,7 +188,9 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
-    """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` gives the sum of a block."""
+    """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` gives
+    the sum of a block.
+    """
     width = max(1, BLOCK // max(1, math.prod(shape[:-1])))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):

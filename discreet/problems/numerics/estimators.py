@@ -1,7 +1,8 @@
 """Estimators [m, N] made column-stochastic, and double-double sums over outcomes under them.
 
-An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*, that guess, and are
-summed by label without a product. Products are formed only for the columns from which a guess is drawn.
+An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*,
+that guess, and are summed by label without a product. Products are formed only for the columns from
+which a guess is drawn.
 """
 
 from __future__ import annotations
@@ -11,17 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, Split, dd_add, dd_dot, dd_sum, dd_sum_chosen
+from discreet.problems.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    Split,
+    dd_add,
+    dd_dot,
+    dd_sum,
+    dd_sum_chosen,
+)
 from discreet.problems.numerics.rounding import UNIT
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What is guessed at some outcomes: one guess for certain at most of them, a draw from a column at the few others.
+    """What is guessed at some outcomes: one guess for certain at most of them, a draw from a column
+    at the few others.
 
-    certain   one at an outcome's certain guess, else zeros: a column of zeros where the guess is drawn   [m, B]
-    places    of the outcomes whose guess is drawn                                                        [K]
-    columns   probabilities of the guesses there                                                          [m, K]
+    certain   one at an outcome's certain guess, else zeros: a column of zeros where the guess is
+              drawn [m, B]
+    places    of the outcomes whose guess is drawn [K]
+    columns   probabilities of the guesses there [m, K]
     """
 
     certain: Array
@@ -30,15 +41,21 @@ class Decisions:
 
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
-        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not of ones and zeros alone."""
+        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not of ones
+        and zeros alone.
+        """
         certain = (estimator == 1.0).astype(np.float64)
         places = np.flatnonzero((certain != estimator).any(axis=0))
         certain[:, places] = 0.0
         return cls(certain, places, estimator.take(places, axis=1))
 
     @classmethod
-    def labelled(cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array) -> Decisions:
-        """Each outcome's label [B] for certain, but a draw from the columns [m, K] at some places."""
+    def labelled(
+        cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array
+    ) -> Decisions:
+        """Each outcome's label [B] for certain, but a draw from the columns [m, K] at
+        some places.
+        """
         certain = one_hot(labels, len(columns))
         certain[:, places] = 0.0
         return cls(certain, places, columns)
@@ -69,7 +86,9 @@ class Decisions:
         if some.size == len(values):
             return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
         high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
-        for whole, part in zip(certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True):
+        for whole, part in zip(
+            certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True
+        ):
             whole[:, some] = part
         return certain
 
@@ -85,7 +104,8 @@ def one_hot(labels: NDArray[np.intp], m: int) -> Array:
 
 
 def normalise(estimator: Array) -> Array:
-    """A column-stochastic copy: non-finite and negative entries become 0, a column of zeros becomes uniform.
+    """A column-stochastic copy: non-finite and negative entries become 0, a column of zeros becomes
+    uniform.
 
     Columns that already sum to one do not change.
     """
@@ -106,8 +126,11 @@ def normalise(estimator: Array) -> Array:
 
 
 def summing_to_one(estimator: Array) -> Array:
-    """A normalised estimator [m, N] with columns of multiples of 2⁻⁵³ that sum to one exactly: the likeliest is the rest."""
-    found, every = np.rint(estimator / UNIT) * UNIT, np.arange(estimator.shape[1])
+    """A normalised estimator [m, N] with columns of multiples of 2⁻⁵³ that sum to one exactly: the
+    likeliest is the rest.
+    """
+    found = np.rint(estimator / UNIT) * UNIT
+    every = np.arange(estimator.shape[1])
     likeliest = found.argmax(axis=0)
     found[likeliest, every] = 0.0
     found[likeliest, every] = 1.0 - found.sum(axis=0)
@@ -115,11 +138,14 @@ def summing_to_one(estimator: Array) -> Array:
 
 
 def column_error(estimator: Array) -> float:
-    """The largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up: 0 without randomisation.
+    """The largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up: 0
+    without randomisation.
 
-    No probability changes by a larger share of itself where a column is divided by its sum, nor where its likeliest guess
-    gets what the others leave.
+    No probability changes by a larger share of itself where a column is divided by its sum, nor
+    where its likeliest guess gets what the others leave.
     """
     high, low = dd_sum(estimator.T)
     missing = np.abs((high - 1.0) + low)
-    return float((missing / estimator.max(axis=0)).max()) * (1.0 + 2.0**-40) if missing.any() else 0.0
+    return (
+        float((missing / estimator.max(axis=0)).max()) * (1.0 + 2.0**-40) if missing.any() else 0.0
+    )

@@ -1,19 +1,23 @@
-"""Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native solver share.
+"""Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native
+solver share.
 
-Outcomes are read in strips, each copied to a buffer in which its rows lie together. The label of an outcome is the first
-guess of least tilted loss, computed in the order in which all rules decide. Most outcomes are *clear*: the second least loss
-is further away than a limit. Only their sums by label are kept. The few others are listed, and the caller examines them.
+Outcomes are read in strips, each copied to a buffer in which its rows lie together. The label of an
+outcome is the first guess of least tilted loss, computed in the order in which all rules decide.
+Most outcomes are *clear*: the second least loss is further away than a limit. Only their sums by
+label are kept. The few others are listed, and the caller examines them.
 
-**Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators, whose low parts take the rounding
-errors of the high ones; so each loop runs over independent numbers and is vectorised. With k = 2⁹ numbers ≥ 0 in an
-accumulator and S their sum, its low part adds up k errors of at most uS, u = 2⁻⁵³, and is off by less than k²u²S = 2⁻⁸⁸ S.
-After 2⁶ strips the 16 accumulators are added up, which costs less than 2⁻⁹² S, and added to the total, 2⁻¹⁰⁴ of it. So the
-sums of up to 2³⁰ outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
+**Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators, whose low
+parts take the rounding errors of the high ones; so each loop runs over independent numbers and is
+vectorised. With k = 2⁹ numbers ≥ 0 in an accumulator and S their sum, its low part adds up k errors
+of at most uS, u = 2⁻⁵³, and is off by less than k²u²S = 2⁻⁸⁸ S. After 2⁶ strips the 16 accumulators
+are added up, which costs less than 2⁻⁹² S, and added to the total, 2⁻¹⁰⁴ of it. So the sums of up
+to 2³⁰ outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
 
-A later strip is prefetched meanwhile, row by row, since a processor drops prefetches that come all at once. Indices are
-unsigned, so that none is read as counted from the end.
+A later strip is prefetched meanwhile, row by row, since a processor drops prefetches that come all
+at once. Indices are unsigned, so that none is read as counted from the end.
 
-Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), algorithm Sum2.
+Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26
+(2005), algorithm Sum2.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ _index = np.uint64
 class StripSums:
     """The result of a pass over outcomes.
 
-    sums     of (p_xz, loss) over the clear outcomes of each label              double-double [m, n + m]
+    sums     of (p_xz, loss) over the clear outcomes of each label double-double [m, n + m]
     counts   number of clear outcomes of each label                             [m]
     unclear  places of the other outcomes, increasing                           [K]
     weights  mass and least tilted loss of every `group` consecutive outcomes   [2, G]
@@ -51,47 +55,87 @@ class StripSums:
 
 
 def strip_sums(
-    p_xz: Array, loss: Array, tilt: Array, per_mass: float, per_loss: float = 0.0, tiny: float = 0.0, group: int = 0
+    p_xz: Array,
+    loss: Array,
+    tilt: Array,
+    per_mass: float,
+    per_loss: float = 0.0,
+    tiny: float = 0.0,
+    group: int = 0,
 ) -> StripSums:
     """The pass over outcomes p_xz [n, ·], loss [m, ·] under a tilt [m, n]; needs numba.
 
-    An outcome of mass w > 0 with least tilted loss v is clear if its second least tilted loss is at least v + per_mass·w +
-    per_loss·|v| + tiny, and all entries of its strip are ≥ 0. group: a multiple of `STRIP`, or 0 for no weights.
+    An outcome of mass w > 0 with least tilted loss v is clear if its second least tilted loss is at
+    least v + per_mass·w + per_loss·|v| + tiny, and all entries of its strip are ≥ 0. group: a
+    multiple of `STRIP`, or 0 for no weights.
     """
-    (m, n), count = tilt.shape, p_xz.shape[1]
-    sums, counts = np.zeros((m * (n + m), 2)), np.zeros(m, dtype=np.int64)
-    unclear, weights = np.empty(count, dtype=np.intp), np.zeros((2, -(-count // group) if group else 0))
+    (m, n) = tilt.shape
+    count = p_xz.shape[1]
+    sums = np.zeros((m * (n + m), 2))
+    counts = np.zeros(m, dtype=np.int64)
+    unclear = np.empty(count, dtype=np.intp)
+    weights = np.zeros((2, -(-count // group) if group else 0))
     limit = per_mass, per_loss, tiny
-    rows, tilt = (*flat(p_xz), *flat(loss)), np.array(tilt, order="C")  # another order would be compiled apart
+    rows = (*flat(p_xz), *flat(loss))
+    tilt = np.array(tilt, order="C")  # another order would be compiled apart
     found = _kernel()(count, *rows, tilt, *limit, group, sums, counts, unclear, weights)
     high, low = np.moveaxis(sums.reshape(m, n + m, 2), 2, 0)
     return StripSums((high, low), counts, unclear[:found].copy(), weights)
 
 
 def compiled_pays(outcomes: int) -> bool:
-    """Whether a compiled pass pays. Loading numba first takes about a second, so that needs some million outcomes."""
+    """Whether a compiled pass pays. Loading numba first takes about a second, so that needs some
+    million outcomes.
+    """
     return outcomes >= (1 << 14 if _kernel.asked() else 2_000_000) and compiled_available()
 
 
 @once
 def _kernel() -> Any:
-    """The compiled pass, for rows as `flat` gives them; it returns the number of outcomes that are not clear."""
-    inlined = (jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add))
+    """The compiled pass, for rows as `flat` gives them; it returns the number of outcomes that are
+    not clear.
+    """
+    inlined = (
+        jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add)
+    )
     fetch, tilted, decide, clear, number_of, add = inlined
-    plain, gather, ask = jit(_plain, reorder=True), jit(_gather), prefetch()
-    tile, line, ahead = 64, 8, 2 * STRIP  # a cache line holds eight numbers; they are prefetched two strips in advance
+    plain = jit(_plain, reorder=True)
+    gather = jit(_gather)
+    ask = prefetch()
+    tile = 64
+    line = 8
+    ahead = 2 * STRIP  # a cache line holds eight numbers; they are prefetched two strips in advance
 
     def run(  # type: ignore[no-untyped-def]
-        count, p_xz, p_step, loss, l_step, tilt, per_mass, per_loss, tiny, group, sums, counts, unclear, weights
+        count,
+        p_xz,
+        p_step,
+        loss,
+        l_step,
+        tilt,
+        per_mass,
+        per_loss,
+        tiny,
+        group,
+        sums,
+        counts,
+        unclear,
+        weights,
     ):
         m, n = tilt.shape
-        data, value, label = np.empty((n + m) * STRIP), np.empty(m * STRIP), np.empty(STRIP, dtype=np.int64)
-        mass, least, second = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-        high, low = np.zeros(sums.shape[0] * _PLACES), np.zeros(sums.shape[0] * _PLACES)
+        data = np.empty((n + m) * STRIP)
+        value = np.empty(m * STRIP)
+        label = np.empty(STRIP, dtype=np.int64)
+        mass = np.empty(STRIP)
+        least = np.empty(STRIP)
+        second = np.empty(STRIP)
+        high = np.zeros(sums.shape[0] * _PLACES)
+        low = np.zeros(sums.shape[0] * _PLACES)
         here = np.zeros(m, dtype=np.int64)
         found = 0
         for start in range(0, count, STRIP):
-            size, wrong = min(STRIP, count - start), 0
+            size = min(STRIP, count - start)
+            wrong = 0
             for j in range(n):
                 wrong += fetch(p_xz, j * p_step + start, size, data, j * STRIP)
             for i in range(m):
@@ -101,7 +145,9 @@ def _kernel() -> Any:
             if group > 0:
                 weights[0, start // group] += plain(mass)
                 weights[1, start // group] += plain(least)
-            sure = clear(m, mass, label, least, second, np.inf if wrong else per_mass, per_loss, tiny)
+            sure = clear(
+                m, mass, label, least, second, np.inf if wrong else per_mass, per_loss, tiny
+            )
             for i in range(m):
                 here[i] = number_of(label, i)
                 counts[i] += here[i]
@@ -143,7 +189,8 @@ def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
 def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
     """value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded; mass = Σ_j a_j."""
     for i in range(m):
-        at, t = _index(i * STRIP), tilt[i, 0]
+        at = _index(i * STRIP)
+        t = tilt[i, 0]
         for place in range(STRIP):
             k = _index(place)
             value[at + k] = data[_index((n + i) * STRIP) + k] + t * data[k]
@@ -170,14 +217,19 @@ def _plain(values):  # type: ignore[no-untyped-def]
 
 
 def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
-    """For each place the first guess of least tilted loss, that loss, and the least of the others."""
+    """For each place the first guess of least tilted loss, that loss, and the least
+    of the others.
+    """
     for place in range(STRIP):
         k = _index(place)
-        label[k], least[k], second[k] = 0, value[k], np.inf
+        label[k] = 0
+        least[k] = value[k]
+        second[k] = np.inf
     for i in range(1, m):
         for place in range(STRIP):
             k = _index(place)
-            mine, best = value[_index(i * STRIP) + k], least[k]
+            mine = value[_index(i * STRIP) + k]
+            best = least[k]
             other = mine if mine > best else best
             second[k] = other if other < second[k] else second[k]
             label[k] = i if mine < best else label[k]
@@ -209,7 +261,8 @@ def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
     for place in range(_PLACES):
         k = _index(place)
         at = _index(s * _PLACES) + k
-        total, rest = high[at], low[at]
+        total = high[at]
+        rest = low[at]
         for row in range(STRIP // _PLACES):
             here = _index(row * _PLACES) + k
             value = data[_index(start) + here] if label[here] == own else 0.0
@@ -217,7 +270,8 @@ def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
             back = added - total
             rest += (total - (added - back)) + (value - back)
             total = added
-        high[at], low[at] = total, rest
+        high[at] = total
+        low[at] = rest
 
 
 def _gather(high, low, sums):  # type: ignore[no-untyped-def]

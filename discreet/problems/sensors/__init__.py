@@ -6,11 +6,13 @@
     grouped_sensors    counts by groups of identical sensors, which keep what pooled counts lose
     index_sensors      every report of every sensor, for few sensors
 
-A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` makes one from distributions and bin edges.
-Given (x, y) the sensors are independent; X and Y may depend on one another and take any number of values. A model that would
-need more memory than `max_bytes` is refused, with its size and what to do instead. `paper` holds the paper's parameters.
+A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` makes one from distributions
+and bin edges. Given (x, y) the sensors are independent; X and Y may depend on one another and take
+any number of values. A model that would need more memory than `max_bytes` is refused, with its size
+and what to do instead. `paper` holds the paper's parameters.
 
-Source: docs/theory.md, section 19. The public names are listed in `__init__.pyi`; each loads when it is first used.
+Source: docs/theory.md, section 19. The public names are listed in `__init__.pyi`; each loads when
+it is first used.
 """
 
 import lazy_loader

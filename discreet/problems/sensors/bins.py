@@ -1,7 +1,7 @@
 """One sensor: the bin (e_k, e_{k+1}] into which a real measurement Z falls.
 
-Precision: an interval below the median is a difference of cdf values, one above it a difference of survival values, so
-that tail probabilities keep their *relative* precision.
+Precision: an interval below the median is a difference of cdf values, one above it a difference of
+survival values, so that tail probabilities keep their *relative* precision.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ from discreet.problems.numerics.double_double import Array
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
     """The joint tensor [n, m, N] of a binned measurement.
 
-    distributions   [n][m] frozen scipy.stats distributions of Z given (x_j, y_i); anything with `cdf`, `sf` and `median`
+    distributions   [n][m] frozen scipy.stats distributions of Z given (x_j, y_i); anything with
+                    `cdf`, `sf` and `median`
     p_xy            p(x_j, y_i) [n, m]
     edges           increasing bin edges [N + 1], ±inf allowed at the ends; bin k is (e_k, e_{k+1}]
 
-    Raises InputError for a bad p_xy, edges that do not increase, or a distribution with more than 1e-9 of its mass outside
-    the edges (less is spread over the bins by normalising).
+    Raises InputError for a bad p_xy, edges that do not increase, or a distribution with more than
+    1e-9 of its mass outside the edges (less is spread over the bins by normalising).
     """
-    prior, bins = checked_prior(p_xy), check_edges(edges)
+    prior = checked_prior(p_xy)
+    bins = check_edges(edges)
     laws = check_table(distributions, prior)
     joint = np.zeros((*prior.shape, bins.size - 1))
     for j, i in np.argwhere(prior > 0.0):
@@ -47,17 +49,23 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
 
 
 def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
-    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor, the input of the models of several sensors.
+    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor, the input of the models of several
+    sensors.
 
-    distributions and edges as for `single_sensor`; for several sensors stack one such law per sensor. Raises InputError for
-    rows of different lengths, and as `single_sensor` does.
+    distributions and edges as for `single_sensor`; for several sensors stack one such law per
+    sensor. Raises InputError for rows of different lengths, and as `single_sensor` does.
     """
     bins = check_edges(edges)
     wanted = "n rows of m frozen distributions each"
-    rows = [listed(row, "a row of distributions", wanted) for row in listed(distributions, "distributions", wanted)]
+    rows = [
+        listed(row, "a row of distributions", wanted)
+        for row in listed(distributions, "distributions", wanted)
+    ]
     if any(len(row) != len(rows[0]) for row in rows):
         raise InputError(f"distributions is not a table; give {wanted}")
-    return np.array([[_masses(law, bins, j, i) for i, law in enumerate(row)] for j, row in enumerate(rows)])
+    return np.array(
+        [[_masses(law, bins, j, i) for i, law in enumerate(row)] for j, row in enumerate(rows)]
+    )
 
 
 def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
@@ -65,7 +73,10 @@ def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
     total = float(masses.sum())
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         what = f"the distribution of Z given (x[{j}], y[{i}])"
-        raise InputError(f"{what} has probability {total!r} inside the edges, not 1; add edges, such as −inf and inf")
+        raise InputError(
+            f"{what} has probability {total!r} inside the edges, not 1; add edges, "
+            "such as −inf and inf"
+        )
     return np.asarray(masses / total)
 
 
@@ -73,39 +84,61 @@ def check_edges(edges: Any) -> Array:
     """Edges [N + 1] as float64: at least two, strictly increasing, no NaN; or InputError."""
     bins = np.array(as_numbers(edges, "the row of edges", "[bins + 1]"))
     if bins.ndim != 1 or bins.size < 2:
-        raise InputError(f"the edges have shape {list(bins.shape)}; give a row of at least two increasing numbers")
+        raise InputError(
+            f"the edges have shape {list(bins.shape)}; give a row of at least two "
+            "increasing numbers"
+        )
     # A comparison, not a difference: inf − inf is not a number.
     wrong = np.flatnonzero(~(bins[1:] > bins[:-1]))
     if wrong.size:
         k = int(wrong[0])
-        raise InputError(f"edges[{k}] = {bins[k]} and edges[{k + 1}] = {bins[k + 1]}; the edges must be strictly increasing")
+        raise InputError(
+            f"edges[{k}] = {bins[k]} and edges[{k + 1}] = {bins[k + 1]}; the edges "
+            "must be strictly increasing"
+        )
     return bins
 
 
 def even_edges(bins: int, low: float, high: float) -> Array:
-    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf. Raises InputError."""
-    first, last = float(real_numbers("lower end", low, ())), float(real_numbers("upper end", high, ()))
+    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf.
+    Raises InputError.
+    """
+    first = float(real_numbers("lower end", low, ()))
+    last = float(real_numbers("upper end", high, ()))
     with np.errstate(all="ignore"):  # what does not increase is refused
         inner = np.linspace(first, last, whole(bins, "bins", 1, 1e8) + 1)[1:-1]
     return check_edges(np.concatenate([[-np.inf], inner, [np.inf]]))
 
 
 def interval_masses(distribution: Any, edges: Array) -> Array:
-    """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1], relatively precise in both tails.
+    """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1],
+    relatively precise in both tails.
 
-    A distribution whose parameters are columns [..., 1] gives one row each. If it has no survival function of its own
-    (scipy's default is 1 − cdf, which has no digits left in the upper tail), light upper intervals are integrated from its
-    density, which may refine the difference of cdf values only within the rounding of the latter. Intervals much narrower
-    than the distribution lose relative digits: a mass p in the middle is known to about 1e-16/p.
+    A distribution whose parameters are columns [..., 1] gives one row each. If it has no survival
+    function of its own (scipy's default is 1 − cdf, which has no digits left in the upper tail),
+    light upper intervals are integrated from its density, which may refine the difference of cdf
+    values only within the rounding of the latter. Intervals much narrower than the distribution
+    lose relative digits: a mass p in the middle is known to about 1e-16/p.
     """
     if not (hasattr(distribution, "cdf") and hasattr(distribution, "sf")):
-        raise InputError(f"{brief(distribution)} is no distribution; give one with cdf and sf, such as one of scipy.stats")
-    below, above = np.asarray(distribution.cdf(edges)), np.asarray(distribution.sf(edges))
-    low, high = edges[:-1], edges[1:]
+        raise InputError(
+            f"{brief(distribution)} is no distribution; give one with cdf and sf, "
+            "such as one of scipy.stats"
+        )
+    below = np.asarray(distribution.cdf(edges))
+    above = np.asarray(distribution.sf(edges))
+    low = edges[:-1]
+    high = edges[1:]
     left = below[..., 1:] - below[..., :-1]
-    right = above[..., :-1] - above[..., 1:] if has_own_sf(distribution) else _from_density(distribution, edges, left)
+    right = (
+        above[..., :-1] - above[..., 1:]
+        if has_own_sf(distribution)
+        else _from_density(distribution, edges, left)
+    )
     middle = np.asarray(distribution.median())
-    across = (distribution.cdf(middle) - below[..., :-1]) + (distribution.sf(middle) - above[..., 1:])
+    across = (distribution.cdf(middle) - below[..., :-1]) + (
+        distribution.sf(middle) - above[..., 1:]
+    )
     masses = np.where(high <= middle, left, np.where(low >= middle, right, across))
     masses = np.where(np.isnan(middle), left, masses)
     if not np.isfinite(masses).all():
@@ -115,16 +148,19 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
 
 @dataclass(frozen=True)
 class NormalDensity:
-    """The normal law with a mean and a standard deviation σ > 0; unlike scipy.stats.norm it needs no import of a second.
+    """The normal law with a mean and a standard deviation σ > 0; unlike scipy.stats.norm it needs
+    no import of a second.
 
-    Means [..., 1] give one row each to `interval_masses`. Raises InputError for numbers that are not finite, or σ ≤ 0.
+    Means [..., 1] give one row each to `interval_masses`. Raises InputError for numbers that are
+    not finite, or σ ≤ 0.
     """
 
     mean: Any
     sigma: Any
 
     def __post_init__(self) -> None:
-        mean, sigma = as_numbers(self.mean, "the mean", "[...]"), as_numbers(self.sigma, "σ", "[...]")
+        mean = as_numbers(self.mean, "the mean", "[...]")
+        sigma = as_numbers(self.sigma, "σ", "[...]")
         if not (np.isfinite(mean).all() and np.isfinite(sigma).all() and np.all(sigma > 0.0)):
             given = f"mean {brief(self.mean)} and σ {brief(self.sigma)}"
             raise InputError(f"a normal density with {given}; both must be finite and σ > 0")
@@ -132,9 +168,14 @@ class NormalDensity:
             np.broadcast_shapes(mean.shape, sigma.shape)
         except ValueError:
             raise InputError(
-                f"the mean has shape {list(mean.shape)} and σ {list(sigma.shape)}; give shapes that fit"
+                f"the mean has shape {list(mean.shape)} and σ {list(sigma.shape)}; give shapes "
+                "that fit"
             ) from None
-        freeze(self, mean=mean if mean.ndim else float(mean), sigma=sigma if sigma.ndim else float(sigma))
+        freeze(
+            self,
+            mean=mean if mean.ndim else float(mean),
+            sigma=sigma if sigma.ndim else float(sigma),
+        )
 
     def pdf(self, z: Any) -> Array:
         """Density at z."""
@@ -179,7 +220,9 @@ class NormalDensity:
 
 
 def has_own_sf(distribution: Any) -> bool:
-    """Whether a scipy distribution defines a survival function; the default, 1 − cdf, has no digits in the upper tail."""
+    """Whether a scipy distribution defines a survival function; the default, 1 − cdf, has no digits
+    in the upper tail.
+    """
     if not hasattr(distribution, "dist"):
         return True
     from scipy import stats
@@ -189,15 +232,20 @@ def has_own_sf(distribution: Any) -> bool:
 
 
 def _from_density(distribution: Any, edges: Array, masses: Array) -> Array:
-    """Differences of cdf values, those above the median that are under 1e-4 refined by integrating the density."""
+    """Differences of cdf values, those above the median that are under 1e-4 refined by integrating
+    the density.
+    """
     if masses.ndim != 1 or not hasattr(distribution.dist, "_pdf"):
         return masses
     from scipy import integrate
 
-    refined, rounding = masses.copy(), 4 * 2.0**-53  # of a cdf near one
+    refined = masses.copy()
+    rounding = 4 * 2.0**-53  # of a cdf near one
     for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < 1e-4)):
         with np.errstate(all="ignore"):  # a density may overflow inside where its value is 0
-            value = integrate.quad(distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1)[0]
+            value = integrate.quad(
+                distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1
+            )[0]
         if np.isfinite(value):
             refined[k] = np.clip(value, masses[k] - rounding, masses[k] + rounding)
     return refined

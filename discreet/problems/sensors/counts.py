@@ -4,22 +4,26 @@
 
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k M f_k φ(c_k / (M f_k)),
 
-with f_k the probability of bin k, δ the remainder of Stirling's formula and φ(r) = r log r − r + 1, in which no large
-logarithms cancel; its relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M f_k|).
+with f_k the probability of bin k, δ the remainder of Stirling's formula and φ(r) = r log r − r + 1,
+in which no large logarithms cancel; its relative error is a few times 2^-53 (1 + |log p(c)| + max_k
+|c_k − M f_k|).
 
-**Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is Poisson-multinomial. The
-counts start at (M, 0, …, 0), and sensor s moves one of them to the bin that it reports,
+**Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is
+Poisson-multinomial. The counts start at (M, 0, …, 0), and sensor s moves one of them to the bin
+that it reports,
 
     p(c)  ←  f_s0 p(c) + Σ_{k≥1} f_sk p(c + e_0 − e_k).
 
-All terms are ≥ 0, so nothing cancels: every probability is relatively exact to about M (bins + 1) 2^-53. In lexicographic
-order c + e_0 − e_k comes after c, so the step works in place from the front; only the last C(s + bins − 1, bins − 1) places
-are used after s sensors. The start is 2^960 instead of 1, which is divided out at the end without rounding: masses keep all
-their digits down to 1e-597 meanwhile, so every result above the smallest normal double does.
+All terms are ≥ 0, so nothing cancels: every probability is relatively exact to about M (bins + 1)
+2^-53. In lexicographic order c + e_0 − e_k comes after c, so the step works in place from the
+front; only the last C(s + bins − 1, bins − 1) places are used after s sensors. The start is 2^960
+instead of 1, which is divided out at the end without rounding: masses keep all their digits down to
+1e-597 meanwhile, so every result above the smallest normal double does.
 
-Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins; the name
-Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure, covering, and learning of Poisson multinomial
-distributions", FOCS 2015. The recursion is plain convolution.
+Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to
+several bins; the name Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure,
+covering, and learning of Poisson multinomial distributions", FOCS 2015. The recursion is plain
+convolution.
 """
 
 from __future__ import annotations
@@ -39,48 +43,63 @@ Counts = NDArray[np.int32]
 
 
 def lattice_size(sensors: int, bins: int) -> int:
-    """Number of count vectors: C(sensors + bins − 1, bins − 1). InputError where that would take too long to compute."""
+    """Number of count vectors: C(sensors + bins − 1, bins − 1). InputError where that would take
+    too long to compute.
+    """
     if min(sensors, bins) > 10_000 or max(sensors, bins) >= 1 << 62:
         raise InputError(
-            f"{brief(sensors)} sensors with {brief(bins)} bins have too many count vectors to count; take fewer of one"
+            f"{brief(sensors)} sensors with {brief(bins)} bins have too many count vectors to "
+            "count; take fewer of one"
         )
     return math.comb(sensors + bins - 1, bins - 1)
 
 
 def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Counts:
-    """All vectors of counts c [N, bins] with Σ_k c_k = sensors, lexicographic: (0, …, 0, M) first, (M, 0, …, 0) last.
+    """All vectors of counts c [N, bins] with Σ_k c_k = sensors, lexicographic: (0, …, 0, M) first,
+    (M, 0, …, 0) last.
 
     Raises InputError if making them takes more than `max_bytes` of memory.
     """
-    sensors, bins = whole(sensors, "sensors", 0), whole(bins, "bins", 1)
+    sensors = whole(sensors, "sensors", 0)
+    bins = whole(bins, "bins", 1)
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
-    counts = np.zeros((bins, size), dtype=np.int32).T  # bin by bin in memory, as it is written and read
-    # Level by level of a tree: `left` holds what each partial vector may still spend; it is repeated once per completion.
+    # bin by bin in memory, as it is written and read
+    counts = np.zeros((bins, size), dtype=np.int32).T
+    # Level by level of a tree: `left` holds what each partial vector may still spend; it is
+    # repeated once per completion.
     left = np.array([sensors], dtype=np.int64)
     for k in range(bins - 1) if sensors else ():
         branches = left + 1
         first = np.repeat(np.cumsum(branches) - branches, branches)
         spent = np.arange(first.size) - first
         left = np.repeat(left, branches) - spent
-        completions = np.array([lattice_size(c, bins - 1 - k) for c in range(int(left.max()) + 1)], dtype=np.int64)
+        completions = np.array(
+            [lattice_size(c, bins - 1 - k) for c in range(int(left.max()) + 1)], dtype=np.int64
+        )
         counts[:, k] = np.repeat(spent.astype(np.int32), completions[left])
     counts[:, -1] = left
     return counts
 
 
 def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int:
-    """An upper estimate of the memory at the peak of `count_vectors` and `count_law` for so many pairs (x, y)."""
-    working = 48  # bytes per count vector that are alive beside counts, predecessors and result (measured: up to 42)
+    """An upper estimate of the memory at the peak of `count_vectors` and `count_law` for so many
+    pairs (x, y).
+    """
+    # bytes per count vector that are alive beside counts, predecessors and result (measured: up to
+    # 42)
+    working = 48
     predecessors, checks = (0, 0) if alike else (8 * (bins - 1), 128 * sensors * bins * pairs)
     return lattice_size(sensors, bins) * (4 * bins + predecessors + working + 8 * pairs) + checks
 
 
 def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
-    """Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins], where `wanted` [n, m]; 0 elsewhere.
+    """Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins], where `wanted` [n, m];
+    0 elsewhere.
 
-    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of identical sensors.
+    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of
+    identical sensors.
     """
     found = np.zeros((*wanted.shape, len(counts)))
     if (laws == laws[0]).all():
@@ -95,7 +114,9 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
 
 
 def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:
-    """The law [N] of all count vectors under the bin probabilities of one sensor; it sums to one but for rounding."""
+    """The law [N] of all count vectors under the bin probabilities of one sensor; it sums to one
+    but for rounding.
+    """
     sensors = int(counts[0].sum())
     number = np.arange(sensors + 1, dtype=np.float64)
     out[:] = coefficient
@@ -116,8 +137,12 @@ def _log_coefficient(counts: Counts) -> Array:
 
 
 def log_factor(largest: int) -> Array:
-    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside its `deviance`; 0 for an empty bin."""
-    factor = _stirling_remainder(largest) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0))
+    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside its `deviance`; 0 for an
+    empty bin.
+    """
+    factor = _stirling_remainder(largest) + 0.5 * np.log(
+        2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0)
+    )
     factor[0] = 0.0
     return np.asarray(factor)
 
@@ -126,15 +151,21 @@ def _stirling_remainder(largest: int) -> Array:
     """δ(c) = log c! − (½ log(2πc) + c log c − c) for c = 0..largest; δ(0) is set to 0."""
     c = np.maximum(np.arange(largest + 1, dtype=np.float64), 1.0)
     s = 1.0 / (c * c)
-    remainder = (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / c
+    remainder = (
+        1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
+    ) / c
     for k in range(1, min(largest + 1, 16)):  # from 16 on the series is exact to rounding
-        remainder[k] = math.log(math.factorial(k) * math.exp(k) / (math.sqrt(2.0 * math.pi * k) * float(k) ** k))
+        remainder[k] = math.log(
+            math.factorial(k) * math.exp(k) / (math.sqrt(2.0 * math.pi * k) * float(k) ** k)
+        )
     remainder[0] = 0.0
     return np.asarray(remainder)
 
 
 def deviance(count: Array, mean: float) -> Array:
-    """ν φ(c/ν) = c log(c/ν) + ν − c of a mean ν, accurate near c = ν; inf where c > 0 = ν, 0 where both are 0."""
+    """ν φ(c/ν) = c log(c/ν) + ν − c of a mean ν, accurate near c = ν; inf where c > 0 = ν, 0 where
+    both are 0.
+    """
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)
     close = np.abs(count - mean) < 0.5 * mean
@@ -146,7 +177,8 @@ def deviance(count: Array, mean: float) -> Array:
 def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:
     """For every bin k ≥ 1 the place of c + e_0 − e_k [N]; N, a place that holds 0, where c_k = 0.
 
-    Places with c_k ≥ 1 and places with c_0 ≥ 1 are in one-to-one correspondence, which keeps the lexicographic order.
+    Places with c_k ≥ 1 and places with c_0 ≥ 1 are in one-to-one correspondence, which keeps the
+    lexicographic order.
     """
     size = len(counts)
     sources = np.flatnonzero(counts[:, 0])
@@ -161,17 +193,21 @@ def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:
 def _poisson_multinomial(laws: Array, predecessors: list[NDArray[np.intp]], size: int) -> Array:
     """The law [N] of the counts of sensors with bin probabilities [sensors, bins]."""
     sensors, bins = laws.shape
-    scale, at_once = 960, 1 << 15  # temporaries of so many places stay in cache
+    scale = 960
+    at_once = 1 << 15  # temporaries of so many places stay in cache
     masses = np.zeros(size + 1)
     masses[size - 1] = 2.0**scale
-    total, term = np.empty(at_once), np.empty(at_once)
+    total = np.empty(at_once)
+    term = np.empty(at_once)
     for s in range(sensors):
         for start in range(size - lattice_size(s + 1, bins), size, at_once):
             stop = min(start + at_once, size)
-            t, u = total[: stop - start], term[: stop - start]
+            t = total[: stop - start]
+            u = term[: stop - start]
             np.multiply(masses[start:stop], laws[s, 0], out=t)
             for place, probability in zip(predecessors, laws[s, 1:], strict=True):
-                np.take(masses, place[start:stop], out=u, mode="clip")  # "clip": no copy of u; every place is in range
+                # "clip": no copy of u; every place is in range
+                np.take(masses, place[start:stop], out=u, mode="clip")
                 u *= probability
                 t += u
             masses[start:stop] = t

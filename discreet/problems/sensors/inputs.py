@@ -1,8 +1,8 @@
 """Checks of the input of every sensor model: conditional laws, a prior, and the memory allowed.
 
-A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are independent. Any prior
-p(x_j, y_i) [n, m] is allowed, so X and Y may depend on one another. The law of a pair (x, y) that never happens need only
-be finite and ≥ 0.
+A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are
+independent. Any prior p(x_j, y_i) [n, m] is allowed, so X and Y may depend on one another. The law
+of a pair (x, y) that never happens need only be finite and ≥ 0.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
 DEFAULT_MAX_BYTES = 1 << 32
-"""Most memory the building of a sensor model may take at its peak unless `max_bytes` says otherwise: 4 GiB."""
+"""Most memory the building of a sensor model may take at its peak unless `max_bytes` says
+otherwise: 4 GiB.
+"""
 
 
 def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
-    """A law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows sum to one.
+    """A law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows sum to
+    one.
 
-    Rows of pairs without probability become 0. Raises InputError naming the first entry or row that is wrong.
+    Rows of pairs without probability become 0. Raises InputError naming the first entry or row that
+    is wrong.
     """
     lead = "sensors, " if sensors else ""
     found = mass_array(law, what, 4 if sensors else 3, f"[{lead}n, m, bins]")
@@ -35,7 +39,8 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     found[..., prior == 0.0, :] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         rough = found.sum(axis=-1)
-    totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]  # huge entries would overflow the exact sum
+    # huge entries would overflow the exact sum
+    totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]
     totals = np.where(rough < 2.0, totals, rough)
     for index in np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0)).tolist():
         refuse_total(float(totals[tuple(index)]), f"{what}{index}")
@@ -45,13 +50,15 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
 def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
     """Refuse, in one sentence, a model that takes more than the bytes allowed to build.
 
-    `what` states the model and its size ("5 sensors with 4 bins have 56 count vectors"), `remedy` what to do instead.
+    `what` states the model and its size ("5 sensors with 4 bins have 56 count vectors"), `remedy`
+    what to do instead.
     """
     limit = whole(max_bytes, "max_bytes", 1)
     needed += 1 << 20  # small tables, so that the estimate also covers tiny models
     if needed > limit:
         raise InputError(
-            f"{what}, which take {_size(needed)} to build and the limit is {_size(limit)}; {remedy}, or raise max_bytes"
+            f"{what}, which take {_size(needed)} to build and the limit is {_size(limit)}; "
+            f"{remedy}, or raise max_bytes"
         )
 
 
@@ -64,5 +71,9 @@ def _size(count: int) -> str:
     for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count >= 1 << power:
             whole_units = count >> power
-            return f"{count / (1 << power):.3g} {unit}" if whole_units < 1000 else f"{count_text(whole_units)} {unit}"
+            return (
+                (f"{count / (1 << power):.3g} {unit}")
+                if whole_units < 1000
+                else f"{count_text(whole_units)} {unit}"
+            )
     return f"{count} bytes"

@@ -1,6 +1,8 @@
-"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent.
+"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with
+.5 and .5, independent.
 
-The paper does not state its bin edges; the edges here are the midpoints between the four means 0, 0.4, 0.6, 1.
+The paper does not state its bin edges; the edges here are the midpoints between the four means 0,
+0.4, 0.6, 1.
 
 Source: docs/theory.md, reference 1, numerical section.
 """
@@ -28,13 +30,18 @@ def paper_p_xy() -> Array:
 
 
 def paper_conditional(edges: Any = PAPER_EDGES) -> Array:
-    """Pr(bin given x, y) [2, 2, bins] of one sensor of the paper: Z = 0.6 Y + 0.4 X + N(0, 0.1²)."""
+    """Pr(bin given x, y) [2, 2, bins] of one sensor of the paper: Z = 0.6 Y + 0.4 X +
+    N(0, 0.1²).
+    """
     return linear_conditional(PAPER_WEIGHT_X, PAPER_WEIGHT_Y, PAPER_SIGMA, edges)
 
 
 def linear_conditional(weight_x: float, weight_y: float, sigma: float, edges: Any) -> Array:
-    """Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X + N(0, sigma²), X and Y in {0, 1}."""
-    weight_x, weight_y = float(real_numbers("weight_x", weight_x, ())), float(real_numbers("weight_y", weight_y, ()))
+    """Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X + N(0,
+    sigma²), X and Y in {0, 1}.
+    """
+    weight_x = float(real_numbers("weight_x", weight_x, ()))
+    weight_y = float(real_numbers("weight_y", weight_y, ()))
     sigma = float(real_numbers("sigma", sigma, ()))
     with np.errstate(all="ignore"):  # means that are not finite are refused
         means = weight_x * np.arange(2)[:, None, None] + weight_y * np.arange(2)[None, :, None]

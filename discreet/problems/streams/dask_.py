@@ -1,12 +1,13 @@
 """Outcomes that lie in Dask: on the workers of a cluster, or in the threads of this process.
 
-The outcomes are cut into *parts* that stay where Dask put them. A pass sends every part what to do (a function and a tilt, a
-few kilobytes), each part works through its chunks, and neighbouring parts join what they found on the workers, in the fixed
-order of `folds`. One small result comes back, whatever the number of outcomes. So answers repeat bit for bit, on any number
-of workers and whatever the partition, and are those of the same arrays in this process.
+The outcomes are cut into *parts* that stay where Dask put them. A pass sends every part what to do
+(a function and a tilt, a few kilobytes), each part works through its chunks, and neighbouring parts
+join what they found on the workers, in the fixed order of `folds`. One small result comes back,
+whatever the number of outcomes. So answers repeat bit for bit, on any number of workers and
+whatever the partition, and are those of the same arrays in this process.
 
-Dask makes lost parts anew from what they were made of (a file, a function), and repeats the work on them: a worker that dies
-costs time only.
+Dask makes lost parts anew from what they were made of (a file, a function), and repeats the work on
+them: a worker that dies costs time only.
 
 Source: Dask, https://docs.dask.org (delayed, persist); docs/decisions/0011-passes.md.
 """
@@ -32,7 +33,9 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.streams.sources import block_problem
 
 _LARGE = 1 << 23
-"""Outcomes from which a block is a part of its own: a pass over so many takes 30 ms, and Dask 1 ms to hand that out."""
+"""Outcomes from which a block is a part of its own: a pass over so many takes 30 ms, and Dask 1 ms
+to hand that out.
+"""
 
 Found = TypeVar("Found")
 _Pair = tuple[Array, Array]
@@ -48,30 +51,40 @@ def from_dask(
     terms: tuple[Term, ...] | None = None,
     name: str = "",
 ) -> BlockProblem:
-    """A problem whose outcomes lie in Dask, on the workers of the current client or in threads of this process.
+    """A problem whose outcomes lie in Dask, on the workers of the current client or in threads of
+    this process.
 
-    p_xz   p(x_j, z_l): a Dask array [n, N]; or a Dask DataFrame with n columns and a row for every outcome; or a list of
-           delayed blocks, each an array [n, ·], or each a pair (p_xz [n, ·], loss [m, ·]), and then without `loss`
-    loss   L_i(z_l): an array [m, N], DataFrame with m columns or list of delayed blocks [m, ·], cut as p_xz is
+    p_xz   p(x_j, z_l): a Dask array [n, N]; or a Dask DataFrame with n columns and a row for every
+           outcome; or a list of delayed blocks, each an array [n, ·], or each a pair (p_xz [n, ·],
+           loss [m, ·]), and then without `loss`
+    loss   L_i(z_l): an array [m, N], DataFrame with m columns or list of delayed blocks [m, ·], cut
+           as p_xz is
     budget, equivocation, terms, name   as for `block_problem`; budget and equivocation in nats
 
-    The outcomes are computed and persisted where Dask puts them; so they must fit into the memory of all workers. Blocks
-    of fewer than 2^23 outcomes are put together, as far as two parts a thread remain. Others stay as they are: give at least
-    one block for each thread. One pass checks every entry and adds up the totals. Raises InputError for blocks of other
-    shapes, and as `block_problem` does; Absent where Dask is not installed.
+    The outcomes are computed and persisted where Dask puts them; so they must fit into the memory
+    of all workers. Blocks of fewer than 2^23 outcomes are put together, as far as two parts a
+    thread remain. Others stay as they are: give at least one block for each thread. One pass checks
+    every entry and adds up the totals. Raises InputError for blocks of other shapes, and as
+    `block_problem` does; Absent where Dask is not installed.
     """
     _require_dask()
-    return block_problem(_opened(_pairs_of(p_xz, loss)), budget, equivocation=equivocation, terms=terms, name=name)
+    return block_problem(
+        _opened(_pairs_of(p_xz, loss)), budget, equivocation=equivocation, terms=terms, name=name
+    )
 
 
 def _require_dask() -> None:
     try:
         import_module("dask.delayed")
     except ImportError as error:
-        raise Absent(f'from_dask needs dask, which does not import ({error}); pip install "discreet[distributed]"') from None
+        raise Absent(
+            f"from_dask needs dask, which does not import ({error}); pip install "
+            '"discreet[distributed]"'
+        ) from None
 
 
-# -- blocks in Dask ------------------------------------------------------------------------------------------------------
+# -- blocks in Dask
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,23 +110,36 @@ class DaskBlocks:
                 yield Chunk(at, min(self.size, stop - at), partial(_fetched, part, at))
 
     def fold(
-        self, work: Callable[..., Found], merge: Callable[[list[Found]], Found], given: Mapping[int, Any] | None
+        self,
+        work: Callable[..., Found],
+        merge: Callable[[list[Found]], Found],
+        given: Mapping[int, Any] | None,
     ) -> Found:
-        """One pass on the workers; the nodes of a pass are joined there, `FAN` neighbouring parts at a time."""
+        """One pass on the workers; the nodes of a pass are joined there, `FAN` neighbouring parts
+        at a time.
+        """
         import dask
         from dask.delayed import delayed
 
-        visit, join = delayed(_visited, pure=False), delayed(_joined, pure=False)
+        visit = delayed(_visited, pure=False)
+        join = delayed(_joined, pure=False)
         found = [visit(part, *told, work, merge) for part, told in self._told(given)]
         while len(found) > FAN:
             found = [join(found[at : at + FAN], merge) for at in range(0, len(found), FAN)]
         nodes: list[Node[Found]] = _joined(dask.compute(*found, optimize_graph=False), merge)
         return finished(nodes, merge)
 
-    def _told(self, given: Mapping[int, Any] | None) -> Iterator[tuple[_Delayed, tuple[int, Mapping[int, Any] | None]]]:
-        """The parts to visit, with the number of the first chunk that is, and what is given for theirs."""
+    def _told(
+        self, given: Mapping[int, Any] | None
+    ) -> Iterator[tuple[_Delayed, tuple[int, Mapping[int, Any] | None]]]:
+        """The parts to visit, with the number of the first chunk that is, and what is given for
+        theirs.
+        """
         if given is None:
-            yield from ((part, (start // self.size, None)) for start, part in zip(self.starts, self.parts, strict=True))
+            yield from (
+                (part, (start // self.size, None))
+                for start, part in zip(self.starts, self.parts, strict=True)
+            )
             return
         keys = np.array(sorted(given))
         for bounds, part in zip(pairwise([*self.starts, self.N]), self.parts, strict=True):
@@ -124,7 +150,9 @@ class DaskBlocks:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Consecutive outcomes from number `start` on, in pairs (p_xz [n, ·], loss [m, ·]) of whole chunks but for the last."""
+    """Consecutive outcomes from number `start` on, in pairs (p_xz [n, ·], loss [m, ·]) of whole
+    chunks but for the last.
+    """
 
     start: int
     size: int
@@ -165,11 +193,14 @@ def _visited(
     return joined(found_in(part.chunks(), part.start, first, work, given), merge)
 
 
-def _joined(parts: Sequence[list[Node[Found]]], merge: Callable[[list[Found]], Found]) -> list[Node[Found]]:
+def _joined(
+    parts: Sequence[list[Node[Found]]], merge: Callable[[list[Found]], Found]
+) -> list[Node[Found]]:
     return joined(chain.from_iterable(parts), merge)
 
 
-# -- opening -------------------------------------------------------------------------------------------------------------
+# -- opening
+# --------------------------------------------------------------------------------------------------
 
 
 def _opened(pairs: list[_Delayed]) -> DaskBlocks:
@@ -178,27 +209,39 @@ def _opened(pairs: list[_Delayed]) -> DaskBlocks:
     from dask.delayed import delayed
 
     held = dask.persist(*pairs, optimize_graph=False)
-    shapes = dask.compute(*(delayed(_shapes, pure=False)(pair) for pair in held), optimize_graph=False)
+    shapes = dask.compute(
+        *(delayed(_shapes, pure=False)(pair) for pair in held), optimize_graph=False
+    )
     n, m = _rows_of(shapes)
     ends = np.cumsum([columns for _, (_, columns) in shapes]).tolist()
     if ends[-1] == 0:
         raise InputError("the blocks hold no outcomes; give at least one")
     size = chunk_size(ends[-1])
     starts = _starts(ends, size)
-    make, cut, parts = delayed(_part, pure=False), delayed(_cut, pure=False), list[_Delayed]()
+    make = delayed(_part, pure=False)
+    cut = delayed(_cut, pure=False)
+    parts = list[_Delayed]()
     for start, stop in pairwise([*starts, ends[-1]]):
         pieces = []
         for (first, last), pair in zip(pairwise([0, *ends]), held, strict=True):
-            low, high = max(start, first), min(stop, last)
+            low = max(start, first)
+            high = min(stop, last)
             if low < high:  # what crosses to another machine is cut before it does
-                pieces.append(pair if (low, high) == (first, last) else cut(pair, low - first, high - first))
+                pieces.append(
+                    pair if (low, high) == (first, last) else cut(pair, low - first, high - first)
+                )
         parts.append(make(start, size, pieces))
-    return DaskBlocks(n, m, ends[-1], size, tuple(starts), dask.persist(*parts, optimize_graph=False))
+    return DaskBlocks(
+        n, m, ends[-1], size, tuple(starts), dask.persist(*parts, optimize_graph=False)
+    )
 
 
 def _starts(ends: list[int], size: int) -> list[int]:
-    """Where parts begin: at the next chunk after the end of a block, if that makes the part before large enough."""
-    wanted, starts = min(_LARGE, -(-ends[-1] // (2 * _threads()))), [0]
+    """Where parts begin: at the next chunk after the end of a block, if that makes the part before
+    large enough.
+    """
+    wanted = min(_LARGE, -(-ends[-1] // (2 * _threads())))
+    starts = [0]
     for end in ends[:-1]:
         following = -(-end // size) * size
         if following < ends[-1] and following - starts[-1] >= wanted:
@@ -218,7 +261,9 @@ def _threads() -> int:
 
 def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Part:
     """A part of consecutive pieces: only chunks that lie in several pieces are copied."""
-    pairs, open_, held = list[_Pair](), list[_Pair](), 0
+    pairs = list[_Pair]()
+    open_ = list[_Pair]()
+    held = 0
     for piece in pieces:
         count = piece[0].shape[1]
         missing = min(count, size - held) if held else 0
@@ -227,7 +272,8 @@ def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Part:
             held += missing
             if held == size:
                 pairs.append(_concatenated(open_))
-                open_, held = [], 0
+                open_ = []
+                held = 0
         whole = (count - missing) // size * size
         if whole:
             pairs.append(_cut(piece, missing, missing + whole))
@@ -244,11 +290,14 @@ def _cut(pair: _Pair, start: int, stop: int) -> _Pair:
 def _concatenated(pairs: list[_Pair]) -> _Pair:
     if len(pairs) == 1:
         return pairs[0]
-    return np.concatenate([pair[0] for pair in pairs], axis=1), np.concatenate([pair[1] for pair in pairs], axis=1)
+    return np.concatenate([pair[0] for pair in pairs], axis=1), np.concatenate(
+        [pair[1] for pair in pairs], axis=1
+    )
 
 
 def _shapes(pair: _Pair) -> tuple[tuple[int, int], tuple[int, int]]:
-    (n, outcomes), (m, others) = pair[0].shape, pair[1].shape
+    (n, outcomes) = pair[0].shape
+    (m, others) = pair[1].shape
     return (n, outcomes), (m, others)
 
 
@@ -258,13 +307,15 @@ def _rows_of(shapes: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> tuple
     for number, ((rows, outcomes), (guesses, others)) in enumerate(shapes):
         if (rows, guesses) != (n, m) or outcomes != others:
             raise InputError(
-                f"block {number} has p_xz of shape {[rows, outcomes]} and loss of {[guesses, others]}; "
+                f"block {number} has p_xz of shape {[rows, outcomes]} and loss of "
+                f"{[guesses, others]}; "
                 f"give [{n}, B] and [{m}, B] with the same B"
             )
     return n, m
 
 
-# -- what Dask holds -----------------------------------------------------------------------------------------------------
+# -- what Dask holds
+# --------------------------------------------------------------------------------------------------
 
 
 def _pairs_of(p_xz: Any, loss: Any) -> list[_Delayed]:
@@ -273,11 +324,15 @@ def _pairs_of(p_xz: Any, loss: Any) -> list[_Delayed]:
 
     pair = delayed(_pair, pure=False)
     if loss is None:
-        return [pair(number, block) for number, block in enumerate(_blocks(p_xz, "p_xz, which comes without a loss,"))]
+        return [
+            pair(number, block)
+            for number, block in enumerate(_blocks(p_xz, "p_xz, which comes without a loss,"))
+        ]
     arrays = hasattr(p_xz, "rechunk") and hasattr(loss, "rechunk") and p_xz.ndim == loss.ndim == 2
     if arrays and p_xz.shape[1] == loss.shape[1]:  # which is not where sizes are unknown
         loss = loss.rechunk({1: p_xz.chunks[1]})
-    masses, losses = _blocks(p_xz, "p_xz"), _blocks(loss, "loss")
+    masses = _blocks(p_xz, "p_xz")
+    losses = _blocks(loss, "loss")
     if len(masses) != len(losses):
         raise InputError(f"p_xz has {len(masses)} blocks and loss {len(losses)}; cut both alike")
     return [pair(number, both) for number, both in enumerate(zip(masses, losses, strict=True))]
@@ -287,12 +342,17 @@ def _blocks(given: Any, what: str) -> list[_Delayed]:
     """The delayed blocks of an array, a data frame or a list."""
     from dask import is_dask_collection
 
-    wanted = "give a Dask array [rows, outcomes], a Dask DataFrame with a row for every outcome, or a list of delayed blocks"
+    wanted = (
+        "give a Dask array [rows, outcomes], a Dask DataFrame with a row for every outcome, "
+        "or a list of delayed blocks"
+    )
     if isinstance(given, list | tuple):
         blocks = listed(given, what, "a list of delayed blocks")
     elif is_dask_collection(given) and hasattr(given, "rechunk"):
         if given.ndim != 2:
-            raise InputError(f"{what} is a Dask array of shape {list(given.shape)}; give one of [rows, outcomes]")
+            raise InputError(
+                f"{what} is a Dask array of shape {list(given.shape)}; give one of [rows, outcomes]"
+            )
         blocks = given.rechunk({0: -1}).to_delayed().ravel().tolist()
     elif is_dask_collection(given) and hasattr(given, "npartitions") and hasattr(given, "columns"):
         blocks = given.to_delayed()
@@ -306,16 +366,24 @@ def _blocks(given: Any, what: str) -> list[_Delayed]:
 def _pair(number: int, block: Any) -> _Pair:
     """A block as a pair of arrays in rows."""
     if not (isinstance(block, list | tuple) and len(block) == 2):
-        raise InputError(f"block {number} is {type(block).__name__}; give pairs (p_xz, loss), or the loss apart")
+        raise InputError(
+            f"block {number} is {type(block).__name__}; give pairs (p_xz, loss), or the loss apart"
+        )
     return _array(block[0], "p_xz", number), _array(block[1], "loss", number)
 
 
 def _array(block: Any, what: str, number: int) -> Array:
     """Rows of doubles; of a data frame its columns."""
     try:
-        found = np.asarray(block.to_numpy().T if hasattr(block, "to_numpy") else block, dtype=np.float64)
+        found = np.asarray(
+            block.to_numpy().T if hasattr(block, "to_numpy") else block, dtype=np.float64
+        )
     except (TypeError, ValueError) as error:
-        raise InputError(f"the {what} of block {number} is not made of numbers ({error}); give numbers alone") from None
+        raise InputError(
+            f"the {what} of block {number} is not made of numbers ({error}); give numbers alone"
+        ) from None
     if found.ndim != 2:
-        raise InputError(f"the {what} of block {number} has shape {list(found.shape)}; give [rows, outcomes]")
+        raise InputError(
+            f"the {what} of block {number} has shape {list(found.shape)}; give [rows, outcomes]"
+        )
     return np.require(found, np.float64, ["C", "A"])

@@ -1,13 +1,16 @@
-"""Counts of groups of sensors that are never stored: products of the groups' count vectors, generated chunk by chunk.
+"""Counts of groups of sensors that are never stored: products of the groups' count vectors,
+generated chunk by chunk.
 
-The outcomes and their order are those of `grouped_count_vectors`. Given (x, y) the groups are independent, so an outcome's
-probability is a product over groups. Two tables are kept: the laws of the first groups together, and those of the others
-together, cut where the tables are smallest. Their products are formed in each pass. All factors are ≥ 0, so nothing cancels.
+The outcomes and their order are those of `grouped_count_vectors`. Given (x, y) the groups are
+independent, so an outcome's probability is a product over groups. Two tables are kept: the laws of
+the first groups together, and those of the others together, cut where the tables are smallest.
+Their products are formed in each pass. All factors are ≥ 0, so nothing cancels.
 
-**Truncation.** With `tail` > 0 each of G groups leaves out its least probable count vectors, as many as have a probability
-of at most tail/G together under *every* (x_j, y_i). What is kept is again a product. An outcome is left out if a count
-vector of any group is: under a pair that has probability 1 − Π_g (1 − o_g) ≤ tail, where group g leaves out o_g. All of it
-is gathered in one last outcome, *rest*. The generated outcomes are scaled to make totals exact.
+**Truncation.** With `tail` > 0 each of G groups leaves out its least probable count vectors, as
+many as have a probability of at most tail/G together under *every* (x_j, y_i). What is kept is
+again a product. An outcome is left out if a count vector of any group is: under a pair that has
+probability 1 − Π_g (1 − o_g) ≤ tail, where group g leaves out o_g. All of it is gathered in one
+last outcome, *rest*. The generated outcomes are scaled to make totals exact.
 
 Source: docs/theory.md, sections 18 (truncation) and 19 (sensors).
 """
@@ -34,23 +37,28 @@ _TABLES = 1 << 29
 
 
 class GroupLattice:
-    """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored but two tables.
+    """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored
+    but two tables.
 
-    groups         as for `grouped_sensors`: one array per group, Pr(sensor s of the group reports bin k given x_j, y_i)
-                   [sensors, n, m, bins]
+    groups         as for `grouped_sensors`: one array per group, Pr(sensor s of the group reports
+                   bin k given x_j, y_i) [sensors, n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
     loss_matrix    loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
     tail           most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
 
-    `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out; `left_out` counts the
-    outcomes in it, and N those generated with it; `tail` is then its mass, at least that of what was left out. Raises
-    InputError for arrays that are not probabilities within 1e-9, more than 2^62 outcomes, or half a GiB of tables.
+    `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out;
+    `left_out` counts the outcomes in it, and N those generated with it; `tail` is then its mass, at
+    least that of what was left out. Raises InputError for arrays that are not probabilities within
+    1e-9, more than 2^62 outcomes, or half a GiB of tables.
     """
 
-    def __init__(self, groups: Sequence[Any], p_xy: Any, loss_matrix: Any = None, tail: float = 0.0) -> None:
+    def __init__(
+        self, groups: Sequence[Any], p_xy: Any, loss_matrix: Any = None, tail: float = 0.0
+    ) -> None:
         self.prior = checked_prior(p_xy)
         self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
-        self.n, self.m = self.prior.shape[0], self.loss_matrix.shape[1]
+        self.n = self.prior.shape[0]
+        self.m = self.loss_matrix.shape[1]
         tail = positive(tail, "tail", zero=True, most=0.5)
         laws = [
             checked_law(law, self.prior, f"groups[{g}]", sensors=True)
@@ -69,15 +77,21 @@ class GroupLattice:
             lost = -np.expm1(np.sum([np.log1p(-out) for _, out in found], axis=0)) * (1.0 + 1e-9)
             self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
         self.tail = float(self.rest.sum())
-        weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod([dd_sum(table)[0] for table in tables], axis=0)
+        weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod(
+            [dd_sum(table)[0] for table in tables], axis=0
+        )
         cut = _cut([table.shape[1] for table in tables])
         self._left = reduce(_product, tables[:cut], weight[:, None])
         self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
 
     def chunks(self) -> Iterator[Chunk]:
-        """Runs of whole rows of the right table, up to 65,536 outcomes, or pieces of one row; last the rest."""
-        rows, width = self._left.shape[1], self._right.shape[1]
-        at_once, piece = max(1, CHUNK_OUTCOMES // width), min(width, CHUNK_OUTCOMES)
+        """Runs of whole rows of the right table, up to 65,536 outcomes, or pieces of one row; last
+        the rest.
+        """
+        rows = self._left.shape[1]
+        width = self._right.shape[1]
+        at_once = max(1, CHUNK_OUTCOMES // width)
+        piece = min(width, CHUNK_OUTCOMES)
         for row in range(0, rows, at_once):
             several = slice(row, min(row + at_once, rows))
             for first in range(0, width, piece):
@@ -88,9 +102,12 @@ class GroupLattice:
             yield Chunk(self.N - 1, 1, self._read_rest)
 
     def _read(self, rows: slice, columns: slice) -> tuple[Array, Array]:
-        left, right = self._left[:, rows], self._right[:, columns]
+        left = self._left[:, rows]
+        right = self._right[:, columns]
         shape = left.shape[1], right.shape[1]
-        p_xz, by_y, mass = np.zeros((self.n, *shape)), np.zeros((self.prior.shape[1], *shape)), np.empty(shape)
+        p_xz = np.zeros((self.n, *shape))
+        by_y = np.zeros((self.prior.shape[1], *shape))
+        mass = np.empty(shape)
         for (j, i), one, other in zip(self._pairs, left, right, strict=True):
             np.multiply(one[:, None], other, out=mass)
             p_xz[j] += mass
@@ -115,46 +132,60 @@ def grouped_problem(
     tail: float = 0.0,
     name: str = "",
 ) -> BlockProblem:
-    """The problem of groups of sensors whose counts by group the estimator sees, as blocks (see `GroupLattice`).
+    """The problem of groups of sensors whose counts by group the estimator sees, as blocks (see
+    `GroupLattice`).
 
-    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put together, are the problem of
-    `grouped_sensors` within a relative 1e-12.
+    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put
+    together, are the problem of `grouped_sensors` within a relative 1e-12.
     """
     lattice = GroupLattice(groups, p_xy, loss_matrix, tail)
     p_x = lattice.prior.sum(axis=1)
     terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
-    return BlockProblem(lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
+    return BlockProblem(
+        lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail
+    )
 
 
 def _allowed_size(laws: Sequence[Array], prior: Array) -> int:
     """How many outcomes there are; InputError where they, or their tables, are too many."""
     sizes = [lattice_size(law.shape[0], law.shape[3]) for law in laws]
     what = (
-        f"{len(laws)} groups of {', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} sensors"
+        f"{len(laws)} groups of "
+        f"{', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} "
+        "sensors"
     )
     if math.prod(sizes) > 1 << 62:
         raise InputError(
-            f"{what} have {count_text(math.prod(sizes))} vectors of counts, more than can be visited; "
+            f"{what} have {count_text(math.prod(sizes))} vectors of counts, more than can be "
+            "visited; "
             "join groups whose sensors differ little"
         )
     cut = _cut(sizes)
     tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
-    needed = tables + max(law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws)
+    needed = tables + max(
+        law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws
+    )
     if needed > _TABLES:
         raise InputError(
-            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; join groups whose sensors differ little"
+            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; join groups "
+            "whose sensors differ little"
         )
     return math.prod(sizes)
 
 
 def _cut(sizes: Sequence[int]) -> int:
     """After how many groups to cut, so that the products on both sides are smallest together."""
-    return min(range(len(sizes) + 1), key=lambda cut: math.prod(sizes[:cut]) + math.prod(sizes[cut:]))
+    return min(
+        range(len(sizes) + 1), key=lambda cut: math.prod(sizes[:cut]) + math.prod(sizes[cut:])
+    )
 
 
 def _kept(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
-    """The probabilities of a group's count vectors [pairs, kept], and what is left out of each pair [pairs], at most."""
-    sensors, bins = law.shape[0], law.shape[3]
+    """The probabilities of a group's count vectors [pairs, kept], and what is left out of each pair
+    [pairs], at most.
+    """
+    sensors = law.shape[0]
+    bins = law.shape[3]
     table = count_law(count_vectors(sensors, bins), law, prior > 0.0)[prior > 0.0]
     if tail == 0.0:
         return table, np.zeros(len(table))
@@ -167,5 +198,7 @@ def _kept(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
 
 
 def _product(left: Array, right: Array) -> Array:
-    """Row by row the products of all entries of two tables [pairs, ·]; those of the right vary fastest."""
+    """Row by row the products of all entries of two tables [pairs, ·]; those of the right vary
+    fastest.
+    """
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)

@@ -1,9 +1,11 @@
-"""Rows of a count lattice: where they begin and end, and their probabilities; in NumPy and compiled by numba.
+"""Rows of a count lattice: where they begin and end, and their probabilities; in NumPy and compiled
+by numba.
 
-A row is a vector of the first K − 2 counts; what they leave, R, is shared by the last two. Rows are numbered in
-lexicographic order, and `unrank` finds a row from its number by the combinatorial number system. `windows` gives the
-interval of the second to last count that is kept; `generate` fills (p_xz, loss) and adds up the probabilities. Compiled, it
-evaluates one exponential in 64 outcomes.
+A row is a vector of the first K − 2 counts; what they leave, R, is shared by the last two. Rows are
+numbered in lexicographic order, and `unrank` finds a row from its number by the combinatorial
+number system. `windows` gives the interval of the second to last count that is kept; `generate`
+fills (p_xz, loss) and adds up the probabilities. Compiled, it evaluates one exponential in 64
+outcomes.
 
 Source: D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number system).
 """
@@ -21,14 +23,16 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
-_LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
+# probabilities under e to this become 0: their last digits are lost, and processors slow down
+_LOG_LEAST = -708.0
 
 Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive rows from number `first` on, of the first the second to last counts ≥ low, and of the last those < high.
+    """Consecutive rows from number `first` on, of the first the second to last counts ≥ low, and of
+    the last those < high.
 
     They are the `count` outcomes from number `start` on of those that are kept.
     """
@@ -75,17 +79,22 @@ class Tables:
         """For p = 0 … K − 1 parts the number of ways to share t = 0 … M among them."""
         largest = self.sensors
         return [
-            np.array([lattice_size(t, parts) if parts else int(t == 0) for t in range(largest + 1)], dtype=np.int64)
+            np.array(
+                [lattice_size(t, parts) if parts else int(t == 0) for t in range(largest + 1)],
+                dtype=np.int64,
+            )
             for parts in range(self.bins)
         ]
 
     def unrank(self, ranks: Index) -> Index:
         """The rows [·, K − 1] (their K − 2 counts and what is left) with the given numbers."""
         row = np.empty((ranks.size, self.bins - 1), dtype=np.int64)
-        left, rank = np.full(ranks.size, self.sensors, dtype=np.int64), ranks.astype(np.int64)
+        left = np.full(ranks.size, self.sensors, dtype=np.int64)
+        rank = ranks.astype(np.int64)
         for k in range(self.bins - 2):
             ways = self._below[self.bins - 1 - k]
-            rest = np.searchsorted(ways, ways[left] - rank)  # least remainder that leaves the rank among its ways
+            # least remainder that leaves the rank among its ways
+            rest = np.searchsorted(ways, ways[left] - rank)
             row[:, k] = left - rest
             rank = rank - (ways[left] - ways[rest])
             left = rest
@@ -93,18 +102,25 @@ class Tables:
         return row
 
 
-# -- NumPy -------------------------------------------------------------------------------------------------------------
+# -- NumPy
+# --------------------------------------------------------------------------------------------------
 
 
 def windows(tables: Tables, row: Index) -> tuple[Index, Index]:
-    """[low, high) of the second to last count that is kept, for rows [·, K − 1]; empty where all is left out."""
+    """[low, high) of the second to last count that is kept, for rows [·, K − 1]; empty where all is
+    left out.
+    """
     left = row[:, -1]
     if np.isinf(tables.limit):
         return np.zeros_like(left), left + 1
-    low, high = left + 1, np.zeros_like(left)
+    low = left + 1
+    high = np.zeros_like(left)
     for table, share in zip(tables.deviance, tables.share, strict=True):
-        own_low, own_high = _interval(_before(table, row), table[-2], table[-1], left, float(share), tables.limit)
-        low, high = np.minimum(low, own_low), np.maximum(high, own_high)
+        own_low, own_high = _interval(
+            _before(table, row), table[-2], table[-1], left, float(share), tables.limit
+        )
+        low = np.minimum(low, own_low)
+        high = np.maximum(high, own_high)
     return np.minimum(low, high), high
 
 
@@ -116,8 +132,12 @@ def _before(table: Array, row: Index) -> Array:
     return total
 
 
-def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limit: float) -> tuple[Index, Index]:
-    """Where the convex function before + a[c] + b[left − c] is at most limit; [left + 1, 0) where nowhere."""
+def _interval(
+    before: Array, a: Array, b: Array, left: Index, share: float, limit: float
+) -> tuple[Index, Index]:
+    """Where the convex function before + a[c] + b[left − c] is at most limit; [left + 1, 0) where
+    nowhere.
+    """
 
     def inside(c: Index) -> NDArray[np.bool_]:
         return np.asarray((before + a[c]) + b[left - c] <= limit)
@@ -128,24 +148,32 @@ def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limi
         while (open_ := kept & (np.abs(outside - last) > 1)).any():
             middle = (last + outside) // 2
             good = inside(np.clip(middle, 0, left))
-            last, outside = np.where(open_ & good, middle, last), np.where(open_ & ~good, middle, outside)
+            last = np.where(open_ & good, middle, last)
+            outside = np.where(open_ & ~good, middle, outside)
         return last
 
     near = np.minimum((left * share).astype(np.int64), left)
     top = np.where(inside(near), near, np.minimum(near + 1, left))
     kept = inside(top)
-    return np.where(kept, outermost(np.full_like(left, -1)), left + 1), np.where(kept, outermost(left + 1) + 1, 0)
+    return np.where(kept, outermost(np.full_like(left, -1)), left + 1), np.where(
+        kept, outermost(left + 1) + 1, 0
+    )
 
 
 def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
-    """The rows [·, K − 1] of a run, and [start, stop) of the second to last count that belongs to it."""
+    """The rows [·, K − 1] of a run, and [start, stop) of the second to last count that belongs to
+    it.
+    """
     row = tables.unrank(run.first + np.arange(run.rows))
     low, high = windows(tables, row)
-    low[0], high[-1] = max(low[0], run.low), min(high[-1], run.high)
+    low[0] = max(low[0], run.low)
+    high[-1] = min(high[-1], run.high)
     return row, low, high
 
 
-def generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
+def generate(
+    tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None
+) -> Array:
     """Probabilities times weights [pairs] of the outcomes of a run.
 
     Fills p_xz [n, ·] and loss [m, ·] where given and returns the sums [pairs].
@@ -170,10 +198,13 @@ def generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss:
     return sums
 
 
-# -- numba -------------------------------------------------------------------------------------------------------------
+# -- numba
+# --------------------------------------------------------------------------------------------------
 
 
-def compiled_generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
+def compiled_generate(
+    tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None
+) -> Array:
     """`generate`, compiled."""
     sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
@@ -188,22 +219,43 @@ def compiled_generate(tables: Tables, weights: Array, run: Run, p_xz: Array | No
 
 @once
 def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
-    """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of constant length."""
-    segment = 64  # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+    """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of
+    constant length.
+    """
+    # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+    segment = 64
     least = _LOG_LEAST
 
     @jit
     def run(  # type: ignore[no-untyped-def]
-        rows, lows, highs, log, top, inverse, up, down, share, place, weights, losses, p_xz, loss, sums
+        rows,
+        lows,
+        highs,
+        log,
+        top,
+        inverse,
+        up,
+        down,
+        share,
+        place,
+        weights,
+        losses,
+        p_xz,
+        loss,
+        sums,
     ):
-        pairs, bins = share.size, rows.shape[1] + 1
+        pairs = share.size
+        bins = rows.shape[1] + 1
         mass = np.zeros((n * kinds, segment))  # rows of pairs that cannot happen stay 0
-        base, correction = np.empty(pairs), np.zeros(pairs)
+        base = np.empty(pairs)
+        correction = np.zeros(pairs)
         storing = p_xz.size > 0
         at = 0
         for number in range(lows.size):
             row = rows[number]
-            left, low, high = row[bins - 2], lows[number], highs[number]
+            left = row[bins - 2]
+            low = lows[number]
+            high = highs[number]
             if low < high:
                 for pair in range(pairs):
                     value = top
@@ -218,22 +270,27 @@ def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
                     mode = min(int((left + 1) * share[pair]), left)
                     begin = min(max(mode, start), end)
                     slot = place[pair]
-                    log_peak = (base[pair] + log[pair, bins - 2, begin]) + log[pair, bins - 1, left - begin]
+                    log_peak = (base[pair] + log[pair, bins - 2, begin]) + log[
+                        pair, bins - 1, left - begin
+                    ]
                     if log_peak < least:
                         for k in range(end - start + 1):
                             mass[slot, k] = 0.0
                         continue
                     peak = np.exp(log_peak) * weights[pair]
                     mass[slot, begin - start] = peak
-                    value, ratio = peak, up[pair]
+                    value = peak
+                    ratio = up[pair]
                     for c in range(begin, end):
                         value *= ((left - c) * ratio) * inverse[c + 1]
                         mass[slot, c + 1 - start] = value
-                    value, ratio = peak, down[pair]
+                    value = peak
+                    ratio = down[pair]
                     for c in range(begin, start, -1):
                         value *= (c * ratio) * inverse[left - c + 1]
                         mass[slot, c - 1 - start] = value
-                skip, size = max(low - start, 0), min(high, end + 1) - max(low, start)
+                skip = max(low - start, 0)
+                size = min(high, end + 1) - max(low, start)
                 if storing:
                     for j in range(n):
                         for k in range(size):

@@ -1,9 +1,11 @@
 """A systematic sample of outcomes in blocks, without a second reading of most of them.
 
-A pass over the blocks has weighed strips of consecutive outcomes. Draws are evenly spaced in cumulative weight; the strips'
-weights tell on which strips they fall, and only those are read again.
+A pass over the blocks has weighed strips of consecutive outcomes. Draws are evenly spaced in
+cumulative weight; the strips' weights tell on which strips they fall, and only those are read
+again.
 
-Source: W. G. Madow, "On the theory of systematic sampling, II", Annals of Mathematical Statistics 20 (1949).
+Source: W. G. Madow, "On the theory of systematic sampling, II", Annals of Mathematical Statistics
+20 (1949).
 """
 
 from __future__ import annotations
@@ -24,16 +26,22 @@ _Index = NDArray[np.intp]
 
 
 def strip_for(outcomes: int) -> int:
-    """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept, whatever N is."""
+    """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept,
+    whatever N is.
+    """
     return STRIP * (1 << max(0, math.ceil(math.log2(max(1.0, outcomes / (STRIP << 17))))))
 
 
-def sample(blocks: Blocks, weighed: Mapping[int, Array], strip: int, count: int, *, threads: int = 0) -> tuple[Array, Array]:
-    """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's error: where decisions change.
+def sample(
+    blocks: Blocks, weighed: Mapping[int, Array], strip: int, count: int, *, threads: int = 0
+) -> tuple[Array, Array]:
+    """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's
+    error: where decisions change.
 
-    weighed: of each chunk, by its first outcome and in order, the masses and the least losses of its strips of so many
-    outcomes [2, G]. threads: 0 = all cores. Returns (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums
-    estimate the sums over all [n + m, K], and the scales: how many outcomes each stands for [K].
+    weighed: of each chunk, by its first outcome and in order, the masses and the least losses of
+    its strips of so many outcomes [2, G]. threads: 0 = all cores. Returns (p_xz, loss) of the
+    distinct outcomes drawn, scaled so that their sums estimate the sums over all [n + m, K], and
+    the scales: how many outcomes each stands for [K].
     """
     error = math.fsum(float(least.sum()) for _, least in weighed.values())
     per_error = 1.0 / error if error > 0.0 else 0.0
@@ -42,22 +50,32 @@ def sample(blocks: Blocks, weighed: Mapping[int, Array], strip: int, count: int,
     step = float(ends[-1]) / count
     places = (np.arange(count) + 0.5) * step
     strips = np.minimum(np.searchsorted(ends, places, side="right") - 1, ends.size - 2)
-    drawn, begin = dict[int, tuple[_Index, Array]](), 0
+    drawn = dict[int, tuple[_Index, Array]]()
+    begin = 0
     for start, here in zip(weighed, weights, strict=True):
         chosen = slice(*np.searchsorted(strips, (begin, begin + here.size)).tolist())
         if chosen.stop > chosen.start:
             drawn[start] = strips[chosen] - begin, places[chosen] - ends[strips[chosen]]
         begin += here.size
-    return fold(blocks, partial(_draw, strip, step, per_error), _joined, threads=threads, given=drawn)
+    return fold(
+        blocks, partial(_draw, strip, step, per_error), _joined, threads=threads, given=drawn
+    )
 
 
 def _joined(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    return np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts])
+    return np.concatenate([part[0] for part in parts], axis=1), np.concatenate(
+        [part[1] for part in parts]
+    )
 
 
-def _draw(strip: int, step: float, per_error: float, chunk: Chunk, drawn: tuple[_Index, Array]) -> tuple[Array, Array]:
-    """The outcomes of a chunk that draws in these of its strips, so far into their weight, fall on; and their scales."""
-    (strips, reach), (p_xz, loss) = drawn, chunk.read()
+def _draw(
+    strip: int, step: float, per_error: float, chunk: Chunk, drawn: tuple[_Index, Array]
+) -> tuple[Array, Array]:
+    """The outcomes of a chunk that draws in these of its strips, so far into their weight, fall on;
+    and their scales.
+    """
+    (strips, reach) = drawn
+    (p_xz, loss) = chunk.read()
     used, which = np.unique(strips, return_inverse=True)
     within = used[:, None] * strip + np.arange(strip)
     there = np.minimum(within, chunk.count - 1)
@@ -65,9 +83,13 @@ def _draw(strip: int, step: float, per_error: float, chunk: Chunk, drawn: tuple[
     weight = held[: len(p_xz)].sum(axis=0) + per_error * held[len(p_xz) :].min(axis=0)
     weight[within >= chunk.count] = 0.0
     place = (np.cumsum(weight, axis=1)[which] <= reach[:, None]).sum(axis=1)
-    index = which * strip + np.minimum(place, np.minimum(strip, chunk.count - used * strip)[which] - 1)
+    index = which * strip + np.minimum(
+        place, np.minimum(strip, chunk.count - used * strip)[which] - 1
+    )
     index, times = np.unique(index, return_counts=True)
-    columns, weight = held.reshape(held.shape[0], -1)[:, index], weight.ravel()[index]
-    sound = weight > 0.0  # the last place of a strip may be one of no mass, where its weight was rounded up
+    columns = held.reshape(held.shape[0], -1)[:, index]
+    weight = weight.ravel()[index]
+    # the last place of a strip may be one of no mass, where its weight was rounded up
+    sound = weight > 0.0
     scale = times[sound] * step / weight[sound]
     return columns[:, sound] * scale, scale

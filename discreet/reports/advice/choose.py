@@ -1,8 +1,9 @@
 """The advice itself: among the options that are safe here, the one that is predicted to be fastest.
 
-Options that cannot run here, do not serve the problem, are peers (backends for comparison only) or are not
-safe are set aside with the reason. Without a safe one the most certain is named, and the advice says that it is not safe.
-Notes say where the evidence is weak: nothing is safe, the problem lies beyond what was measured, or the time is too short.
+Options that cannot run here, do not serve the problem, are peers (backends for comparison only) or
+are not safe are set aside with the reason. Without a safe one the most certain is named, and the
+advice says that it is not safe. Notes say where the evidence is weak: nothing is safe, the problem
+lies beyond what was measured, or the time is too short.
 """
 
 from __future__ import annotations
@@ -17,13 +18,25 @@ from typing import Any
 
 from discreet.backends.contract import Options, refuse_all_but_arrays
 from discreet.backends.isolated import probe
-from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unknown_names, refuse_unserved
+from discreet.backends.registry import (
+    backend_names,
+    capabilities,
+    load_backend,
+    refuse_unknown_names,
+    refuse_unserved,
+)
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
-from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped, reference_measurements
+from discreet.reports.measurements import (
+    Configuration,
+    Measurement,
+    Stakes,
+    grouped,
+    reference_measurements,
+)
 from discreet.showing.data import plain
 
 
@@ -61,7 +74,9 @@ class Advice:
 
     @property
     def gap_to_ask(self) -> float:
-        """Gap to pass to `solve`: some backends keep the budget only when asked for more than is needed."""
+        """Gap to pass to `solve`: some backends keep the budget only when asked for more than is
+        needed.
+        """
         return self.chosen.option.gap if self.chosen else self.gap
 
     @property
@@ -70,8 +85,20 @@ class Advice:
         return self.chosen is not None and self.chosen.safe
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where undefined."""
-        same = ("problem", "gap", "seconds", "safe", "not_chosen", "notes", "measured_rows", "local_rows", "machine_factor")
+        """The record for machines: plain numbers and strings, units in the names, None where
+        undefined.
+        """
+        same = (
+            "problem",
+            "gap",
+            "seconds",
+            "safe",
+            "not_chosen",
+            "notes",
+            "measured_rows",
+            "local_rows",
+            "machine_factor",
+        )
         return {name: plain(getattr(self, name)) for name in same} | {
             "kind": self.features.kind,
             "outcomes": self.features.outcomes,
@@ -91,18 +118,21 @@ def advise(
     among: Sequence[str] | None = None,
     reference: Sequence[Measurement] | None = None,
 ) -> Advice:
-    """Which backend to use for a problem in production, from what was measured on problems like it. Solves nothing.
+    """Which backend to use for a problem in production, from what was measured on problems like it.
+    Solves nothing.
 
     gap        relative certified gap that is needed
     seconds    how long one solve may take; where the prediction is longer, the notes say so
-    results    what was measured on this machine: rows, or study folders, .parquet, .csv and .csv.gz files of them. They
-               count like shipped rows, replace those of the same cell, and tell how fast this machine is
+    results    what was measured on this machine: rows, or study folders, .parquet, .csv and .csv.gz
+               files of them. They count like shipped rows, replace those of the same cell, and tell
+               how fast this machine is
     peers      also consider backends that are for comparison only
-    among      only these: names of backends, peers too, or labels such as conic:solver=scs; None: all
+    among      only these: names of backends, peers too, or labels such as conic:solver=scs; None:
+               all
     reference  rows to use instead of those shipped with the package
 
-    Raises InputError for a gap outside (0, 1), a time that is not positive or an unknown backend, FileError for results that
-    cannot be read.
+    Raises InputError for a gap outside (0, 1), a time that is not positive or an unknown backend,
+    FileError for results that cannot be read.
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
     refuse_all_but_arrays("advise", problem)
@@ -113,15 +143,21 @@ def advise(
     every = _reference_cells() if reference is None else tuple(cells_of(reference))
     every_local = cells_of(own, local=True)
     factor = machine_factor(every, every_local)
-    shipped, local = ([cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local))
+    shipped, local = (
+        [cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local)
+    )
     features = Features.of_problem(problem)
     cells = joined(shipped, local, factor)
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     if asked is not None:
         considered = [
-            each for each in considered if Configuration(each.option.backend, each.option.settings).named_in(asked)
+            each
+            for each in considered
+            if Configuration(each.option.backend, each.option.settings).named_in(asked)
         ]
-    judged = _runnable([replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered])
+    judged = _runnable(
+        [replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered]
+    )
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
     others = [each for each in ranked[1:] if chosen and each.option.label != chosen.option.label]
@@ -133,7 +169,14 @@ def advise(
         seconds=seconds,
         chosen=chosen,
         runner_up=runner_up,
-        not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers, asked),
+        not_chosen=_reasons(
+            chosen,
+            runner_up,
+            [*ranked, *(each for each in judged if each.refusal)],
+            problem,
+            peers,
+            asked,
+        ),
         notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(problem), asked),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
@@ -142,14 +185,27 @@ def advise(
 
 
 def _by_capability(problem: Problem, gap: float) -> list[Prospect]:
-    """Every backend that serves a problem like which nothing was measured, in the order in which `auto` asks them."""
-    served = [name for name, able in capabilities().items() if name != "auto" and able.serves_budget(problem)]
+    """Every backend that serves a problem like which nothing was measured, in the order in which
+    `auto` asks them.
+    """
+    served = [
+        name
+        for name, able in capabilities().items()
+        if name != "auto" and able.serves_budget(problem)
+    ]
     unknown = (math.inf,) * 3
-    return [Prospect(Option(name, "{}", gap), 0.0, 0.0, 0.0, *unknown, remote="nothing of its measure") for name in served]
+    return [
+        Prospect(Option(name, "{}", gap), 0.0, 0.0, 0.0, *unknown, remote="nothing of its measure")
+        for name in served
+    ]
 
 
 def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
-    given = [results] if isinstance(results, str | Path) else listed(results, "results", "rows and paths", empty=True)
+    given = (
+        [results]
+        if isinstance(results, str | Path)
+        else listed(results, "results", "rows and paths", empty=True)
+    )
     paths = [each for each in given if not isinstance(each, Measurement)]
     rows = [each for each in given if isinstance(each, Measurement)]
     if paths:
@@ -165,9 +221,13 @@ def _reference_cells() -> tuple[Cell, ...]:
 
 
 def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
-    """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer than three of them."""
+    """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer
+    than three of them.
+    """
     models: dict[tuple[Option, str, str, int], TimeModel] = {}
-    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets))
+    by_key = grouped(
+        shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets)
+    )
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
     ratios = []
     for cell in (each for each in local if each.timed and each.seconds > 0.0):
@@ -180,7 +240,8 @@ def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
     return ratios[len(ratios) // 2] if len(ratios) >= 3 else 1.0
 
 
-# -- what is ruled out, and why --------------------------------------------------------------------------------------------
+# -- what is ruled out, and why
+# --------------------------------------------------------------------------------------------
 
 
 def _refusal(option: Option, problem: Problem, peers: bool) -> str:
@@ -193,7 +254,9 @@ def _refusal(option: Option, problem: Problem, peers: bool) -> str:
     if not peers and option.is_peer:
         return "a peer, for comparison only; --peers includes it"
     try:
-        refuse_unserved(name, load_backend(name).capabilities, problem, Options(settings=option.settings))
+        refuse_unserved(
+            name, load_backend(name).capabilities, problem, Options(settings=option.settings)
+        )
     except Unsupported as error:
         return str(error).partition(";")[0]
     except InputError as error:
@@ -204,10 +267,14 @@ def _refusal(option: Option, problem: Problem, peers: bool) -> str:
 def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
     """Those whose libraries are missing or broken are refused with the reason.
 
-    A missing package is found without importing it. Whether a library imports is tried in a separate process, which takes a
-    second, so only for the backends that would be advised or named next.
+    A missing package is found without importing it. Whether a library imports is tried in a
+    separate process, which takes a second, so only for the backends that would be advised or named
+    next.
     """
-    found = [each if each.refusal else replace(each, refusal=_absence(each.option.backend)) for each in judged]
+    found = [
+        each if each.refusal else replace(each, refusal=_absence(each.option.backend))
+        for each in judged
+    ]
     for _ in found:
         first = {each.option.backend for each in rank(found)[:2]}
         trouble = {name: _trouble(name) for name in first}
@@ -227,7 +294,9 @@ def _absence(name: str) -> str:
 
 @cache
 def _trouble(name: str) -> str:
-    """Why a backend cannot run here, found in a separate process if it has libraries; empty if it can."""
+    """Why a backend cannot run here, found in a separate process if it has libraries; empty if it
+    can.
+    """
     return probe(name).reason if load_backend(name).capabilities.libraries else ""
 
 
@@ -239,7 +308,9 @@ def _reasons(
     peers: bool,
     among: Sequence[str] | None,
 ) -> dict[str, str]:
-    """Why every other label was not chosen; a label measured at several gaps is represented by its best."""
+    """Why every other label was not chosen; a label measured at several gaps is represented by its
+    best.
+    """
     named = {each.option.label for each in (chosen, runner_up) if each}
     reasons: dict[str, str] = {}
     for each in considered:
@@ -261,7 +332,11 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
         return f"there is no measurement of it near this problem; the nearest is {prospect.remote}"
     if not prospect.safe:
         bad = next((each for each in prospect.evidence if not each["suffices"]), None)
-        failing = "its gap was too wide" if bad and bad["outcome"] == "certified" else f"it was {bad and bad['outcome']}"
+        failing = (
+            "its gap was too wide"
+            if bad and bad["outcome"] == "certified"
+            else f"it was {bad and bad['outcome']}"
+        )
         told = f"; on {bad['instance']} {failing}" if bad else ""
         return f"not safe: {prospect.record}{told}"
     factor = prospect.seconds / chosen.seconds if chosen else math.inf
@@ -279,41 +354,73 @@ def _notes(
 ) -> tuple[str, ...]:
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
     if chosen is None and among is not None:
-        return (f"of {', '.join(among)} nothing can be advised here; the reasons are below, and others may serve",)
-    if not cells:
-        asked = stakes.measure if stakes.secrets == 1 else f"{stakes.secrets} constraints on {stakes.measure}"
-        if chosen is None:
-            return (f"nothing was measured under {asked}, and no backend that can run here serves that",)
         return (
-            f"nothing was measured under {asked}: {chosen.option.label} is named because it serves that and auto asks it "
+            (
+                f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
+                "others may serve"
+            ),
+        )
+    if not cells:
+        asked = (
+            stakes.measure
+            if stakes.secrets == 1
+            else (f"{stakes.secrets} constraints on {stakes.measure}")
+        )
+        if chosen is None:
+            return (
+                (
+                    f"nothing was measured under {asked}, and no backend that can run here serves "
+                    "that"
+                ),
+            )
+        return (
+            f"nothing was measured under {asked}: {chosen.option.label} is named because it "
+            "serves that and auto asks it "
             "first of those that do; look at the certificate before you use its answer",
         )
     if chosen is None:
-        return ("nothing that was measured under this kind of budget can run here; auto tries what there is",)
+        return (
+            (
+                "nothing that was measured under this kind of budget can run here; auto tries "
+                "what there is"
+            ),
+        )
     found = []
     if chosen.remote:
         found.append(
-            f"there is no measurement near this problem, so no time is predicted; the nearest of {chosen.option.label} is "
-            f"{chosen.remote}: solve smaller problems of this kind first, or give results of your own"
+            "there is no measurement near this problem, so no time is predicted; the nearest of "
+            f"{chosen.option.label} is "
+            f"{chosen.remote}: solve smaller problems of this kind first, or give results of "
+            "your own"
         )
     if not chosen.safe:
         found.append(
-            f"no backend is safe by what was measured; {chosen.option.label} is the most certain, {chosen.record}: look at "
+            f"no backend is safe by what was measured; {chosen.option.label} is the most certain, "
+            f"{chosen.record}: look at "
             "the certificate before you use its answer"
         )
     kind = comparable_kind(cells, features)
     key = chosen.option.backend, chosen.option.settings_json
-    mine = [c for c in cells if (c.option.backend, c.option.settings_json) == key and c.features.kind == kind]
+    mine = [
+        c
+        for c in cells
+        if (c.option.backend, c.option.settings_json) == key and c.features.kind == kind
+    ]
     if kind != features.kind:
-        found.append("no slack budget was measured: the evidence is of budgets that bind, which take longer")
+        found.append(
+            "no slack budget was measured: the evidence is of budgets that bind, which take longer"
+        )
     found += _beyond(features, mine)
     if all(cell.option.gap > gap for cell in mine):
         found.append(
-            f"it was never asked for a gap as tight as {gap:g}: what it reached when asked for less is the evidence"
+            f"it was never asked for a gap as tight as {gap:g}: what it reached when asked for "
+            "less is the evidence"
         )
     if seconds is not None and not chosen.remote and chosen.high > seconds:
         verb = "is predicted to take" if chosen.seconds > seconds else "may take"
-        found.append(f"it {verb} longer than {seconds:g} s: up to {chosen.high:.3g} s with probability 95%")
+        found.append(
+            f"it {verb} longer than {seconds:g} s: up to {chosen.high:.3g} s with probability 95%"
+        )
     return tuple(found)
 
 
@@ -323,8 +430,17 @@ def _beyond(features: Features, cells: Sequence[Cell]) -> list[str]:
     for k, name in enumerate(FEATURES):
         values = [float(cell.features.decades[k]) for cell in cells]
         value = float(features.decades[k])
-        edge = max(values) if value > max(values) + 0.05 else min(values) if value < min(values) - 0.05 else None
+        edge = (
+            max(values)
+            if value > max(values) + 0.05
+            else min(values)
+            if value < min(values) - 0.05
+            else None
+        )
         if edge is not None:
             word = "most" if value > edge else "least"
-            told.append(f"extrapolated: {name} {10.0**value:.3g}, where the {word} measured was {10.0**edge:.3g}")
+            told.append(
+                f"extrapolated: {name} {10.0**value:.3g}, where the {word} measured was "
+                f"{10.0**edge:.3g}"
+            )
     return told

@@ -1,15 +1,18 @@
-"""Measured rows as evidence: one `Cell` for what an option did on an instance, and what the instance is like.
+"""Measured rows as evidence: one `Cell` for what an option did on an instance, and what the
+instance is like.
 
-An *option* is what a user can choose: a backend, its settings, and the gap to ask it for. A cell succeeds at a gap if
-every repeat kept the budget and was certified to that gap or a tighter one. Asking for a tighter gap than needed is an
-option like any other: some solvers break the budget at loose tolerances and keep it at tight ones.
+An *option* is what a user can choose: a backend, its settings, and the gap to ask it for. A cell
+succeeds at a gap if every repeat kept the budget and was certified to that gap or a tighter one.
+Asking for a tighter gap than needed is an option like any other: some solvers break the budget at
+loose tolerances and keep it at tight ones.
 
-An instance is described by the few numbers that decide which options certify it and how long they take, in decades (log10):
-outcomes N that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the
-budget relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes error over that of the
-best constant guess. The kind of budget is not a number: instances are only compared within perfect privacy, a constraint
-that binds, or a slack one. So is the measure of leakage, but perfect privacy is the same problem under all measures that
-vanish only for independence.
+An instance is described by the few numbers that decide which options certify it and how long they
+take, in decades (log10): outcomes N that differ (proportional ones are merged before a backend sees
+them), n·m (the dual has n·m + 1 unknowns), the budget relative to the Bayes leakage and in nats
+(tiny budgets break conic solvers), and the Bayes error over that of the best constant guess. The
+kind of budget is not a number: instances are only compared within perfect privacy, a constraint
+that binds, or a slack one. So is the measure of leakage, but perfect privacy is the same problem
+under all measures that vanish only for independence.
 """
 
 from __future__ import annotations
@@ -34,7 +37,13 @@ from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped
 from discreet.reports.statistics.comparable import comparable, control_of
 
-FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
+FEATURES = (
+    "outcomes",
+    "n·m",
+    "budget ÷ Bayes leakage",
+    "budget in nats",
+    "Bayes error ÷ constant error",
+)
 """What the entries of `Features.decades` are."""
 
 
@@ -52,8 +61,10 @@ class Features:
     @classmethod
     def of_problem(cls, problem: Problem) -> Features:
         """The features of a problem."""
-        outcomes, errors = reduce(problem).problem.N, (problem.bayes_error, problem.constant_error)
-        sizes, stakes = (outcomes, problem.n * problem.m), Stakes.of(problem)
+        outcomes = reduce(problem).problem.N
+        errors = (problem.bayes_error, problem.constant_error)
+        sizes = (outcomes, problem.n * problem.m)
+        stakes = Stakes.of(problem)
         separates = all(term.measure.separates for term in problem.terms)
         return cls._of(stakes.budget, stakes.bayes_leakage, *sizes, *errors, separates=separates)
 
@@ -64,35 +75,70 @@ class Features:
         outcomes = row.distinct_outcomes or row.outcomes
         errors = (row.bayes_error, row.constant_error)
         separates = all(measure_of(word).separates for word in row.measure.split(" and "))
-        return cls._of(row.budget_nats, row.bayes_leakage_nats, outcomes, products, *errors, separates=separates)
+        return cls._of(
+            row.budget_nats,
+            row.bayes_leakage_nats,
+            outcomes,
+            products,
+            *errors,
+            separates=separates,
+        )
 
     @classmethod
     def _of(
-        cls, budget: float, leakage: float, outcomes: int, products: int, error: float, constant: float, *, separates: bool
+        cls,
+        budget: float,
+        leakage: float,
+        outcomes: int,
+        products: int,
+        error: float,
+        constant: float,
+        *,
+        separates: bool,
     ) -> Features:
-        # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it keeps any budget.
+        # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it
+        # keeps any budget.
         slack = budget >= leakage or leakage <= 1e-26
         kind = "slack" if slack else "perfect" if budget == 0.0 and separates else "constrained"
         share = budget / leakage if kind == "constrained" else 1.0
         nats = budget if kind == "constrained" else 1.0
-        return cls(kind, outcomes, products, share, nats, error / constant if constant > 0.0 else 1.0)
+        return cls(
+            kind, outcomes, products, share, nats, error / constant if constant > 0.0 else 1.0
+        )
 
     @cached_property
     def decades(self) -> Array:
-        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are clipped."""
-        values = (self.outcomes, self.products, self.budget_share, self.budget_nats, self.error_share)
+        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are
+        clipped.
+        """
+        values = (
+            self.outcomes,
+            self.products,
+            self.budget_share,
+            self.budget_nats,
+            self.error_share,
+        )
         least = (1.0, 1.0, 1e-6, 1e-14, 1e-8)
-        return np.array([math.log10(min(1e12, max(low, value))) for low, value in zip(least, values, strict=True)])
+        return np.array(
+            [
+                math.log10(min(1e12, max(low, value)))
+                for low, value in zip(least, values, strict=True)
+            ]
+        )
 
     def distances(self, others: Array) -> Array:
-        """Distance of each row of decades [K, 5] from this instance: 0 the same; up to 1 measurements carry over well."""
+        """Distance of each row of decades [K, 5] from this instance: 0 the same; up to 1
+        measurements carry over well.
+        """
         apart = np.array([0.75, 0.5, 1.5, 2.0, 2.0])  # decades that count as a distance of 1
         return np.asarray(np.sqrt((((others - self.decades) / apart) ** 2).sum(axis=1)))
 
 
 @dataclass(frozen=True)
 class Option:
-    """A backend with settings (as JSON text, so that options can be compared), asked for a relative gap."""
+    """A backend with settings (as JSON text, so that options can be compared), asked for a relative
+    gap.
+    """
 
     backend: str
     settings_json: str
@@ -113,10 +159,13 @@ class Option:
     def is_peer(self) -> bool:
         """Whether it is only for comparison, and advised only on request.
 
-        HiGHS's first-order method counts as one: what it leaks depends on the residuals at which it stops.
+        HiGHS's first-order method counts as one: what it leaks depends on the residuals at which it
+        stops.
         """
         able = capabilities().get(self.backend)
-        return (able is not None and able.peer) or (self.backend == "highs" and self.settings.get("method") == "pdlp")
+        return (able is not None and able.peer) or (
+            self.backend == "highs" and self.settings.get("method") == "pdlp"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +175,10 @@ class Cell:
     instance   problem and budget as typed; `identity` is the hash of its arrays and budget
     measure    of leakage, as typed; secrets: the number of constraints
     group      what is held out together in a test of the advice: the catalog entry, or the file
-    seconds    median over the repeats whose times are comparable, inf without any; `samples` holds them all
-    gap        the widest certified relative gap of the repeats; inf where one had no answer or broke the budget
+    seconds    median over the repeats whose times are comparable, inf without any; `samples` holds
+               them all
+    gap        the widest certified relative gap of the repeats; inf where one had no answer or
+               broke the budget
     outcome    what the worst repeat came to
     local      measured by the user, not shipped with the package
     """
@@ -148,7 +199,11 @@ class Cell:
     @property
     def timed(self) -> bool:
         """Whether its seconds are those of work done to an end, not of a limit or a crash."""
-        return math.isfinite(self.seconds) and self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
+        return math.isfinite(self.seconds) and self.outcome in (
+            Status.CERTIFIED,
+            Status.INACCURATE,
+            Status.VIOLATED_PRIVACY,
+        )
 
     def is_about(self, problem: Problem) -> bool:
         """Whether it is of the problem's measure and number of constraints.
@@ -158,7 +213,9 @@ class Cell:
         stakes = Stakes.of(problem)
         if problem.oblivious:
             return (self.measure, self.secrets) == (MutualInformation.name, 1)
-        alike = self.measure == stakes.measure or (problem.perfect and self.features.kind == "perfect")
+        alike = self.measure == stakes.measure or (
+            problem.perfect and self.features.kind == "perfect"
+        )
         return alike and self.secrets == stakes.secrets
 
     def succeeds(self, gap: float) -> bool:
@@ -167,30 +224,47 @@ class Cell:
 
 
 def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
-    """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or refused are left out."""
+    """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or
+    refused are left out.
+    """
     rows = list(rows)
     control = control_of(rows)
-    tried = (row for row in rows if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED))
+    tried = (
+        row
+        for row in rows
+        if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED)
+    )
 
     def option(row: Measurement) -> Option:
-        return Option(row.backend, json.dumps({**row.profile_settings, **row.settings}, sort_keys=True), row.gap_target)
+        return Option(
+            row.backend,
+            json.dumps({**row.profile_settings, **row.settings}, sort_keys=True),
+            row.gap_target,
+        )
 
     found = grouped(tried, lambda row: (option(row), row.problem_hash))
     return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in found.items()]
 
 
 def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> list[Cell]:
-    """Shipped cells, their times multiplied by how much slower this machine is, replaced by local ones of the same cell."""
-    known = {(cell.option, cell.identity): replace(cell, seconds=cell.seconds * factor) for cell in shipped}
+    """Shipped cells, their times multiplied by how much slower this machine is, replaced by local
+    ones of the same cell.
+    """
+    known = {
+        (cell.option, cell.identity): replace(cell, seconds=cell.seconds * factor)
+        for cell in shipped
+    }
     for cell in local:
         key = cell.option, cell.identity
-        untimed = math.isinf(cell.seconds) and key in known  # it ran beside others: its answer counts, its time does not
+        # it ran beside others: its answer counts, its time does not
+        untimed = math.isinf(cell.seconds) and key in known
         known[key] = replace(cell, seconds=known[key].seconds) if untimed else cell
     return list(known.values())
 
 
 def _cell(option: Option, rows: list[Measurement], local: bool, control: float) -> Cell:
-    first, timed = rows[0], [row for row in rows if comparable(row, control)]
+    first = rows[0]
+    timed = [row for row in rows if comparable(row, control)]
     worst = max(rows, key=lambda row: (row.violated, not row.answered, row.relative_gap))
     return Cell(
         option=option,
@@ -199,8 +273,12 @@ def _cell(option: Option, rows: list[Measurement], local: bool, control: float) 
         group=first.problem_hash if first.entry == "file" else first.entry,
         features=Features.of_measurement(first),
         seconds=statistics.median(row.seconds for row in timed) if timed else math.inf,
-        samples=tuple(each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,))),
-        gap=max(row.relative_gap if row.answered and not row.violated else math.inf for row in rows),
+        samples=tuple(
+            each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,))
+        ),
+        gap=max(
+            row.relative_gap if row.answered and not row.violated else math.inf for row in rows
+        ),
         outcome=worst.status,
         measure=first.measure,
         secrets=first.secrets,

@@ -1,8 +1,9 @@
-"""The verdict: do certified brackets exclude one another, does every certificate hold, did every required backend take part.
+"""The verdict: do certified brackets exclude one another, does every certificate hold, did every
+required backend take part.
 
-A *finding* is a reason to fail, with the command that reproduces it. It is also one when a backend of the project that is
-installed fails, runs out of time or misses the accuracy of its class of methods. Other backends that do so are only rows,
-unless a required one answers nothing at all.
+A *finding* is a reason to fail, with the command that reproduces it. It is also one when a backend
+of the project that is installed fails, runs out of time or misses the accuracy of its class of
+methods. Other backends that do so are only rows, unless a required one answers nothing at all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from typing import Any
 from discreet.backends import run
 from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options
 from discreet.backends.isolated import NOT_BEGUN, attempt_all
-from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
+from discreet.backends.registry import (
+    backend_names,
+    capabilities,
+    own_backends,
+    peers,
+    refuse_unknown_names,
+)
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
@@ -37,7 +44,9 @@ REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason to fail: a disagreement, certificate, failure or accuracy; or skipped, without instance and command."""
+    """A reason to fail: a disagreement, certificate, failure or accuracy; or skipped, without
+    instance and command.
+    """
 
     kind: str
     backends: tuple[str, ...]
@@ -48,7 +57,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Crosscheck:
-    """The result: solutions by (instance title, backend), what `verify` proves of them, findings, what was left out."""
+    """The result: solutions by (instance title, backend), what `verify` proves of them, findings,
+    what was left out.
+    """
 
     selection: Selection
     backends: tuple[str, ...]
@@ -84,19 +95,26 @@ def run_crosscheck(
     within: float = 100.0,
     jobs: int = 2,
 ) -> Crosscheck:
-    """Every backend (of the peers only those named or required) on the instances it serves, `jobs` backends at once.
+    """Every backend (of the peers only those named or required) on the instances it serves, `jobs`
+    backends at once.
 
-    time_limit   seconds per attempt; `within` seconds for all attempts, shared among the backends that are left
+    time_limit   seconds per attempt; `within` seconds for all attempts, shared among the backends
+                 that are left
     Raises InputError for an unknown backend or an option out of range.
     """
     usual = (name for name in backend_names(Kind.ARRAYS) if name in required or name not in peers())
     names = tuple(usual if backends is None else dict.fromkeys(backends))
     refuse_unknown_names((*names, *required))
     if find_spec("flint") is None:
-        raise InputError("crosscheck needs python-flint; install it with: pip install 'discreet[verify]'")
+        raise InputError(
+            "crosscheck needs python-flint; install it with: pip install 'discreet[verify]'"
+        )
     if jobs < 1 or not within > 0.0 or not names:
-        raise InputError("give at least one backend, at least one job and a positive number of seconds")
-    options, started = Options(gap, time_limit), time.monotonic()
+        raise InputError(
+            "give at least one backend, at least one job and a positive number of seconds"
+        )
+    options = Options(gap, time_limit)
+    started = time.monotonic()
     left = len(names)
 
     def run_through(name: str) -> list[tuple[Instance, Solution]]:
@@ -105,19 +123,30 @@ def run_crosscheck(
         left -= 1
         served = _served(selection, name)
         tried = attempt_all(name, [each.problem for each in served], gap, time_limit, share)
-        return [(each, run.conclude(each.problem, one, options)) for each, one in zip(served, tried, strict=True)]
+        return [
+            (each, run.conclude(each.problem, one, options))
+            for each, one in zip(served, tried, strict=True)
+        ]
 
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(run_through, names), strict=True))
-    solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
-    silent = set(required) - {name for (_, name), solution in solutions.items() if solution.certificate is not None}
+    solutions = {
+        (each.title, name): solution for name, pairs in found.items() for each, solution in pairs
+    }
+    silent = set(required) - {
+        name for (_, name), solution in solutions.items() if solution.certificate is not None
+    }
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
     findings = [_skipped(name, solutions) for name in dict.fromkeys(required) if name in silent]
     for each in selection.instances:
-        own = {name: solutions[each.title, name] for name in names if (each.title, name) in solutions}
+        own = {
+            name: solutions[each.title, name] for name in names if (each.title, name) in solutions
+        }
         findings += _findings(each, own, {name: opinions[each.title, name][1] for name in own})
     verified = {key: found for key, (found, _) in opinions.items() if found is not None}
-    return Crosscheck(selection, names, solutions, verified, tuple(findings), time.monotonic() - started)
+    return Crosscheck(
+        selection, names, solutions, verified, tuple(findings), time.monotonic() - started
+    )
 
 
 def _served(selection: Selection, name: str) -> list[Instance]:
@@ -126,58 +155,104 @@ def _served(selection: Selection, name: str) -> list[Instance]:
 
 
 def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
-    why = next((found.message for (_, backend), found in solutions.items() if backend == name), "it was given no instance")
+    why = next(
+        (found.message for (_, backend), found in solutions.items() if backend == name),
+        "it was given no instance",
+    )
     return Finding("skipped", (name,), "", "", f"required backend {name} answered nothing: {why}")
 
 
-def _findings(instance: Instance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]) -> list[Finding]:
-    """What is wrong with the solutions of an instance, by backend; faults: what `verify` contradicts in each."""
-    judged = {name: found.certificate for name, found in solutions.items() if found.certificate is not None}
+def _findings(
+    instance: Instance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
+) -> list[Finding]:
+    """What is wrong with the solutions of an instance, by backend; faults: what `verify`
+    contradicts in each.
+    """
+    judged = {
+        name: found.certificate
+        for name, found in solutions.items()
+        if found.certificate is not None
+    }
 
     def finding(kind: str, who: tuple[str, ...], message: str) -> Finding:
         return Finding(kind, who, instance.title, instance.command(who), message)
 
     found = []
     for name, solution in solutions.items():
-        own, broken = f"{name}, a backend of the project,", faults.get(name, [])
-        found += [finding("certificate", (name,), f"certificate of {name} is broken: {each}") for each in broken]
+        own = f"{name}, a backend of the project,"
+        broken = faults.get(name, [])
+        found += [
+            finding("certificate", (name,), (f"certificate of {name} is broken: {each}"))
+            for each in broken
+        ]
         reliable = name in own_backends() and _kind(instance) not in capabilities()[name].unreliable
         late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
         if late or (solution.status is Status.FAILED and name in own_backends()):
-            found.append(finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}"))
+            found.append(
+                finding("failure", (name,), (f"{own} {solution.status.value}: {solution.message}"))
+            )
         elif name in judged and reliable and not broken:  # of a broken one nothing is known
             wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
             found += [
-                finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}") for fault in wrong
+                finding(
+                    "accuracy", (name,), (f"{own} is wrong beyond its class of methods: {fault}")
+                )
+                for fault in wrong
             ]
     for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
-            first, second = (f"{who} proves [{c.lower!r}, {c.upper!r}]" for who, c in ((name, its), (rival, theirs)))
-            found.append(finding("disagreement", (name, rival), f"brackets exclude one another: {first} and {second}"))
+            first, second = (
+                (f"{who} proves [{c.lower!r}, {c.upper!r}]")
+                for who, c in ((name, its), (rival, theirs))
+            )
+            found.append(
+                finding(
+                    "disagreement",
+                    (name, rival),
+                    (f"brackets exclude one another: {first} and {second}"),
+                )
+            )
     return found
 
 
 def _kind(instance: Instance) -> str:
     """The kind of problem, one of `COLUMNS`."""
-    return "tiny budget" if instance.regime == "tiny" else "degenerate" if instance.family == "adversarial" else "ordinary"
+    return (
+        "tiny budget"
+        if instance.regime == "tiny"
+        else "degenerate"
+        if instance.family == "adversarial"
+        else "ordinary"
+    )
 
 
 def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate) -> list[str]:
-    """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what the class reaches.
+    """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what
+    the class reaches.
 
-    The classes are declared for the small problems of the conformance tests; a drawn one may cost a digit more. For
-    degenerate problems under a tiny budget nothing is declared. Gaps are relative, or to 1e-9 of the worst constant guess.
+    The classes are declared for the small problems of the conformance tests; a drawn one may cost a
+    digit more. For degenerate problems under a tiny budget nothing is declared. Gaps are relative,
+    or to 1e-9 of the worst constant guess.
     """
-    problem, column = instance.problem, COLUMNS.index(_kind(instance))
+    problem = instance.problem
+    column = COLUMNS.index(_kind(instance))
     if instance.regime == "tiny" and instance.family == "adversarial":
         return []
-    gap, excess = (10.0 * row[column] for row in (ACCURACY[method_class].gap, ACCURACY[method_class].excess))
+    gap, excess = (
+        10.0 * row[column] for row in (ACCURACY[method_class].gap, ACCURACY[method_class].excess)
+    )
     faults = []
-    if judged.upper - judged.lower > max(gap * judged.upper, 1e-9 * float(problem.constant_errors.max())):
-        faults.append(f"its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}")
+    if judged.upper - judged.lower > max(
+        gap * judged.upper, 1e-9 * float(problem.constant_errors.max())
+    ):
+        faults.append(
+            f"its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}"
+        )
     for term in judged.terms:
         if 0.0 < term.budget and term.own_leakage > term.budget * (1.0 + excess + 1e-9):
-            faults.append(f"its own answer leaks {term.own_leakage!r} of {term.budget!r} ({term.measure})")
+            faults.append(
+                f"its own answer leaks {term.own_leakage!r} of {term.budget!r} ({term.measure})"
+            )
     return faults
 
 
@@ -191,28 +266,47 @@ def explanation(finding: Finding) -> str:
 def github_annotations(result: Crosscheck) -> list[str]:
     """One workflow command `::error` per finding."""
     escapes = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-    return [f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}" for each in result.findings]
+    return [
+        (f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}")
+        for each in result.findings
+    ]
 
 
 def write_junit(result: Crosscheck, path: Path) -> None:
-    """A test case per attempt and one per finding that concerns several or none; raises FileError."""
-    suite = ElementTree.Element("testsuite", name="discreet crosscheck", time=f"{result.seconds:.3f}")
+    """A test case per attempt and one per finding that concerns several or none;
+    raises FileError.
+    """
+    suite = ElementTree.Element(
+        "testsuite", name="discreet crosscheck", time=f"{result.seconds:.3f}"
+    )
     failures = skips = 0
     for (title, backend), found in result.solutions.items():
-        case = ElementTree.SubElement(suite, "testcase", classname=f"crosscheck.{backend}", name=title)
-        mine = [each for each in result.findings if each.instance == title and backend in each.backends]
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"crosscheck.{backend}", name=title
+        )
+        mine = [
+            each for each in result.findings if each.instance == title and backend in each.backends
+        ]
         if mine:
             failures += 1
             text = "\n".join(map(explanation, mine))
-            ElementTree.SubElement(case, "failure", message=_legible(mine[0].message)).text = _legible(text)
+            ElementTree.SubElement(
+                case, "failure", message=_legible(mine[0].message)
+            ).text = _legible(text)
         elif found.certificate is None:
             skips += 1
-            ElementTree.SubElement(case, "skipped", message=_legible(f"{found.status.value}: {found.message}"))
+            ElementTree.SubElement(
+                case, "skipped", message=_legible(f"{found.status.value}: {found.message}")
+            )
     for finding in (each for each in result.findings if not each.instance):
         failures += 1
-        case = ElementTree.SubElement(suite, "testcase", classname="crosscheck.required", name=finding.backends[0])
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="crosscheck.required", name=finding.backends[0]
+        )
         ElementTree.SubElement(case, "failure", message=_legible(finding.message))
-    suite.attrib.update(tests=str(len(suite)), failures=str(failures), errors="0", skipped=str(skips))
+    suite.attrib.update(
+        tests=str(len(suite)), failures=str(failures), errors="0", skipped=str(skips)
+    )
     replace_file(path, ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 

@@ -1,9 +1,10 @@
-"""The seeded set of instances: every family of the catalog in every regime of the budget, two of them of other measures.
+"""The seeded set of instances: every family of the catalog in every regime of the budget, two of
+them of other measures.
 
-Instance k belongs to family k mod F and regime (k + k div F) mod R, so that F·R instances meet every pair and a shorter
-list still spreads over both. Within a family its entries take turns, and in the regimes of other measures these do. Sizes
-are small enough for every backend: the aim is to meet every kind of problem, not to measure speed. The same seed and size
-give the same set.
+Instance k belongs to family k mod F and regime (k + k div F) mod R, so that F·R instances meet
+every pair and a shorter list still spreads over both. Within a family its entries take turns, and
+in the regimes of other measures these do. Sizes are small enough for every backend: the aim is to
+meet every kind of problem, not to measure speed. The same seed and size give the same set.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ REGIMES = (
     "measure 0.5",
     "measure 0.05",
 )
-"""The kinds of budget, in the order in which they take turns; "measure" is a fraction of what the Bayes rule leaks by it."""
+"""The kinds of budget, in the order in which they take turns; "measure" is a fraction of what the
+Bayes rule leaks by it.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,25 +66,40 @@ class Instance:
 
     def command(self, backends: tuple[str, ...]) -> str:
         """The command that solves it again with these backends."""
-        return f"discreet compare {shlex.quote(self.spec)} {self.budget} --backends {','.join(backends)}"
+        return (
+            f"discreet compare {shlex.quote(self.spec)} {self.budget} --backends "
+            f"{','.join(backends)}"
+        )
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The instances, and a sentence for every entry that could not be built (its data are not installed)."""
+    """The instances, and a sentence for every entry that could not be built (its data are not
+    installed).
+    """
 
     instances: tuple[Instance, ...]
     left_out: tuple[str, ...]
 
 
 def select(seed: int, size: int) -> Selection:
-    """`size` different instances; raises InputError for a size outside 1 … 10,000 or a negative seed."""
+    """`size` different instances; raises InputError for a size outside 1 … 10,000 or a negative
+    seed.
+    """
     if seed < 0:
-        raise InputError(f"the seed is {seed} and must be at least 0; give another, such as --seed 0")
+        raise InputError(
+            f"the seed is {seed} and must be at least 0; give another, such as --seed 0"
+        )
     if size < 1:
-        raise InputError(f"the set has {size} instances and needs at least one; give --size 1 or more, or leave it out")
+        raise InputError(
+            f"the set has {size} instances and needs at least one; give --size 1 or "
+            "more, or leave it out"
+        )
     if size > 10_000:
-        raise InputError(f"the set has {size} instances and may have 10,000; give --size 10000 or less, and other seeds")
+        raise InputError(
+            f"the set has {size} instances and may have 10,000; give --size 10000 or "
+            "less, and other seeds"
+        )
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     measures = itertools.cycle(rng.permutation(sorted(OTHERS)).tolist())
@@ -92,7 +110,9 @@ def select(seed: int, size: int) -> Selection:
         visit = turn // len(families)
         chosen = families[family][visit % len(families[family])]
         regime = REGIMES[(turn + visit) % len(REGIMES)]
-        instance = _instance(chosen, regime, rng, next(measures) if regime.startswith("measure") else None)
+        instance = _instance(
+            chosen, regime, rng, next(measures) if regime.startswith("measure") else None
+        )
         found.setdefault(instance.title, instance)
         turn += 1
     return Selection(tuple(found.values()), tuple(left_out))
@@ -110,7 +130,10 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
             left_out.append(f"{entry.name}: {error}")
             continue
         families.setdefault(entry.family, []).append(entry)
-    return {name: [members[k] for k in rng.permutation(len(members))] for name, members in families.items()}, left_out
+    return {
+        name: [members[k] for k in rng.permutation(len(members))]
+        for name, members in families.items()
+    }, left_out
 
 
 def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str | None) -> Instance:
@@ -121,22 +144,29 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str 
         spec += f"{',' if ':' in spec else ':'}measure={typed}"
         model = model.with_budget(np.inf, measure=typed)
     if measure is not None and math.isinf(model.bayes_leakage):
-        flag, budget = "--leakage 0.5", Budget(leakage=0.5)
+        flag = "--leakage 0.5"
+        budget = Budget(leakage=0.5)
     elif regime == "perfect":
-        flag, budget = "--perfect", Budget(perfect=True)
+        flag = "--perfect"
+        budget = Budget(perfect=True)
     elif regime == "oblivious":
-        flag, budget = "--leakage inf", Budget(leakage=np.inf)
+        flag = "--leakage inf"
+        budget = Budget(leakage=np.inf)
     elif regime == "tiny":
         nats = float(rng.choice([1e-8, 1e-10, 1e-12]))
-        flag, budget = f"--leakage {nats:g}", Budget(leakage=nats)
+        flag = f"--leakage {nats:g}"
+        budget = Budget(leakage=nats)
     else:
         fraction = float(regime.split()[1])
-        flag, budget = f"--fraction {fraction:g}", Budget(fraction=fraction)
+        flag = f"--fraction {fraction:g}"
+        budget = Budget(fraction=fraction)
     return Instance(spec, flag, entry.family, regime, budget.apply(model))
 
 
 def _spec(entry: Entry, rng: np.random.Generator) -> str:
-    """The entry as typed: in small sizes if it is known here, else (of other packages) by default; with a drawn seed."""
+    """The entry as typed: in small sizes if it is known here, else (of other packages) by default;
+    with a drawn seed.
+    """
 
     def draw(found: re.Match[str]) -> str:
         return str(rng.integers(int(found[1]), int(found[2]) + 1))
@@ -151,7 +181,9 @@ _PARAMETERS: Mapping[str, Callable[[int], str]] = {
     "sibson": lambda _: "sibson:alpha=2",
     "g-leakage": lambda n: str(GLeakage(np.eye(n) + np.eye(n, k=1) / 2.0)),
 }
-"""Measures with parameters, for n private values. An action of g-leakage names a value, and gains half at the next."""
+"""Measures with parameters, for n private values. An action of g-leakage names a value, and gains
+half at the next.
+"""
 
 _SIZES = {
     "paper-single": "bins=4..40",
@@ -177,4 +209,6 @@ _SIZES = {
     "tiny-budget": "bins=4..40",
     "slack-budget": "bins=4..40",
 }
-"""Parameters as typed; of two numbers with .. between them, one from the first to the second is drawn."""
+"""Parameters as typed; of two numbers with .. between them, one from the first to the second is
+drawn.
+"""

@@ -1,7 +1,9 @@
-"""What the page carries: attempts as columns of words, and for every choice of its filters the statistics and figures.
+"""What the page carries: attempts as columns of words, and for every choice of its filters the
+statistics and figures.
 
-The scripts compute and draw nothing: they pick, show and hide. What several choices have in common is stored once: a figure
-is a list of numbers of SVG lines, a section the number of its content. The page names no folder and no machine.
+The scripts compute and draw nothing: they pick, show and hide. What several choices have in common
+is stored once: a figure is a list of numbers of SVG lines, a section the number of its content. The
+page names no folder and no machine.
 """
 
 from __future__ import annotations
@@ -35,20 +37,36 @@ CHOICES = ("family", "profile", "regime")
 """Of each of these the reader keeps one value or all: the statistics are those of what is kept."""
 
 _ROW = (
-    "label", "instance", "private_values", "guesses", "outcomes", "gap_target", "repeat", "status", "message", "claimed",
-    "answered", "relative_gap", "violated", *CHOICES,
-)  # fmt: skip
+    "label",
+    "instance",
+    "private_values",
+    "guesses",
+    "outcomes",
+    "gap_target",
+    "repeat",
+    "status",
+    "message",
+    "claimed",
+    "answered",
+    "relative_gap",
+    "violated",
+    *CHOICES,
+)
 
 
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
-    """The rows without folders of a machine, in the order of their trials, which does not depend on the order given."""
+    """The rows without folders of a machine, in the order of their trials, which does not depend on
+    the order given.
+    """
     return [row for trial in trials(map(without_folders, rows)) for row in trial.rows]
 
 
 def page_data(
     rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = ""
 ) -> tuple[dict[str, Any], list[str]]:
-    """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
+    """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says
+    where they come from.
+    """
     control = control_of(rows)
     page = _Page(pictures.tones(trials(rows)), control)
 
@@ -83,7 +101,9 @@ def page_data(
         "shift_percentile": SHIFT_PERCENTILE,
         "widest": WIDEST,
         "nothing": numerals.NOTHING,
-        "asv": _columns(asv, ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit"), {}),
+        "asv": _columns(
+            asv, ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit"), {}
+        ),
         "course": page.figure(commits_figure(asv)),
         "tones": page.tone,
     }
@@ -91,10 +111,15 @@ def page_data(
 
 
 class _Page:
-    """Tones, the median of the control, and what choices share: lines of figures, and contents as JSON, by their numbers."""
+    """Tones, the median of the control, and what choices share: lines of figures, and contents as
+    JSON, by their numbers.
+    """
 
     def __init__(self, tone: Mapping[str, int], control: float) -> None:
-        self.tone, self.control, self.lines, self.contents = tone, control, dict[str, int](), dict[str, int]()
+        self.tone = tone
+        self.control = control
+        self.lines = dict[str, int]()
+        self.contents = dict[str, int]()
 
     def figure(self, figure: Figure) -> dict[str, Any] | None:
         """Title, note, the names of its legend with their words and tones, and its lines of SVG."""
@@ -109,18 +134,33 @@ class _Page:
     def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
         """The contents of each section for these rows; the columns hold single attempts."""
         found = statistics_of(rows, self.control)
-        told = {name: numerals.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
+        told = {
+            name: numerals.told(plain(found[name]))
+            for name in found
+            if name not in ("leaks", "work_precision")
+        }
         met = found["agreement"]
         told["agreement"]["said"] = " ".join(
-            (wording.agreement(met["met"], len(met["against"])), wording.verified(**met["verified"]))
+            (
+                wording.agreement(met["met"], len(met["against"])),
+                wording.verified(**met["verified"]),
+            )
         )
         told["means"]["noise"] = wording.noise(found["means"]["noise_floor"])
         for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
             words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))
         told["sweeps"] = [self._content(words) for words in told["sweeps"]]
-        for name, at in (("performance", (1.0, 2.0, 10.0, 100.0)), ("data", (0.01, 0.1, 1.0, 10.0))):
-            shares = {each.contestant: [each.share(value) for value in (*at, math.inf)] for each in found[name]}
-            lines = [{"contestant": who, "shares": numerals.told(own)} for who, own in shares.items()]
+        for name, at in (
+            ("performance", (1.0, 2.0, 10.0, 100.0)),
+            ("data", (0.01, 0.1, 1.0, 10.0)),
+        ):
+            shares = {
+                each.contestant: [each.share(value) for value in (*at, math.inf)]
+                for each in found[name]
+            }
+            lines = [
+                {"contestant": who, "shares": numerals.told(own)} for who, own in shares.items()
+            ]
             figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
             told[name] = {"at": numerals.told(list(at)), "lines": lines, "figure": figure}
         return {name: self._content(words) for name, words in told.items()}
@@ -134,14 +174,23 @@ def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measur
     words = [sorted({getattr(row, name) for row in rows}) for name in CHOICES]
     for chosen in product(*(["", *each] if len(each) > 1 else [""] for each in words)):
         asked = [(name, word) for name, word in zip(CHOICES, chosen, strict=True) if word]
-        yield "\n".join(chosen), [row for row in rows if all(getattr(row, name) == word for name, word in asked)]
+        yield (
+            "\n".join(chosen),
+            [row for row in rows if all(getattr(row, name) == word for name, word in asked)],
+        )
 
 
-def _columns(records: Sequence[Any], names: Iterable[str], others: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Records of one kind by column: its different values, as words, and for every record which of them it has."""
+def _columns(
+    records: Sequence[Any], names: Iterable[str], others: Mapping[str, Callable[[Any], Any]]
+) -> dict[str, Any]:
+    """Records of one kind by column: its different values, as words, and for every record which of
+    them it has.
+    """
     columns: dict[str, Any] = {}
     for name in (*names, *others):
-        values = [numerals.told(plain(others.get(name, attrgetter(name))(record))) for record in records]
+        values = [
+            numerals.told(plain(others.get(name, attrgetter(name))(record))) for record in records
+        ]
         place = {different: k for k, different in enumerate(dict.fromkeys(values))}
         columns[name] = {"values": list(place), "at": [place[each] for each in values]}
     return {"length": len(records), "columns": columns}

@@ -1,4 +1,6 @@
-"""The interactive page of results: the template of all pages, its scripts and its data in one file."""
+"""The interactive page of results: the template of all pages, its scripts and its
+data in one file.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +35,32 @@ def report_page(
     source: str = "",
     verdict: Sequence[str] = (),
 ) -> str:
-    """The interactive page; equal rows give equal text in any order. Raises InputError without rows.
+    """The interactive page; equal rows give equal text in any order. Raises InputError without
+    rows.
 
     source    where the rows come from, in words
     verdict   sentences that stand at the top
     """
     if not rows:
-        raise InputError("there are no measurements to report; give the results of a discreet bench that has run")
+        raise InputError(
+            "there are no measurements to report; give the results of a discreet bench that has run"
+        )
     data, lines = page_data(cleaned(rows), asv, source)
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     held = f'<script type="application/json" id="data">{text}</script>'
     held += f'<script type="text/plain" id="lines">{chr(10).join(lines)}</script>'
     return document(
         "discreet: every backend, measured",
         heading="Every backend, measured",
-        lead=f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" id="cards"></dl>',
+        lead=(
+            f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" '
+            'id="cards"></dl>'
+        ),
         body=_asset("report.html") + held,
-        footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. Filters, hidden backends and "
+        footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. "
+        "Filters, hidden backends and "
         "the theme stand in the address, so that a view can be shared with the file.</p>",
         script='(() => {\n"use strict";\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n",
     )

@@ -1,4 +1,5 @@
-"""The statistics of solver comparison, one file for each question; all are pure functions of measurements.
+"""The statistics of solver comparison, one file for each question; all are pure functions of
+measurements.
 
 trials       repeats taken together: what every comparison counts
 comparable   which times may be compared
@@ -9,5 +10,6 @@ scaling      sweeps over a size, exponents, crossovers
 agreement    pairs of certified brackets
 numbers      every number of a report, as plain values; work and precision
 
-They are computed nowhere else: the page of `discreet report` carries the numbers of every choice of its filters.
+They are computed nowhere else: the page of `discreet report` carries the numbers of every choice of
+its filters.
 """

@@ -1,7 +1,8 @@
 """What a backend's word claims, how often the claim was true, and why attempts failed.
 
-A claim is what a solver wrote in `claimed`. A claim is *true* when the judge certified the gap that was asked for
-within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and words that are not known claim nothing.
+A claim is what a solver wrote in `claimed`. A claim is *true* when the judge certified the gap that
+was asked for within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and
+words that are not known claim nothing.
 
 Failures are grouped by their reasons: the same sentence with other numbers is the same reason.
 
@@ -31,7 +32,8 @@ def claims_success(claimed: str) -> bool:
         "convergencecriteriasatisfied",  # Pyomo
         "optimization terminated successfully",  # SLSQP
         "one guess",
-        "optimality, constraints and barrier within tolerance",  # trust-constr, by the callback that ends it
+        # trust-constr, by the callback that ends it
+        "optimality, constraints and barrier within tolerance",
         "`gtol` termination condition is satisfied",  # trust-constr: first-order conditions
         "`xtol` termination condition is satisfied",  # trust-constr calls both a success
         "solve_succeeded",  # IPOPT
@@ -40,11 +42,15 @@ def claims_success(claimed: str) -> bool:
     word = claimed.strip().lower().rstrip(". ")
     bare = word.partition(" (")[0]
     almost = word == "solved (inaccurate)"  # SCS
-    return not almost and any(part.strip() in successes for part in (word, *word.split(":"), bare, *bare.split(":")))
+    return not almost and any(
+        part.strip() in successes for part in (word, *word.split(":"), bare, *bare.split(":"))
+    )
 
 
 def weighed(row: Measurement) -> bool:
-    """Whether there is a leakage to weigh a claim by: an answer called solved, under a finite budget."""
+    """Whether there is a leakage to weigh a claim by: an answer called solved, under a finite
+    budget.
+    """
     return row.answered and math.isfinite(row.budget_nats) and claims_success(row.claimed)
 
 
@@ -53,10 +59,12 @@ class ClaimRecord:
     """How often the claims of a solver configuration were true. Counts are of attempts.
 
     attempts    attempts that were tried
-    claims      said to be solved;   true_claims  of these, certified;   violations  of these, beyond the budget
+    claims      said to be solved; true_claims of these, certified; violations of these, beyond the
+                budget
     unclaimed   certified although the backend did not say solved
     worst_leakage     largest leakage ÷ budget of a claim under a positive budget
-    worst_deviation   largest relative change of a probability by a guess, of a claim of perfect privacy
+    worst_deviation   largest relative change of a probability by a guess, of a claim of perfect
+                      privacy
     """
 
     contestant: str
@@ -82,12 +90,17 @@ def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
 
 def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
     """Every answer that its backend called solved, under a finite budget, in a fixed order."""
-    return sorted(filter(weighed, rows), key=lambda row: (row.label, row.instance, row.gap_target, row.leakage_over_budget))
+    return sorted(
+        filter(weighed, rows),
+        key=lambda row: (row.label, row.instance, row.gap_target, row.leakage_over_budget),
+    )
 
 
 @dataclass(frozen=True)
 class Failure:
-    """How often a solver configuration ended so, for this reason; `example` is one of the instances."""
+    """How often a solver configuration ended so, for this reason; `example` is one of the
+    instances.
+    """
 
     contestant: str
     status: Status
@@ -97,14 +110,27 @@ class Failure:
 
 
 def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
-    """Every attempt that is not certified, grouped by configuration, status and reason; the most frequent first."""
-    found = grouped((row for row in rows if not row.certified), lambda row: (row.label, row.status, reason_of(row)))
-    groups = [Failure(*key, len(own), min(row.instance for row in own)) for key, own in found.items()]
-    return tuple(sorted(groups, key=lambda each: (-each.count, each.contestant, each.status.value, each.reason)))
+    """Every attempt that is not certified, grouped by configuration, status and reason; the most
+    frequent first.
+    """
+    found = grouped(
+        (row for row in rows if not row.certified),
+        lambda row: (row.label, row.status, reason_of(row)),
+    )
+    groups = [
+        Failure(*key, len(own), min(row.instance for row in own)) for key, own in found.items()
+    ]
+    return tuple(
+        sorted(
+            groups, key=lambda each: (-each.count, each.contestant, each.status.value, each.reason)
+        )
+    )
 
 
 def reason_of(row: Measurement) -> str:
-    """The message with # for its numbers, without paths, shortened; for an answer, what its backend claimed of it."""
+    """The message with # for its numbers, without paths, shortened; for an answer, what its backend
+    claimed of it.
+    """
     if row.answered:
         return f"claimed {row.claimed!r}" if row.claimed else row.status.meaning
     path = r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|~[\\/][\w.@~+\\/-]+"
@@ -116,7 +142,9 @@ def reason_of(row: Measurement) -> str:
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
     solved = [row for row in rows if claims_success(row.claimed)]
     ratios = [row.leakage_over_budget for row in rows if weighed(row) and row.regime != "perfect"]
-    deviations = [row.own_private_within for row in rows if weighed(row) and row.regime == "perfect"]
+    deviations = [
+        row.own_private_within for row in rows if weighed(row) and row.regime == "perfect"
+    ]
     return ClaimRecord(
         label,
         attempts=len(rows),

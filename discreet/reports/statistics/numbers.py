@@ -1,6 +1,6 @@
-"""Every number of a report for the rows given, as plain values: what `discreet report --json` prints, and what
-the page of `discreet report` carries for every choice of its filters. The key `contestant` holds the label of a solver
-configuration, as typed on the command line.
+"""Every number of a report for the rows given, as plain values: what `discreet report --json`
+prints, and what the page of `discreet report` carries for every choice of its filters. The key
+`contestant` holds the label of a solver configuration, as typed on the command line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
 from discreet.reports.statistics.agreement import agreements, summarise
-from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
+from discreet.reports.statistics.claims import (
+    ClaimRecord,
+    claim_records,
+    claimed_leaks,
+    failure_groups,
+)
 from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import sweeps
@@ -25,13 +30,16 @@ from discreet.showing.data import plain
 def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:
     """Name -> statistics of a section, some as records of their own types; times in seconds.
 
-    control   the median seconds of the control, where the rows are a part of those that it is known from
+    control   the median seconds of the control, where the rows are a part of those that it is known
+              from
     """
     control = control_of(rows) if control is None else control
     found = trials(rows, control)
-    ordered, clocked = [row for trial in found for row in trial.rows], timed(found)
+    ordered = [row for trial in found for row in trial.rows]
+    clocked = timed(found)
     floor = noise_floor(found)
-    claims, kept = claim_records(ordered), [trial for trial in found if trial.kept]
+    claims = claim_records(ordered)
+    kept = [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
@@ -40,7 +48,9 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
             | {"ratio": row.leakage_over_budget, "violated": row.violated}
             for row in claimed_leaks(ordered)
         ],
-        "sweeps": sweeps([trial for trial in found if trial.timed], floor if math.isfinite(floor) else 1.0),
+        "sweeps": sweeps(
+            [trial for trial in found if trial.timed], floor if math.isfinite(floor) else 1.0
+        ),
         "work_precision": [
             {"contestant": trial.label, "instance": trial.task.instance, "asked": trial.task.gap}
             | {"achieved": trial.achieved, "seconds": trial.seconds if trial.timed else math.nan}
@@ -64,27 +74,41 @@ def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
 def machine_words(row: Measurement) -> str:
     """The machine of a row in one line; empty where it was not recorded."""
     known = ("processor", "cores", "memory_gib", "system")
-    return ", ".join(f"{name.replace('_gib', ' GiB')}: {row.machine[name]}" for name in known if name in row.machine)
+    return ", ".join(
+        (f"{name.replace('_gib', ' GiB')}: {row.machine[name]}")
+        for name in known
+        if name in row.machine
+    )
 
 
-def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequence[ClaimRecord]) -> dict[str, int]:
+def _summary(
+    rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequence[ClaimRecord]
+) -> dict[str, int]:
     tasks = by_task(found)
     return {
         "attempts": len(rows),
         "trials": sum(trial.tried for trial in found),
         "contestants": len(labels_of(found)),
         "tasks": len(tasks),
-        "certified_tasks": sum(any(trial.success for trial in met.values()) for met in tasks.values()),
-        **{name: sum(getattr(each, name) for each in claims) for name in ("claims", "true_claims", "violations")},
+        "certified_tasks": sum(
+            any(trial.success for trial in met.values()) for met in tasks.values()
+        ),
+        **{
+            name: sum(getattr(each, name) for each in claims)
+            for name in ("claims", "true_claims", "violations")
+        },
     }
 
 
 def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The gaps that were certified, which may differ from those requested, and the seconds; a line a configuration."""
+    """The gaps that were certified, which may differ from those requested, and the seconds; a line
+    a configuration.
+    """
     lines = []
     for name in labels_of(kept):
         own = [trial for trial in kept if trial.label == name]
-        gaps, seconds = [trial.achieved for trial in own], [trial.seconds for trial in own if trial.timed]
+        gaps = [trial.achieved for trial in own]
+        seconds = [trial.seconds for trial in own if trial.timed]
         widths = {"median_gap": median(gaps), "largest_gap": max(gaps)}
         middle = median(seconds) if seconds else math.nan
         lines.append({"contestant": name, "answers": len(gaps), **widths, "median_seconds": middle})
@@ -96,7 +120,11 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
     return {
         "contestants": sorted({row.label for row in rows if row.answered}),
         "met": len(found),
-        "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
+        "against": [
+            {"case": pair.case, "first": pair.first, "second": pair.second}
+            for pair in found
+            if not pair.agree
+        ],
         "pairs": summarise(found),
         "verified": {
             "certified": sum(row.certified for row in rows),
@@ -107,14 +135,23 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def shared_words(rows: Sequence[Measurement], control: float | None = None) -> str:
-    """A sentence on the attempts that did not run alone, and whose times are compared all the same; empty without any."""
+    """A sentence on the attempts that did not run alone, and whose times are compared all the same;
+    empty without any.
+    """
     control = control_of(rows) if control is None else control
     tried = [row for row in rows if row.status not in NOT_TRIED]
     shared = [row for row in tried if row.shared]
     if not shared:
         return ""
-    executors, hosts = sorted({row.executor for row in shared}), {row.host for row in shared} - {""}
-    return wording.shared(len(shared), len(tried), sum(comparable(row, control) for row in shared), executors, len(hosts))
+    executors = sorted({row.executor for row in shared})
+    hosts = {row.host for row in shared} - {""}
+    return wording.shared(
+        len(shared),
+        len(tried),
+        sum(comparable(row, control) for row in shared),
+        executors,
+        len(hosts),
+    )
 
 
 def _origin(rows: Sequence[Measurement], control: float) -> dict[str, Any]:
@@ -124,7 +161,9 @@ def _origin(rows: Sequence[Measurement], control: float) -> dict[str, Any]:
         **({"shared": [beside]} if beside else {}),
         **({"submitted": [f"{', '.join(others)}: {wording.SUBMITTED}"]} if others else {}),
         "machines": sorted({machine_words(row) for row in rows} - {""}),
-        "versions": sorted({f"{name} {version}" for row in rows for name, version in row.versions.items()}),
+        "versions": sorted(
+            {f"{name} {version}" for row in rows for name, version in row.versions.items()}
+        ),
         "days": sorted({row.started[:10] for row in rows} - {""}),
         "commits": sorted({row.commit[:12] for row in rows} - {""}),
         "threads": sorted({row.threads for row in rows}),

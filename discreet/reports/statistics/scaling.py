@@ -1,11 +1,13 @@
-"""How cost grows with size: sweeps, exponents fitted on logarithmic axes, and where one configuration overtakes another.
+"""How cost grows with size: sweeps, exponents fitted on logarithmic axes, and where one
+configuration overtakes another.
 
-A *sweep* is the trials of one catalog entry under one budget and gap at several sizes, so that one size is one kind of
-task: trials of different problems at one size would make a curve of their mixture.
+A *sweep* is the trials of one catalog entry under one budget and gap at several sizes, so that one
+size is one kind of task: trials of different problems at one size would make a curve of their
+mixture.
 
-Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above the floor tell a:
-those from the first size on at which the cost is twice the smallest. The interval of a is Student's, 95 %;
-where it is wider than `WIDEST` either way, no exponent is given.
+Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above
+the floor tell a: those from the first size on at which the cost is twice the smallest. The interval
+of a is Student's, 95 %; where it is wider than `WIDEST` either way, no exponent is given.
 """
 
 from __future__ import annotations
@@ -25,15 +27,21 @@ from discreet.reports.statistics.trials import Trial
 SIZES: dict[str, Callable[[Measurement], float | None]] = {
     "outcomes": lambda row: float(row.outcomes),
     "sensors": lambda row: _parameter(row, "sensors"),
-    "alphabet": lambda row: float(row.private_values) if row.private_values == row.guesses else None,
+    "alphabet": lambda row: (
+        float(row.private_values) if row.private_values == row.guesses else None
+    ),
 }
-"""What sizes are read off a row by name: N; the entry's parameters; n where n = m. None: the row has no such size."""
+"""What sizes are read off a row by name: N; the entry's parameters; n where n = m. None: the row
+has no such size.
+"""
 
 ABOVE_FLOOR = 2.0
 """A size enters a fit if its cost is at least this multiple of the smallest cost."""
 
 WIDEST = 0.5
-"""Largest half width of an exponent's interval: a wider one does not distinguish linear from quadratic growth."""
+"""Largest half width of an exponent's interval: a wider one does not distinguish linear from
+quadratic growth.
+"""
 
 FEWEST = 3
 """The fewest points for which the slope of a line has an interval."""
@@ -41,7 +49,9 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Series:
-    """Costs of one configuration by size, successes only: the median over the tasks of that size. Sizes rise."""
+    """Costs of one configuration by size, successes only: the median over the tasks of that size.
+    Sizes rise.
+    """
 
     contestant: str
     sizes: tuple[float, ...]
@@ -50,7 +60,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Scaling:
-    """cost ≈ factor · size^exponent from `from_size` on, by least squares over `points` sizes; low, high: 95 % interval."""
+    """cost ≈ factor · size^exponent from `from_size` on, by least squares over `points` sizes; low,
+    high: 95 % interval.
+    """
 
     contestant: str
     exponent: float
@@ -72,7 +84,9 @@ class Crossover:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Curves of one entry, budget and gap over a kind of size; `sizes` and `successes` are counts."""
+    """Curves of one entry, budget and gap over a kind of size; `sizes` and
+    `successes` are counts.
+    """
 
     size: str
     entry: str
@@ -92,33 +106,49 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
     def place(trial: Trial) -> float:
         return SIZES[size](trial.rows[0]) or 0.0
 
-    solved = (trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0)
+    solved = (
+        trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0
+    )
     series = []
     for name, own in sorted(grouped(solved, lambda trial: trial.label).items()):
         sizes, trials = zip(*sorted(grouped(own, place).items()), strict=True)
-        series.append(Series(name, sizes, tuple(median(trial.seconds for trial in same) for same in trials)))
+        series.append(
+            Series(name, sizes, tuple(median(trial.seconds for trial in same) for same in trials))
+        )
     return tuple(series)
 
 
 def fit_exponent(series: Series) -> Scaling | None:
-    """The fit above the constant floor; None with fewer than three sizes there, or an interval that says nothing."""
+    """The fit above the constant floor; None with fewer than three sizes there, or an interval that
+    says nothing.
+    """
     sizes, costs = _above_floor(series)
     if len(sizes) < FEWEST:
         return None
-    x, y = np.log(sizes), np.log(costs)
+    x = np.log(sizes)
+    y = np.log(costs)
     line, covariance = np.polyfit(x, y, 1, cov=True)
     slope, intercept = line.tolist()
     reach = student_quantile(len(sizes) - 2) * math.sqrt(covariance[0, 0])
     if reach > WIDEST:
         return None
-    return Scaling(series.contestant, slope, slope - reach, slope + reach, math.exp(intercept), len(sizes), sizes[0])
+    return Scaling(
+        series.contestant,
+        slope,
+        slope - reach,
+        slope + reach,
+        math.exp(intercept),
+        len(sizes),
+        sizes[0],
+    )
 
 
 def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crossover, ...]:
-    """Where the measured costs of two configurations cross, between the sizes both have, by log-log interpolation.
+    """Where the measured costs of two configurations cross, between the sizes both have, by log-log
+    interpolation.
 
-    A crossing counts only if, at common sizes, the overtaking configuration costs more by a factor above `noise` before it,
-    and less by a factor above `noise` after it.
+    A crossing counts only if, at common sizes, the overtaking configuration costs more by a factor
+    above `noise` before it, and less by a factor above `noise` after it.
     """
     found = []
     for k, one in enumerate(all_series):
@@ -128,18 +158,30 @@ def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crosso
 
 
 def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
-    """Every sweep with at least two sizes that any configuration certified; for each kind of size the widest first.
+    """Every sweep with at least two sizes that any configuration certified; for each kind of size
+    the widest first.
 
     noise   the factor that a crossover must exceed
     """
-    alike = (trial for trial in found if trial.rows[0].entry != "file")  # files are different problems
-    groups = grouped(alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target))
+    # files are different problems
+    alike = (trial for trial in found if trial.rows[0].entry != "file")
+    groups = grouped(
+        alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target)
+    )
     kinds = ("outcomes", "sensors", "alphabet")
     made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
     return tuple(
         sorted(
             (sweep for sweep in made if sweep.sizes >= 2),
-            key=lambda s: (kinds.index(s.size), -s.sizes, not s.constrained, -s.successes, s.entry, s.budget, s.gap),
+            key=lambda s: (
+                kinds.index(s.size),
+                -s.sizes,
+                not s.constrained,
+                -s.successes,
+                s.entry,
+                s.budget,
+                s.gap,
+            ),
         )
     )
 
@@ -149,12 +191,22 @@ def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: 
     sizes = len({place for each in series for place in each.sizes})
     constrained = own[0].rows[0].regime == "constrained"
     fits = tuple(fit for fit in map(fit_exponent, series) if fit is not None)
-    return Sweep(size, *key, constrained, sizes, sum(t.success for t in own), series, fits, crossovers(series, noise))
+    return Sweep(
+        size,
+        *key,
+        constrained,
+        sizes,
+        sum(t.success for t in own),
+        series,
+        fits,
+        crossovers(series, noise),
+    )
 
 
 def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
     sizes = sorted(set(one.sizes) & set(other.sizes))
-    ones, others = dict(zip(one.sizes, one.costs, strict=True)), dict(zip(other.sizes, other.costs, strict=True))
+    ones = dict(zip(one.sizes, one.costs, strict=True))
+    others = dict(zip(other.sizes, other.costs, strict=True))
     apart = {s: math.log(ones[s]) - math.log(others[s]) for s in sizes}
     clear = [(math.log(s), ratio) for s, ratio in apart.items() if abs(ratio) > noise]
     found = []
@@ -167,7 +219,9 @@ def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
 
 
 def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The largest sizes, from the first on where this and every larger one cost more than twice the least."""
+    """The largest sizes, from the first on where this and every larger one cost more than twice the
+    least.
+    """
     floor = min(series.costs, default=math.inf)
     start = len(series.costs)
     while start > 0 and series.costs[start - 1] >= ABOVE_FLOOR * floor:

@@ -1,8 +1,10 @@
-"""Trials: the repeats of one backend on one task taken together, the unit that every comparison counts.
+"""Trials: the repeats of one backend on one task taken together, the unit that every comparison
+counts.
 
-A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial succeeds when every repeat is
-certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds, of those that
-may be compared (`comparable`) if any may. Comparisons of times leave out the tasks in which a trial has none.
+A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial
+succeeds when every repeat is certified: a success in some repeats only is a failure. Its seconds
+are the median of the repeats' own seconds, of those that may be compared (`comparable`) if any may.
+Comparisons of times leave out the tasks in which a trial has none.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 
 @dataclass(frozen=True, order=True)
 class Task:
-    """What is asked for: an instance and a relative gap. problem_hash distinguishes equal names of different data."""
+    """What is asked for: an instance and a relative gap. problem_hash distinguishes equal names of
+    different data.
+    """
 
     instance: str
     gap: float
@@ -32,11 +36,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver configuration on one task. `rows` are its repeats, one at least; the times of `timed` may be compared.
+    """One solver configuration on one task. `rows` are its repeats, one at least; the times of
+    `timed` may be compared.
 
     label     of the configuration, as typed on the command line
     success   every repeat certified
-    seconds   median over repeats of lowering, solving and lifting; those of a failure say when it gave up
+    seconds   median over repeats of lowering, solving and lifting; those of a failure say when it
+              gave up
     """
 
     task: Task
@@ -66,7 +72,9 @@ class Trial:
 
     @cached_property
     def seconds(self) -> float:
-        """Median seconds of the repeats whose times may be compared, or of all where there are none."""
+        """Median seconds of the repeats whose times may be compared, or of all where there are
+        none.
+        """
         return median(row.seconds for row in self.timed or self.rows)
 
     @property
@@ -81,7 +89,9 @@ class Trial:
 
     @property
     def timings(self) -> tuple[float, ...]:
-        """Repeated timings in seconds that may be compared: warm runs inside the processes, and the processes themselves."""
+        """Repeated timings in seconds that may be compared: warm runs inside the processes, and the
+        processes themselves.
+        """
         return tuple(seconds for row in self.timed for seconds in row.timings)
 
 
@@ -92,10 +102,14 @@ def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[T
     """
     rows = list(rows)
     control = control_of(rows) if control is None else control
-    found = grouped(rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label))
+    found = grouped(
+        rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label)
+    )
     made = []
     for task, label in sorted(found):
-        own = tuple(sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds)))
+        own = tuple(
+            sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds))
+        )
         made.append(Trial(task, label, own, tuple(row for row in own if comparable(row, control))))
     return tuple(made)
 

@@ -1,10 +1,12 @@
 """From a study to its cells: every problem is built once, and every cell gets a key.
 
-The key is a hash of everything that the numbers depend on: the problem (p_xz, loss, budget), backend and settings, gap and
-settings of the profile, limits, repeat, versions of Python and of every library involved, the machine (processor, cores,
-system), and the reason where the cell is skipped. So a changed solver version, machine or limit is another cell, measured
-anew beside the old one. The machine is that on which the study is laid out, so that a cell has one key whatever runs it.
-The name of the study, its other cells, their order, the executor and the commit are not part of the key.
+The key is a hash of everything that the numbers depend on: the problem (p_xz, loss, budget),
+backend and settings, gap and settings of the profile, limits, repeat, versions of Python and of
+every library involved, the machine (processor, cores, system), and the reason where the cell is
+skipped. So a changed solver version, machine or limit is another cell, measured anew beside the old
+one. The machine is that on which the study is laid out, so that a cell has one key whatever runs
+it. The name of the study, its other cells, their order, the executor and the commit are not part of
+the key.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Instance:
 class Cell:
     """One attempt to make. `skipped` is the reason why it does not run, or empty.
 
-    Key and versions are those of the process that laid the cells out, wherever the cell runs: they travel with it.
+    Key and versions are those of the process that laid the cells out, wherever the cell runs: they
+    travel with it.
     """
 
     instance: Instance
@@ -71,7 +74,9 @@ class Cell:
     def extra(self) -> dict[str, Any]:
         """What the profile sets in this backend, unless the configuration's own settings do."""
         asked = self.profile.settings.get(self.configuration.backend, {})
-        return {name: value for name, value in asked.items() if name not in self.configuration.settings}
+        return {
+            name: value for name, value in asked.items() if name not in self.configuration.settings
+        }
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -91,7 +96,8 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """See the module's docstring."""
-        here, memory = machine(), self.limits.memory_gib
+        here = machine()
+        memory = self.limits.memory_gib
         return _digest(
             {
                 "problem": self.instance.problem.digest,
@@ -100,7 +106,11 @@ class Cell:
                 "profile": self.extra,
                 "gap": self.profile.gap,
                 "repeat": self.repeat,
-                "limits": [self.limits.time_seconds, None if math.isinf(memory) else memory, self.limits.threads],
+                "limits": [
+                    self.limits.time_seconds,
+                    None if math.isinf(memory) else memory,
+                    self.limits.threads,
+                ],
                 "versions": self.versions,
                 "machine": [here["processor"], here["cores"], here["system"]],
                 "skipped": self.skipped,
@@ -111,7 +121,9 @@ class Cell:
     def title(self) -> str:
         """The words for this cell, which `choose` searches."""
         found = self.instance
-        return f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
+        return (
+            f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,25 +141,39 @@ def _digest(value: Any) -> str:
 
 
 def cells_of(study: Study) -> Work:
-    """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that slow moments hit all.
+    """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that
+    slow moments hit all.
 
-    A backend has no cells for kinds of budget it does not serve, but rows that say which other measures it does not, and
-    whether several constraints. Raises InputError for a value that a problem refuses and
-    for two cells with the same key.
+    A backend has no cells for kinds of budget it does not serve, but rows that say which other
+    measures it does not, and whether several constraints. Raises InputError for a value that a
+    problem refuses and for two cells with the same key.
     """
-    problems = sum(len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances)
+    problems = sum(
+        len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances
+    )
     count = study.repeats * len(study.backends) * len(study.profiles) * problems
     if count > _MOST_CELLS:
-        raise InputError(f"the study {study.name!r} may have {count:,} cells and the limit is {_MOST_CELLS:,}; split it")
+        raise InputError(
+            f"the study {study.name!r} may have {count:,} cells and the limit is "
+            f"{_MOST_CELLS:,}; split it"
+        )
     built, left_out = _build_all(study)
     able = capabilities()
     cells = []
     for repeat in range(study.repeats):
         batch = [
-            Cell(instance, each, profile, repeat, study.limits, _skipped(study, instance.problem, each, profile, able))
+            Cell(
+                instance,
+                each,
+                profile,
+                repeat,
+                study.limits,
+                _skipped(study, instance.problem, each, profile, able),
+            )
             for spec, instance in built
             for each in study.backends
-            if (spec.backends is None or each.named_in(spec.backends)) and _has_cells(each, instance.problem, able)
+            if (spec.backends is None or each.named_in(spec.backends))
+            and _has_cells(each, instance.problem, able)
             for profile in study.profiles
             if each.profiles is None or profile.name in each.profiles
         ]
@@ -158,12 +184,15 @@ def cells_of(study: Study) -> Work:
 
 
 def instances_of(study: Study) -> tuple[tuple[Instance, ...], tuple[str, ...]]:
-    """Every problem of a study once, in its order, and sentences about problems that cannot be built here.
+    """Every problem of a study once, in its order, and sentences about problems that cannot be
+    built here.
 
     Raises InputError for a value that a problem refuses.
     """
     built, left_out = _build_all(study)
-    return tuple({instance.slug: instance for _, instance in reversed(built)}.values())[::-1], tuple(left_out)
+    return tuple({instance.slug: instance for _, instance in reversed(built)}.values())[
+        ::-1
+    ], tuple(left_out)
 
 
 def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
@@ -171,16 +200,24 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     found = tuple(cell for cell in cells if all(word in cell.title for word in only))
     if only and not found:
         example = f", such as {cells[0].title!r}" if cells else ""
-        raise InputError(f"no cell has {' and '.join(map(repr, only))} in its title; use words of one{example}")
+        raise InputError(
+            f"no cell has {' and '.join(map(repr, only))} in its title; use words of one{example}"
+        )
     return found
 
 
-def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
-    """Whether the backend serves the kind of budget; one that does not load is asked, so that its row says why."""
+def serves(
+    configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
+) -> bool:
+    """Whether the backend serves the kind of budget; one that does not load is asked, so that its
+    row says why.
+    """
     return configuration.backend not in able or able[configuration.backend].serves_budget(problem)
 
 
-def _has_cells(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
+def _has_cells(
+    configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
+) -> bool:
     """Whether it is asked, or a row says that it does not serve the measure."""
     return serves(configuration, problem, able) or not _is_usual(problem)
 
@@ -190,8 +227,16 @@ def _is_usual(problem: Problem) -> bool:
     return len(problem.terms) == 1 and problem.measure == MUTUAL_INFORMATION
 
 
-def _skipped(study: Study, problem: Problem, each: Configuration, profile: Profile, able: Mapping[str, Capabilities]) -> str:
-    """Why a cell does not run: what the backend says of itself, then what the study says; empty if it runs."""
+def _skipped(
+    study: Study,
+    problem: Problem,
+    each: Configuration,
+    profile: Profile,
+    able: Mapping[str, Capabilities],
+) -> str:
+    """Why a cell does not run: what the backend says of itself, then what the study says; empty if
+    it runs.
+    """
     settings = {**profile.settings.get(each.backend, {}), **each.settings}
     own = able[each.backend].skipped(problem, settings) if each.backend in able else ""
     told = (reach.refusal(problem) for words, reach in study.reach if each.named_in(words))
@@ -204,7 +249,10 @@ def _refuse_same(cells: Sequence[Cell]) -> None:
     for cell in cells:
         other = seen.setdefault(cell.key, cell)
         if other is not cell:
-            raise InputError(f"the study has the same cell twice, {other.title!r} and {cell.title!r}; remove one of them")
+            raise InputError(
+                f"the study has the same cell twice, {other.title!r} and "
+                f"{cell.title!r}; remove one of them"
+            )
 
 
 def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[str]]:
@@ -223,16 +271,29 @@ def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[
 def _build(spec: InstanceSpec) -> Iterator[Instance]:
     if notation.is_file(spec.problem) or notation.is_table(spec.problem):
         for word in spec.budgets:
-            problem = notation.problem(spec.problem, spec.grid, notation.read_budget(word), default_budget=math.inf)
-            yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem, spec.note)
+            problem = notation.problem(
+                spec.problem, spec.grid, notation.read_budget(word), default_budget=math.inf
+            )
+            yield Instance(
+                PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem, spec.note
+            )
         return
     name, fixed = notation.read(spec.problem, "problem")
     found = catalog.entry(name)
     defaults = {each.name: each.default for each in found.parameters}
     for values in itertools.product(*spec.grid.values()):
-        varied = {part.strip(): value for key, value in zip(spec.grid, values, strict=True) for part in key.split(",")}
+        varied = {
+            part.strip(): value
+            for key, value in zip(spec.grid, values, strict=True)
+            for part in key.split(",")
+        }
         parameters = {**fixed, **varied}
-        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in (defaults | parameters).items()}
+        plain = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in (defaults | parameters).items()
+        }
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
-            yield Instance(typed(name, parameters), name, found.family, plain, word, problem, spec.note)
+            yield Instance(
+                typed(name, parameters), name, found.family, plain, word, problem, spec.note
+            )

@@ -1,8 +1,10 @@
-"""The control: a small solve that is always the same, timed before and after every cell, where the cell runs.
+"""The control: a small solve that is always the same, timed before and after every cell, where the
+cell runs.
 
-What slows a cell down on a machine that others use slows the control down too. So it says whether the time of a cell may be
-set beside times from elsewhere: `reports.statistics.comparable` compares it with the control of cells that ran alone.
-Nothing is divided by it, since solvers slow down differently. The design is that of measuring a reference before and after.
+What slows a cell down on a machine that others use slows the control down too. So it says whether
+the time of a cell may be set beside times from elsewhere: `reports.statistics.comparable` compares
+it with the control of cells that ran alone. Nothing is divided by it, since solvers slow down
+differently. The design is that of measuring a reference before and after.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from discreet.problems.catalog.paper import paper_single
 from discreet.problems.problem import Problem
 
 _RUNS = 21
-"""Their median, like that of a cell, leaves out single interruptions; together they take some 20 ms."""
+"""Their median, like that of a cell, leaves out single interruptions; together they take some 20
+ms.
+"""
 
 
 def control_seconds() -> float:

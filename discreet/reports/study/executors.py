@@ -1,11 +1,13 @@
-"""Where the cells of a study run: here, in processes of loky, on the workers of Dask, or in jobs of submitit.
+"""Where the cells of a study run: here, in processes of loky, on the workers of Dask, or in jobs of
+submitit.
 
-An executor takes a function with its arguments and returns a future with `done` and `result`, as in `concurrent.futures`.
-One loop, in `runner`, serves all. So does one function: it gives the backend a process of its own, with its limits, and
-returns a row whatever becomes of that. So an exception of a future says nothing of a backend: the worker itself was lost, or
-cannot run discreet at all.
+An executor takes a function with its arguments and returns a future with `done` and `result`, as in
+`concurrent.futures`. One loop, in `runner`, serves all. So does one function: it gives the backend
+a process of its own, with its limits, and returns a row whatever becomes of that. So an exception
+of a future says nothing of a backend: the worker itself was lost, or cannot run discreet at all.
 
-Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; submitit, the pages in its repository.
+Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; submitit, the pages
+in its repository.
 """
 
 from __future__ import annotations
@@ -34,10 +36,21 @@ from discreet.reports.study.plan import Limits
 LOCAL = "local"
 """The executor that runs one cell at a time, in this process."""
 
-_FORMS = {LOCAL: LOCAL, "loky": "loky or loky:WORKERS", "dask": "dask:ADDRESS", "submitit": "submitit:PARTITION"}
-_LIBRARIES = {"loky": ("loky", "executors"), "dask": ("distributed", "distributed"), "submitit": ("submitit", "executors")}
+_FORMS = {
+    LOCAL: LOCAL,
+    "loky": "loky or loky:WORKERS",
+    "dask": "dask:ADDRESS",
+    "submitit": "submitit:PARTITION",
+}
+_LIBRARIES = {
+    "loky": ("loky", "executors"),
+    "dask": ("distributed", "distributed"),
+    "submitit": ("submitit", "executors"),
+}
 _JOBS = 64
-"""How many jobs of a queue are waiting or running at once: it can start what it has room for, and holds no whole study."""
+"""How many jobs of a queue are waiting or running at once: it can start what it has room for, and
+holds no whole study.
+"""
 
 _CONNECT = 10.0
 """Seconds in which a scheduler has to answer."""
@@ -74,10 +87,15 @@ class Executor(Protocol):
 
 
 def checked(words: str) -> tuple[str, str]:
-    """Kind and detail of an executor as typed; InputError for other words, Absent where its library is not installed."""
+    """Kind and detail of an executor as typed; InputError for other words, Absent where its library
+    is not installed.
+    """
     kind, _, detail = words.partition(":")
     if kind not in _FORMS:
-        raise InputError(f"there is no executor {brief(words)}{nearest(kind, _FORMS)}; give {', '.join(_FORMS.values())}")
+        raise InputError(
+            f"there is no executor {brief(words)}{nearest(kind, _FORMS)}; give "
+            f"{', '.join(_FORMS.values())}"
+        )
     workers = detail.isascii() and detail.isdecimal() and 1 <= int(detail) <= 10_000
     if {LOCAL: bool(detail), "loky": words != "loky" and not workers}.get(kind, not detail):
         raise InputError(f"{brief(words)} is no executor; give {_FORMS[kind]}")
@@ -88,9 +106,11 @@ def checked(words: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def opened(words: str, folder: Path, limits: Limits) -> Iterator[Executor]:
-    """The executor of these words, until the block ends. Jobs leave their files in the folder while they run.
+    """The executor of these words, until the block ends. Jobs leave their files in the folder while
+    they run.
 
-    Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue answers.
+    Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue
+    answers.
     """
     kind, detail = checked(words)
     makers: dict[str, Callable[[], Executor]] = {
@@ -112,14 +132,17 @@ def _library(kind: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise Absent(
-            f'the executor {kind} needs {name}, which does not import ({error}); pip install "discreet[{extra}]"'
+            f"the executor {kind} needs {name}, which does not import ({error}); pip install "
+            f'"discreet[{extra}]"'
         ) from None
 
 
 class Here:
     """One cell at a time in this process: a call is over when it has been submitted."""
 
-    name, run, pause = LOCAL, "", 0.0
+    name = LOCAL
+    run = ""
+    pause = 0.0
 
     def room(self) -> int:
         """One."""
@@ -143,12 +166,16 @@ class Here:
 
 
 class _Processes:
-    """Worker processes of loky on this machine. A pool that broke is replaced when the next call is submitted."""
+    """Worker processes of loky on this machine. A pool that broke is replaced when the next call is
+    submitted.
+    """
 
-    name, pause = "loky", 0.02
+    name = "loky"
+    pause = 0.02
 
     def __init__(self, workers: int | None) -> None:
-        self._loky, self.run = _library("loky"), uuid.uuid4().hex
+        self._loky = _library("loky")
+        self.run = uuid.uuid4().hex
         self._workers = self._loky.cpu_count() if workers is None else workers
         self._held = contextlib.ExitStack()
         self._held.enter_context(warnings.catch_warnings())
@@ -184,10 +211,12 @@ class _Processes:
 class _Cluster:
     """The workers of a Dask scheduler: one cell for each of their threads."""
 
-    name, pause = "dask", 0.02
+    name = "dask"
+    pause = 0.02
 
     def __init__(self, address: str) -> None:
-        distributed, self.run = _library("dask"), uuid.uuid4().hex
+        distributed = _library("dask")
+        self.run = uuid.uuid4().hex
         self._levels = {each: each.level for each in map(logging.getLogger, _TALKATIVE)}
         for each in self._levels:
             each.setLevel(logging.CRITICAL)
@@ -198,7 +227,8 @@ class _Cluster:
             self._speak()
             why = _first_line(error) if str(error) else f"nothing came within {_CONNECT:g} s"
             raise InputError(
-                f"no scheduler of Dask answers at {brief(address)} ({why}); start one with dask scheduler"
+                f"no scheduler of Dask answers at {brief(address)} ({why}); start one with dask "
+                "scheduler"
             ) from None
 
     def room(self) -> int:
@@ -228,7 +258,9 @@ class _Cluster:
 
 
 async def _identity(distributed: Any, address: str) -> None:
-    """Ask a scheduler who it is: a client that is made for an address where there is none does not end by itself."""
+    """Ask a scheduler who it is: a client that is made for an address where there is none does not
+    end by itself.
+    """
     arguments = distributed.Security().get_connection_args("client")
     async with distributed.rpc(address, connection_args=arguments, timeout=_CONNECT) as scheduler:
         await scheduler.identity()
@@ -240,24 +272,33 @@ class _Queue:
     name = "submitit"
 
     def __init__(self, partition: str, folder: Path, limits: Limits) -> None:
-        submitit, self.run = _library("submitit"), uuid.uuid4().hex
-        self._here, self._folder, self._jobs = partition == LOCAL, folder.resolve() / "jobs", list[_Job]()
+        submitit = _library("submitit")
+        self.run = uuid.uuid4().hex
+        self._here = partition == LOCAL
+        self._folder = folder.resolve() / "jobs"
+        self._jobs = list[_Job]()
         self.pause = 0.05 if self._here else 1.0
         try:
-            self._executor = submitit.AutoExecutor(self._folder, cluster="local" if self._here else "slurm")
+            self._executor = submitit.AutoExecutor(
+                self._folder, cluster="local" if self._here else "slurm"
+            )
         except RuntimeError as error:
             raise InputError(
-                f"jobs cannot be submitted to {brief(partition)} ({_first_line(error)}); run the command on a machine that "
+                f"jobs cannot be submitted to {brief(partition)} ({_first_line(error)}); run the "
+                "command on a machine that "
                 "has srun and sbatch, or give submitit:local for processes of this one"
             ) from None
-        seconds = STARTUP_SECONDS + 4.0 * limits.time_seconds  # the judge and the second opinion have no limit of their own
+        # the judge and the second opinion have no limit of their own
+        seconds = STARTUP_SECONDS + 4.0 * limits.time_seconds
         asked = {
             "name": "discreet",
             "timeout_min": math.ceil(seconds / 60.0) if math.isfinite(seconds) else 24 * 60,
             "cpus_per_task": limits.threads or os.cpu_count() or 1,
             "mem_gb": limits.memory_gib + 2.0 if math.isfinite(limits.memory_gib) else None,
         }
-        self._executor.update_parameters(**asked, **({} if self._here else {"slurm_partition": partition}))
+        self._executor.update_parameters(
+            **asked, **({} if self._here else {"slurm_partition": partition})
+        )
 
     def room(self) -> int:
         return (os.cpu_count() or 1) if self._here else _JOBS
@@ -271,7 +312,8 @@ class _Queue:
         return str(error) if isinstance(error, _Lost) else ""
 
     def stop(self, futures: Iterable[Any]) -> None:
-        left = [job for job in self._jobs if not job.over]  # with a job that was interrupted while it was handed in
+        # with a job that was interrupted while it was handed in
+        left = [job for job in self._jobs if not job.over]
         for job in left:
             job.cancel()
         deadline = time.monotonic() + 10.0
@@ -290,7 +332,9 @@ class _Queue:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block ends, so that a job that is handed in is known, and can be cancelled."""
+    """Ctrl-C waits until the block ends, so that a job that is handed in is known, and can be
+    cancelled.
+    """
     waiting = list[int]()
     try:
         usual = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
@@ -307,8 +351,11 @@ def _uninterrupted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_children() -> Iterator[None]:
-    """Processes that are started in the block say nothing: what looks after a job here tells of Ctrl-C at length."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    """Processes that are started in the block say nothing: what looks after a job here tells of
+    Ctrl-C at length.
+    """
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield
@@ -323,10 +370,13 @@ class _Lost(Exception):
 
 
 class _Job:
-    """A job of submitit. Its files go when it has a result or is cancelled; those of a job that was lost stay."""
+    """A job of submitit. Its files go when it has a result or is cancelled; those of a job that was
+    lost stay.
+    """
 
     def __init__(self, job: Any) -> None:
-        self._job, self.over = job, False
+        self._job = job
+        self.over = False
 
     def done(self) -> bool:
         return bool(self._job.done())
@@ -346,7 +396,13 @@ class _Job:
 
     def clear(self) -> None:
         paths = self._job.paths
-        for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr, paths.submission_file):
+        for path in (
+            paths.submitted_pickle,
+            paths.result_pickle,
+            paths.stdout,
+            paths.stderr,
+            paths.submission_file,
+        ):
             path.unlink(missing_ok=True)
 
 

@@ -22,15 +22,30 @@ TABLE = "instances.csv"
 """The name of the table in the folder."""
 
 COLUMNS = (
-    "name", "problem", "budget", "measure", "secrets", "private_values", "guesses", "outcomes", "digest", "file", "bytes",
-    "sha256", "lower_bound", "upper_bound", "note",
-)  # fmt: skip
+    "name",
+    "problem",
+    "budget",
+    "measure",
+    "secrets",
+    "private_values",
+    "guesses",
+    "outcomes",
+    "digest",
+    "file",
+    "bytes",
+    "sha256",
+    "lower_bound",
+    "upper_bound",
+    "note",
+)
 _IS_TABLE = marked(",".join(COLUMNS[:4]))
 
 
 @dataclass(frozen=True)
 class InstanceFile:
-    """A file of an instance, its size and its SHA-256, and the certified bracket that it states, if any."""
+    """A file of an instance, its size and its SHA-256, and the certified bracket that it states, if
+    any.
+    """
 
     instance: Instance
     path: Path
@@ -40,13 +55,25 @@ class InstanceFile:
 
     def record(self) -> dict[str, Any]:
         """The line of the table."""
-        problem, (lower, upper) = self.instance.problem, self.bracket or (None, None)
+        problem = self.instance.problem
+        (lower, upper) = self.bracket or (None, None)
         values = (
-            self.instance.slug, self.instance.words, self.instance.budget_word,
-            " and ".join(dict.fromkeys(str(term.measure) for term in problem.terms)), len(problem.terms),
-            problem.n, problem.m, problem.N, problem.digest, self.path.name, self.size, self.sha256, lower, upper,
+            self.instance.slug,
+            self.instance.words,
+            self.instance.budget_word,
+            " and ".join(dict.fromkeys(str(term.measure) for term in problem.terms)),
+            len(problem.terms),
+            problem.n,
+            problem.m,
+            problem.N,
+            problem.digest,
+            self.path.name,
+            self.size,
+            self.sha256,
+            lower,
+            upper,
             self.instance.note,
-        )  # fmt: skip
+        )
         return {name: plain(value) for name, value in zip(COLUMNS, values, strict=True)}
 
 
@@ -59,15 +86,17 @@ def export_study(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> tuple[Sequence[InstanceFile], Sequence[str]]:
-    """Write every problem of a study in one format, or in every format that holds it; with sentences about those left out.
+    """Write every problem of a study in one format, or in every format that holds it; with
+    sentences about those left out.
 
-    certify: solve each first and state its bracket. Raises InputError for an unknown format; FileError for a file in the way
-    that was not made here, unless it is to be overwritten.
+    certify: solve each first and state its bracket. Raises InputError for an unknown format;
+    FileError for a file in the way that was not made here, unless it is to be overwritten.
     """
     if format_ is not None and format_ not in FORMATS:
         raise InputError(f"there is no format {format_!r}; choose one of: {', '.join(FORMATS)}")
     instances, left_out = instances_of(study)
-    place, files = Path(folder), list[InstanceFile]()
+    place = Path(folder)
+    files = list[InstanceFile]()
     with refusals(folder):
         place.mkdir(parents=True, exist_ok=True)
     table = check_output(place / TABLE, _IS_TABLE, overwrite=overwrite)
@@ -75,7 +104,9 @@ def export_study(
         if watch is not None:
             watch(done, len(instances), instance.slug)
         chosen = [name for name in formats_of(instance) if format_ in (None, name)]
-        certificate = isolated.solve_isolated(instance.problem).certificate if certify and chosen else None
+        certificate = (
+            isolated.solve_isolated(instance.problem).certificate if certify and chosen else None
+        )
         for name in chosen:
             path = place / f"{instance.slug}{FORMATS[name].ending}"
             export(instance.problem, path, name, certificate=certificate, overwrite=overwrite)
@@ -86,7 +117,9 @@ def export_study(
 
 def formats_of(instance: Instance) -> list[str]:
     """The names of the formats that hold an instance."""
-    return [name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)]
+    return [
+        name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)
+    ]
 
 
 def _file(instance: Instance, path: Path, certificate: Certificate | None) -> InstanceFile:

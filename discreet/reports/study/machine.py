@@ -1,7 +1,8 @@
-"""What a measurement depends on besides the problem: the machine, the versions of every layer, the commit.
+"""What a measurement depends on besides the problem: the machine, the versions of every layer, the
+commit.
 
-No names of people or folders of this machine get into a row. The name of the host does, so that a slow or broken one can be
-found; what is published numbers the hosts.
+No names of people or folders of this machine get into a row. The name of the host does, so that a
+slow or broken one can be found; what is published numbers the hosts.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _memory_gib() -> float | None:
 
 
 def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Versions of Python, discreet and every library of the backend, without importing them; "absent" for what is missing.
+    """Versions of Python, discreet and every library of the backend, without importing them;
+    "absent" for what is missing.
 
     A setting whose value is the name of an installed library (conic's solver) counts as one.
     """
@@ -61,16 +63,23 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
     libraries = able.libraries if able else ()
     named = [value for value in settings.values() if isinstance(value, str) and _installed(value)]
     found = {"python": platform.python_version()}
-    return found | {name: version_of(name) for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))}
+    return found | {
+        name: version_of(name)
+        for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))
+    }
 
 
 @cache
 def _installed(word: str) -> bool:
-    return word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
+    return (
+        word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
+    )
 
 
 def load() -> float:
-    """How many processes wanted to run here on average in the last minute; inf where the system does not say."""
+    """How many processes wanted to run here on average in the last minute; inf where the system
+    does not say.
+    """
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -79,7 +88,9 @@ def load() -> float:
 
 @cache
 def commit() -> str:
-    """Commit of the checkout this package runs from, with "+changes" where files of the package differ; "" outside one."""
+    """Commit of the checkout this package runs from, with "+changes" where files of the package
+    differ; "" outside one.
+    """
     if not (_ROOT / ".git").exists():
         return ""
     try:
@@ -91,26 +102,40 @@ def commit() -> str:
 
 def _git(*words: str) -> str:
     done = subprocess.run(
-        ["git", "--no-optional-locks", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True, timeout=10.0
+        ["git", "--no-optional-locks", "-C", str(_ROOT), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10.0,
     )
     return done.stdout.strip()
 
 
 def scrubbed(text: str) -> str:
-    """The text with folders of this machine cut off paths: what is inside a package stays, home and other folders go."""
+    """The text with folders of this machine cut off paths: what is inside a package stays, home and
+    other folders go.
+    """
     text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
     text = text.replace(f"{_ROOT}{os.sep}", "")
     return re.sub(r"(?<![\w.<])(?:[A-Za-z]:)?[\\/](?:[^\s\"'\\/:,;()]+[\\/])+", "…/", text)
 
 
 def without_hosts(rows: Iterable[Measurement]) -> list[Measurement]:
-    """The rows with numbers instead of the names of hosts: host 1, host 2, in the order of their names."""
+    """The rows with numbers instead of the names of hosts: host 1, host 2, in the order of their
+    names.
+    """
     rows = list(rows)
-    number = {name: f"host {k}" for k, name in enumerate(sorted({row.host for row in rows} - {""}), start=1)}
+    number = {
+        name: f"host {k}"
+        for k, name in enumerate(sorted({row.host for row in rows} - {""}), start=1)
+    }
     return [replace(row, host=number.get(row.host, "")) for row in rows]
 
 
 def without_folders(row: Measurement) -> Measurement:
     """The row with its words scrubbed."""
-    words = {name: scrubbed(getattr(row, name)) for name in ("problem", "message", "traceback", "claimed")}
+    words = {
+        name: scrubbed(getattr(row, name))
+        for name in ("problem", "message", "traceback", "claimed")
+    }
     return replace(row, **words)  # type: ignore[arg-type]

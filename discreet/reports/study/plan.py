@@ -1,7 +1,8 @@
-"""What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and its TOML.
+"""What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and
+its TOML.
 
-docs/how-to/run-a-study.md shows every key. Files are read strictly: an unknown key, a wrong type, or a name unknown or given
-twice is an error that names its place.
+docs/how-to/run-a-study.md shows every key. Files are read strictly: an unknown key, a wrong type,
+or a name unknown or given twice is an error that names its place.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads (None: all)."""
+    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads
+    (None: all).
+    """
 
     time_seconds: float = 10.0
     memory_gib: float = 4.0
@@ -46,7 +49,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Profile:
-    """An accuracy profile: the relative certified gap asked for, and what it sets in a backend, by backend."""
+    """An accuracy profile: the relative certified gap asked for, and what it sets in a backend, by
+    backend.
+    """
 
     name: str
     gap: float
@@ -58,7 +63,8 @@ class InstanceSpec:
     """One line of problems.
 
     problem      catalog name or a `.npz` file; fixed parameters may follow as on the command line
-    grid         parameter name(s) -> values; names joined by a comma take the same value; lists multiply
+    grid         parameter name(s) -> values; names joined by a comma take the same value; lists
+                 multiply
     budgets      words: fraction=0.5, budget=0.01, equivocation=0.3, perfect, own
     backends     labels or names of those that run it (None: all)
     where        place in the study file, for messages
@@ -77,7 +83,8 @@ class InstanceSpec:
 class Study:
     """A whole study.
 
-    reach    what it does not try with these backends (labels, or names that mean every setting); `source`: its file's text
+    reach    what it does not try with these backends (labels, or names that mean every setting);
+             `source`: its file's text
     """
 
     name: str
@@ -92,13 +99,22 @@ class Study:
 
 
 def read_study(name: str) -> Study:
-    """The study of a TOML file, or one of `SHIPPED` by name; FileError for what cannot be read or is wrong."""
+    """The study of a TOML file, or one of `SHIPPED` by name; FileError for what cannot be read or
+    is wrong.
+    """
     if name in SHIPPED:
-        text = importlib.resources.files("discreet.reports").joinpath("studies", f"{name}.toml").read_text(encoding="utf-8")
+        text = (
+            importlib.resources.files("discreet.reports")
+            .joinpath("studies", f"{name}.toml")
+            .read_text(encoding="utf-8")
+        )
         return parse_study(text, f"{name}.toml")
     if not os.path.lexists(name):
         close = nearest(name, SHIPPED)
-        raise FileError(f"there is no study {brief(name)}{close}; give a TOML file, or one of: {', '.join(SHIPPED)}")
+        raise FileError(
+            f"there is no study {brief(name)}{close}; give a TOML file, or one of: "
+            f"{', '.join(SHIPPED)}"
+        )
     return parse_study(read_text(name, _LARGEST_FILE), Path(name).name)
 
 
@@ -112,20 +128,32 @@ def parse_study(text: str, where: str) -> Study:
     _check(data, _STUDY, top)
     if not data["name"].strip():
         raise FileError(f"{top}name is empty; name the study")
-    profiles = tuple(_profile(name, each, f"{top}profiles.{name}") for name, each in data["profiles"].items())
+    profiles = tuple(
+        _profile(name, each, f"{top}profiles.{name}") for name, each in data["profiles"].items()
+    )
     names = [profile.name for profile in profiles]
     if not names:
         raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
-    backends = tuple(_configuration(each, names, place) for each, place in _numbered(data, "backends", top))
+    backends = tuple(
+        _configuration(each, names, place) for each, place in _numbered(data, "backends", top)
+    )
     _refuse_twice([each.label for each in backends], f"{top}backends")
-    labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
+    labels = list(
+        dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)])
+    )
     return Study(
         data["name"],
         tuple(_instance(each, labels, place) for each, place in _numbered(data, "instances", top)),
         backends,
         profiles,
         tuple(_reach(each, labels, place) for each, place in _numbered(data, "reach", top)),
-        Limits(**{"time_seconds": Limits.time_seconds, "memory_gib": Limits.memory_gib, **data.get("limits", {})}),
+        Limits(
+            **{
+                "time_seconds": Limits.time_seconds,
+                "memory_gib": Limits.memory_gib,
+                **data.get("limits", {}),
+            }
+        ),
         data.get("repeats", 1),
         data.get("seed", 0),
         text,
@@ -140,21 +168,29 @@ def _numbered(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[st
 def _profile(name: str, table: Mapping[str, Any], place: str) -> Profile:
     settings = table.get("settings", {})
     for backend, values in settings.items():
-        _refuse_settings(values, backend, f"{place}.settings.{backend}", f"{place}.settings.{backend}")
+        _refuse_settings(
+            values, backend, f"{place}.settings.{backend}", f"{place}.settings.{backend}"
+        )
     return Profile(name, float(table["gap"]), settings)
 
 
 def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, named: str) -> None:
-    """Raise FileError for a backend or a setting that is not known; `named` is where the backend is named."""
+    """Raise FileError for a backend or a setting that is not known; `named` is where the backend is
+    named.
+    """
     _known([backend], backend_names(), "backend", named)
     with contextlib.suppress(Broken):  # the cells will say so
-        _known(settings, load_backend(backend).capabilities.settings, f"setting of {backend}", place)
+        _known(
+            settings, load_backend(backend).capabilities.settings, f"setting of {backend}", place
+        )
 
 
 def _configuration(table: Mapping[str, Any], profiles: Sequence[str], place: str) -> Configuration:
     settings = table.get("settings", {})
     _refuse_settings(settings, table["name"], f"{place}.settings", f"{place}.name")
-    return Configuration(table["name"], settings, _words(table, "profiles", profiles, "profile", place))
+    return Configuration(
+        table["name"], settings, _words(table, "profiles", profiles, "profile", place)
+    )
 
 
 def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> InstanceSpec:
@@ -165,31 +201,47 @@ def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> In
         except InputError as error:
             raise FileError(f"{place}.budgets: {error}") from None
     _refuse_twice(budgets, f"{place}.budgets")
-    grid = {key: _values(each, f"{place}.parameters.{key}") for key, each in table.get("parameters", {}).items()}
+    grid = {
+        key: _values(each, f"{place}.parameters.{key}")
+        for key, each in table.get("parameters", {}).items()
+    }
     chosen = _words(table, "backends", labels, "backend of this study", place)
     return InstanceSpec(table["problem"], grid, budgets, chosen, place, table.get("note", ""))
 
 
 def _values(value: Any, place: str) -> tuple[Any, ...]:
-    """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
+    """The values of a parameter: one, a list, or {from, to, points}, whole numbers on
+    a log grid.
+    """
     if not isinstance(value, dict):
         found = value if isinstance(value, list) else [value]
         return tuple(tuple(each) if isinstance(each, list) else each for each in found)
     _check(value, {"from!": _COUNT, "to!": _COUNT, "points!": _COUNT}, place)
-    first, last, points = value["from"], value["to"], value["points"]
+    first = value["from"]
+    last = value["to"]
+    points = value["points"]
     if last <= first or not 2 <= points <= _MOST_POINTS:
         raise FileError(
-            f"{place} goes from {first} to {last} in {points} points; let it grow, in at least 2 and at most {_MOST_POINTS}"
+            f"{place} goes from {first} to {last} in {points} points; let it grow, in at least 2 "
+            f"and at most {_MOST_POINTS}"
         )
-    return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
+    return tuple(
+        dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points))
+    )
 
 
-def _reach(table: Mapping[str, Any], labels: Sequence[str], place: str) -> tuple[tuple[str, ...], Reach]:
+def _reach(
+    table: Mapping[str, Any], labels: Sequence[str], place: str
+) -> tuple[tuple[str, ...], Reach]:
     sizes = (table.get(name, math.inf) for name in ("outcomes_above", "unknowns_above"))
-    return _words(table, "backends", labels, "backend of this study", place) or (), Reach(table["reason"], *sizes)
+    return _words(table, "backends", labels, "backend of this study", place) or (), Reach(
+        table["reason"], *sizes
+    )
 
 
-def _words(table: Mapping[str, Any], key: str, known: Iterable[str], what: str, place: str) -> tuple[str, ...] | None:
+def _words(
+    table: Mapping[str, Any], key: str, known: Iterable[str], what: str, place: str
+) -> tuple[str, ...] | None:
     """The words of a list, which have to be known; None where it is not given."""
     _known(table.get(key, ()), known, what, f"{place}.{key}")
     return tuple(table[key]) if key in table else None
@@ -225,17 +277,34 @@ class _Kind(NamedTuple):
 
 def _is_value(value: Any) -> bool:
     """Whether it is a text, a number or a truth value, or lists of these: no table and no date."""
-    return all(map(_is_value, value)) if isinstance(value, list) else isinstance(value, str | int | float)
+    return (
+        all(map(_is_value, value))
+        if isinstance(value, list)
+        else isinstance(value, str | int | float)
+    )
 
 
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
-_GAP = _Kind(lambda value: _NUMBER.fits(value) and value < 1.0, "a relative gap between 0 and 1, such as 1e-9")
-_WHOLE = _Kind(lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63")
-_COUNT = _Kind(lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9, "a whole number from 1 to 1,000,000,000")
-_AMOUNT = _Kind(lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf, "a number above 0, at most 1e9, or inf")
+_GAP = _Kind(
+    lambda value: _NUMBER.fits(value) and value < 1.0,
+    ("a relative gap between 0 and 1, such as 1e-9"),
+)
+_WHOLE = _Kind(
+    lambda value: type(value) is int and 0 <= value < 2**63, ("a whole number from 0 to 2^63")
+)
+_COUNT = _Kind(
+    lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9,
+    ("a whole number from 1 to 1,000,000,000"),
+)
+_AMOUNT = _Kind(
+    lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf,
+    "a number above 0, at most 1e9, or inf",
+)
 _WORDS = _Kind(
-    lambda value: isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value),
+    lambda value: (
+        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    ),
     'a list of words, such as ["one", "two"]',
 )
 _VALUE = _Kind(_is_value, "a text, a number, a truth value, or a list of these")
@@ -250,20 +319,42 @@ _STUDY = {
     "limits": {"time_seconds": _AMOUNT, "memory_gib": _AMOUNT, "threads": _COUNT},
     "profiles!": {"*": {"gap!": _GAP, "settings": {"*": {"*": _VALUE}}}},
     "backends!": [{"name!": _TEXT, "settings": {"*": _VALUE}, "profiles": _WORDS}],
-    "instances!": [{"problem!": _TEXT, "budgets!": _WORDS, "parameters": {"*": _GRID}, "backends": _WORDS, "note": _TEXT}],
-    "reach": [{"backends!": _WORDS, "reason!": _TEXT, "outcomes_above": _NUMBER, "unknowns_above": _NUMBER}],
+    "instances!": [
+        {
+            "problem!": _TEXT,
+            "budgets!": _WORDS,
+            "parameters": {"*": _GRID},
+            "backends": _WORDS,
+            "note": _TEXT,
+        }
+    ],
+    "reach": [
+        {
+            "backends!": _WORDS,
+            "reason!": _TEXT,
+            "outcomes_above": _NUMBER,
+            "unknowns_above": _NUMBER,
+        }
+    ],
 }
-"""The keys of each table: ! marks those that are needed, * stands for any; a list holds tables of one kind."""
+"""The keys of each table: ! marks those that are needed, * stands for any; a list holds tables of
+one kind.
+"""
 
 
 def _check(value: Any, schema: Any, place: str) -> None:
-    """Raise FileError for a key that is not known, a needed one that is missing, or a value of another kind."""
+    """Raise FileError for a key that is not known, a needed one that is missing, or a value of
+    another kind.
+    """
     if isinstance(schema, _Kind):
         if not schema.fits(value):
             raise FileError(f"{place} is {brief(value)}; give {schema.wanted}")
         return
     if not isinstance(value, type(schema)) or value == []:
-        raise FileError(f"{place} is {brief(value)}; give {'a table' if isinstance(schema, dict) else 'tables, [[ ]]'}")
+        raise FileError(
+            f"{place} is {brief(value)}; give "
+            f"{'a table' if isinstance(schema, dict) else 'tables, [[ ]]'}"
+        )
     if isinstance(schema, list):
         for k, each in enumerate(value, start=1):
             _check(each, schema[0], f"{place}[{k}]")

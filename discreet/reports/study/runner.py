@@ -1,7 +1,8 @@
 """Runs the missing cells of a study, each in a process of its own, where an executor puts them.
 
-A cell whose worker is lost (killed, out of memory, its job ended) may have been taken down by a neighbour. So it runs once
-more, alone. If its worker is lost again, the row says so. No other cell is affected.
+A cell whose worker is lost (killed, out of memory, its job ended) may have been taken down by a
+neighbour. So it runs once more, alone. If its worker is lost again, the row says so. No other cell
+is affected.
 """
 
 from __future__ import annotations
@@ -55,11 +56,18 @@ class Summary:
 
 
 def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> float:
-    """How long these cells will take together: each as long as the mean of its configuration's rows, or of all."""
+    """How long these cells will take together: each as long as the mean of its configuration's
+    rows, or of all.
+    """
     timed = grouped((row for row in rows if row.wall_seconds > 0.0), lambda row: row.label)
-    means = {label: statistics.fmean(row.wall_seconds for row in own) for label, own in timed.items()}
-    otherwise = statistics.fmean(means.values()) if means else 2.0  # a process, its imports, short attempts
-    return sum(0.0 if cell.skipped else means.get(cell.configuration.label, otherwise) for cell in cells)
+    means = {
+        label: statistics.fmean(row.wall_seconds for row in own) for label, own in timed.items()
+    }
+    # a process, its imports, short attempts
+    otherwise = statistics.fmean(means.values()) if means else 2.0
+    return sum(
+        0.0 if cell.skipped else means.get(cell.configuration.label, otherwise) for cell in cells
+    )
 
 
 def run_cells(
@@ -70,10 +78,11 @@ def run_cells(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Summary:
-    """Measure what is not in `known` (finished cells by key), here unless there is an executor; a row is written at once.
+    """Measure what is not in `known` (finished cells by key), here unless there is an executor; a
+    row is written at once.
 
-    Raises FileError when a row or a temporary file cannot be written, InputError for workers that cannot run cells;
-    KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
+    Raises FileError when a row or a temporary file cannot be written, InputError for workers that
+    cannot run cells; KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
     """
     started = time.perf_counter()
     work = _Work(name, cells, store, known, watch, Here() if executor is None else executor)
@@ -105,10 +114,14 @@ class _Work:
     executor: Executor
 
     def __post_init__(self) -> None:
-        self.rows = {cell.key: self.known[cell.key] for cell in self.cells if cell.key in self.known}
+        self.rows = {
+            cell.key: self.known[cell.key] for cell in self.cells if cell.key in self.known
+        }
         self.waiting = deque(cell for cell in self.cells if cell.key not in self.known)
-        self.again, self.lost = deque[Cell](), set[str]()
-        self.running, self.beside = dict[Any, Cell](), Counter[Any]()
+        self.again = deque[Cell]()
+        self.lost = set[str]()
+        self.running = dict[Any, Cell]()
+        self.beside = Counter[Any]()
 
     @property
     def left(self) -> bool:
@@ -138,14 +151,21 @@ class _Work:
         if self.again:
             return None if self.running else self.again.popleft()
         alone = any(cell.key in self.lost for cell in self.running.values())
-        return None if alone or len(self.running) >= room or not self.waiting else self.waiting.popleft()
+        return (
+            None
+            if alone or len(self.running) >= room or not self.waiting
+            else self.waiting.popleft()
+        )
 
     def finish(self) -> None:
-        """Wait until a cell has finished or its worker was lost, and see to all of which that is true."""
+        """Wait until a cell has finished or its worker was lost, and see to all of which that is
+        true.
+        """
         while self.running and not (done := [future for future in self.running if future.done()]):
             time.sleep(self.executor.pause)
         for future in done if self.running else ():
-            cell, beside = self.running.pop(future), self.beside.pop(future)
+            cell = self.running.pop(future)
+            beside = self.beside.pop(future)
             try:
                 found = future.result()
             except Exception as error:
@@ -163,7 +183,9 @@ class _Work:
             self.tell(next(iter(self.running.values())).title)
 
     def _lost(self, cell: Cell, error: Exception) -> None:
-        """See to a cell whose worker was lost; raise InputError where that is not what the error means."""
+        """See to a cell whose worker was lost; raise InputError where that is not what the error
+        means.
+        """
         reason = self.executor.lost(error)
         if not reason:
             raise self._fault(error) from None
@@ -177,16 +199,21 @@ class _Work:
     def _fault(self, error: Exception) -> InputError:
         said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         return InputError(
-            f"the executor {self.executor.name} cannot run a cell ({said}); see that its workers run, with the same "
-            "versions of discreet and its libraries, and run the same command again: every finished cell is kept"
+            f"the executor {self.executor.name} cannot run a cell ({said}); see that its workers "
+            "run, with the same "
+            "versions of discreet and its libraries, and run the same command again: every "
+            "finished cell is kept"
         )
 
     def tell(self, what: str, *starting: Cell) -> None:
         """Tell the watcher what runs now."""
         if self.watch is None:
             return
-        under_way, measured = [*starting, *self.running.values()], {**self.known, **self.rows}.values()
-        left = estimated_seconds([*under_way, *self.waiting, *self.again], measured) / max(1, len(under_way))
+        under_way = [*starting, *self.running.values()]
+        measured = {**self.known, **self.rows}.values()
+        left = estimated_seconds([*under_way, *self.waiting, *self.again], measured) / max(
+            1, len(under_way)
+        )
         several = f"{len(under_way)} at once: " if len(under_way) > 1 else ""
         self.watch(len(self.rows), len(self.cells), f"{several}{what}", left)
 
@@ -194,13 +221,15 @@ class _Work:
 def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
     """The row of a cell, with the host, its load and the control; called where the cell runs.
 
-    What would be wrong with every cell here is returned, to stop the study: InputError where other versions are installed
-    than the cell is known by, FileError without room for temporary files. Anything else is a row.
+    What would be wrong with every cell here is returned, to stop the study: InputError where other
+    versions are installed than the cell is known by, FileError without room for temporary files.
+    Anything else is a row.
     """
     if others := _other_versions(cell):
         return InputError(others)
     try:
-        busy, control = load(), list[float]()
+        busy = load()
+        control = list[float]()
         with belonging_to(run):
             control += [] if cell.skipped else [control_seconds()]
             row = measure(study, cell)
@@ -216,10 +245,13 @@ def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
 
 
 def _other_versions(cell: Cell) -> str:
-    """The first library of other versions here than the cell is known by, in a sentence; empty without any."""
+    """The first library of other versions here than the cell is known by, in a sentence; empty
+    without any.
+    """
     here = versions(cell.configuration.backend, cell.settings)
     told = (
-        f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; install the same there, "
+        f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; "
+        "install the same there, "
         "since a cell is known by its versions"
         for name, asked in cell.versions.items()
         if here.get(name) != asked
@@ -230,7 +262,9 @@ def _other_versions(cell: Cell) -> str:
 def _failed(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
     """The row of a cell that has no answer, for another reason than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
-    row = row_of(study, cell, tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap)))
+    row = row_of(
+        study, cell, tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
+    )
     return replace(row, started=_now())
 
 
@@ -242,7 +276,9 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     begun = time.perf_counter()
     started = _now()
     row = row_of(study, cell, *_attempt(cell, repeat_seconds))
-    return replace(row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun)
+    return replace(
+        row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun
+    )
 
 
 def _now() -> str:
@@ -250,7 +286,8 @@ def _now() -> str:
 
 
 def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
-    limits, problem = cell.limits, cell.instance.problem
+    limits = cell.limits
+    problem = cell.instance.problem
     limit = limits.time_seconds if math.isfinite(limits.time_seconds) else None
     options = Options(cell.profile.gap, limit, None, cell.settings)
     memory = limits.memory_bytes if sys.platform == "linux" else None
@@ -259,7 +296,12 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
         return tried, conclude(problem, tried, options)
     try:
         tried = attempt_isolated(
-            problem, cell.configuration.backend, options, memory, limits.threads, repeat_seconds=repeat_seconds
+            problem,
+            cell.configuration.backend,
+            options,
+            memory,
+            limits.threads,
+            repeat_seconds=repeat_seconds,
         )
     except FileError as error:
         raise FileError(f"{cell.title}: {error}; every cell finished before is kept") from None
@@ -269,25 +311,42 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
 
 
 def _leakages(judged: Certificate | None) -> dict[str, Any]:
-    """What the own answer leaks and what the repaired one leaks at most, as `Stakes` counts it; inf without an answer."""
+    """What the own answer leaks and what the repaired one leaks at most, as `Stakes` counts it; inf
+    without an answer.
+    """
     if judged is None:
         return {}
     if len(judged.terms) == 1:
-        return {"own_leakage_nats": judged.own_leakage, "leakage_ceiling_nats": judged.leakage_ceiling}
-    ceilings = [share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect]
-    return {"own_leakage_nats": judged.own_leakage_ratio, "leakage_ceiling_nats": max(ceilings, default=0.0)}
+        return {
+            "own_leakage_nats": judged.own_leakage,
+            "leakage_ceiling_nats": judged.leakage_ceiling,
+        }
+    ceilings = [
+        share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect
+    ]
+    return {
+        "own_leakage_nats": judged.own_leakage_ratio,
+        "leakage_ceiling_nats": max(ceilings, default=0.0),
+    }
 
 
 def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
     """The row of an attempt and its verdict; what is certified is verified too."""
-    problem, instance, judged, times = cell.instance.problem, cell.instance, solution.certificate, solution.timings
-    certified, stakes = solution.status is Status.CERTIFIED, Stakes.of(problem)
+    problem = cell.instance.problem
+    instance = cell.instance
+    judged = solution.certificate
+    times = solution.timings
+    certified = solution.status is Status.CERTIFIED
+    stakes = Stakes.of(problem)
     verified, faults = second_opinion(solution, cell.profile.gap) if certified else (None, [])
     return Measurement(
         study=study,
         cell=cell.key,
         problem=instance.words,
-        **{name: getattr(instance, name) for name in ("entry", "family", "parameters", "budget_word")},
+        **{
+            name: getattr(instance, name)
+            for name in ("entry", "family", "parameters", "budget_word")
+        },
         budget_nats=stakes.budget,
         bayes_leakage_nats=stakes.bayes_leakage,
         measure=stakes.measure,
@@ -311,13 +370,23 @@ def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measur
         claimed=scrubbed(solution.claimed or ""),
         **{
             name: getattr(judged, name)
-            for name in ("upper", "lower", "private_within", "own_error", "own_phi_residual", "own_private_within")
+            for name in (
+                "upper",
+                "lower",
+                "private_within",
+                "own_error",
+                "own_phi_residual",
+                "own_private_within",
+            )
             if judged
         },
         relative_gap=solution.relative_gap,
         **_leakages(judged),
         iterations=solution.iterations,
-        **{name: getattr(times, name) for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds")},
+        **{
+            name: getattr(times, name)
+            for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds")
+        },
         **{name: getattr(tried, name) for name in ("peak_bytes", "solve_bytes", "samples")},
         time_limit_seconds=cell.limits.time_seconds,
         memory_limit_bytes=cell.limits.memory_bytes,

@@ -1,15 +1,17 @@
-"""Rows of a study on disk: one Parquet file per cell, written to a temporary name, fsynced, renamed; never changed after.
+"""Rows of a study on disk: one Parquet file per cell, written to a temporary name, fsynced,
+renamed; never changed after.
 
     FOLDER/cells/KEY.parquet    a finished cell
     FOLDER/set-aside/           files found unreadable; their cells are measured again
     FOLDER/study.toml           the study the cells are of
     FOLDER/lock                 held while a run writes
 
-Because a name appears only when its content is on the disk, a run killed at any moment leaves finished cells and at most one
-temporary file, which the next run removes. DuckDB (extra `bench`) writes and reads the files.
+Because a name appears only when its content is on the disk, a run killed at any moment leaves
+finished cells and at most one temporary file, which the next run removes. DuckDB (extra `bench`)
+writes and reads the files.
 
-`read_results` reads rows from wherever they lie; `write_reference` writes a finished study as one file that can be
-published: no folders, people or hosts of the machine it ran on.
+`read_results` reads rows from wherever they lie; `write_reference` writes a finished study as one
+file that can be published: no folders, people or hosts of the machine it ran on.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from discreet.problems.checks import listed
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import check_ordinary
 from discreet.problems.files.writing import check_output, lock, path_text, refusals, replacing
-from discreet.reports.measurements import COLUMNS, IS_RESULTS, Measurement, from_record, read_csv, to_record, write_csv
+from discreet.reports.measurements import (
+    COLUMNS,
+    IS_RESULTS,
+    Measurement,
+    from_record,
+    read_csv,
+    to_record,
+    write_csv,
+)
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders, without_hosts
 from discreet.reports.study.plan import read_study
@@ -41,7 +51,8 @@ def _duckdb() -> Any:
         import duckdb
     except ImportError as error:
         raise FileError(
-            f'Parquet files need duckdb, which does not import ({error}); pip install "discreet[bench]"'
+            f"Parquet files need duckdb, which does not import ({error}); pip install "
+            '"discreet[bench]"'
         ) from None
     return duckdb
 
@@ -54,7 +65,9 @@ def _columns() -> dict[str, str]:
 
 
 class Store:
-    """The folder of one study, open for writing by one process at a time. Use as a context manager."""
+    """The folder of one study, open for writing by one process at a time. Use as a
+    context manager.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._duckdb = _duckdb()
@@ -70,7 +83,10 @@ class Store:
             self._lock = open(held, "ab")  # held until the run ends
         if not lock(self._lock.fileno()):
             self._lock.close()
-            raise FileError(f"another run is writing to {self.folder}; wait until it ends, or choose another --out")
+            raise FileError(
+                f"another run is writing to {self.folder}; wait until it ends, or "
+                "choose another --out"
+            )
         for left in self.cells.glob(".*.part"):
             left.unlink(missing_ok=True)
         return self
@@ -82,8 +98,8 @@ class Store:
     def adopt(self, name: str, source: str, *, overwrite: bool = False) -> None:
         """Keep the study file with its results.
 
-        Raises FileError if the folder belongs to a study of another name, or holds a study.toml and no results (unless it
-        is to be overwritten).
+        Raises FileError if the folder belongs to a study of another name, or holds a study.toml and
+        no results (unless it is to be overwritten).
         """
         check_study(self.folder, source, overwrite=overwrite)
         path = self.folder / "study.toml"
@@ -93,12 +109,16 @@ class Store:
             except FileError:
                 other = name  # of another version, or to be overwritten
             if other != name:
-                raise FileError(f"{self.folder} holds the study {other!r}, this one is {name!r}; choose another --out")
+                raise FileError(
+                    f"{self.folder} holds the study {other!r}, this one is {name!r}; "
+                    "choose another --out"
+                )
         replace_file(path, source)
 
     def finished(self) -> tuple[dict[str, Measurement], list[str]]:
         """The finished cells by key, and one sentence for each file that was set aside."""
-        found, notices = {}, []
+        found = {}
+        notices = []
         for path, read in _read_each(self.cells):
             if isinstance(read, Measurement) and read.cell == path.stem:
                 found[read.cell] = read
@@ -108,13 +128,16 @@ class Store:
         return found, notices
 
     def add(self, row: Measurement) -> None:
-        """Write the row of a finished cell, for good. Raises FileError when the disk is full or the folder is gone."""
+        """Write the row of a finished cell, for good. Raises FileError when the disk is full or the
+        folder is gone.
+        """
         try:
             with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
                 stream.write(_parquet(row, self.cells))
         except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
-                f"a result is lost: {' '.join(str(error).split()).partition(';')[0]}; make room there and run the same "
+                f"a result is lost: {' '.join(str(error).split()).partition(';')[0]}; make room "
+                "there and run the same "
                 "command again, every cell finished before is kept"
             ) from None
 
@@ -124,47 +147,68 @@ class Store:
             aside.mkdir(exist_ok=True)
             os.replace(path, aside / f"{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         except OSError as error:
-            raise FileError(f"{path} is unreadable and cannot be set aside: {error.strerror or error}; remove it") from None
-        return f"{path.name} is unreadable ({reason}); it was moved to {aside.name} and its cell is measured again"
+            raise FileError(
+                f"{path} is unreadable and cannot be set aside: "
+                f"{error.strerror or error}; remove it"
+            ) from None
+        return (
+            f"{path.name} is unreadable ({reason}); it was moved to {aside.name} and its cell "
+            "is measured again"
+        )
 
 
 def check_study(folder: Path, source: str, *, overwrite: bool = False) -> None:
-    """Raise FileError if a run of this study would replace a study.toml that is not of the folder's results."""
+    """Raise FileError if a run of this study would replace a study.toml that is not of the folder's
+    results.
+    """
     path = folder / "study.toml"
     if path.exists() or path.is_symlink():
         finished = any((folder / "cells").glob("*.parquet"))
-        check_output(path, lambda found: finished or found.read_bytes() == source.encode(), overwrite=overwrite)
+        check_output(
+            path,
+            lambda found: finished or found.read_bytes() == source.encode(),
+            overwrite=overwrite,
+        )
 
 
 def rows(folder: str | Path) -> list[Measurement]:
-    """The rows of a study, by key. Raises FileError for a folder that holds none and for a file that cannot be read."""
+    """The rows of a study, by key. Raises FileError for a folder that holds none and for a file
+    that cannot be read.
+    """
     cells = _cells_folder(Path(folder))
     found = []
     for path, read in _read_each(cells):
         if isinstance(read, FileError):
             raise FileError(
-                f"{path} cannot be read: {read}; run discreet bench on the folder again to measure its cell anew"
+                f"{path} cannot be read: {read}; run discreet bench on the folder again to "
+                "measure its cell anew"
             )
         found.append(read)
     return sorted(found, key=lambda row: row.cell)
 
 
 def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Names and rows of the answer to a query over the table `cells`, one column per field of `Measurement`.
+    """Names and rows of the answer to a query over the table `cells`, one column per field of
+    `Measurement`.
 
-    Nothing outside the folder can be read or written by it. Raises FileError for a query that DuckDB refuses.
+    Nothing outside the folder can be read or written by it. Raises FileError for a query that
+    DuckDB refuses.
     """
     if not sql.strip():
         raise FileError("the query is empty; write one such as SELECT * FROM cells")
-    duckdb, cells = _duckdb(), _cells_folder(Path(folder))
+    duckdb = _duckdb()
+    cells = _cells_folder(Path(folder))
+    columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
     with contextlib.closing(duckdb.connect()) as connection:
-        connection.execute(f"CREATE TABLE cells ({', '.join(f'{name} {kind}' for name, kind in _columns().items())})")
+        connection.execute(f"CREATE TABLE cells ({columns})")
         finished = list(cells.glob("[!.]*.parquet"))
         for path in finished:
             check_ordinary(path)
         if finished:
             files = "read_parquet(?, union_by_name = true)"
-            connection.execute(f"INSERT INTO cells BY NAME SELECT * FROM {files}", [str(cells / "[!.]*.parquet")])
+            connection.execute(
+                (f"INSERT INTO cells BY NAME SELECT * FROM {files}"), [str(cells / "[!.]*.parquet")]
+            )
         connection.execute("SET enable_external_access = false")
         try:
             answer = connection.execute(sql)
@@ -172,24 +216,36 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
             return [column[0] for column in named or ()], list(answer.fetchall()) if named else []
         except (duckdb.Error, UnicodeError, RuntimeError) as error:  # the last for what is no text
             said = " ".join(str(error).split())
-            raise FileError(f"the query is refused: {said}; the table is cells, its columns: {', '.join(COLUMNS)}") from None
+            raise FileError(
+                f"the query is refused: {said}; the table is cells, its columns: "
+                f"{', '.join(COLUMNS)}"
+            ) from None
 
 
 def _cells_folder(folder: Path) -> Path:
     cells = folder / "cells"
     if not cells.is_dir():
-        raise FileError(f"{str(folder)!r} is not the folder of a study; give one that discreet bench --out wrote")
+        raise FileError(
+            f"{str(folder)!r} is not the folder of a study; give one that discreet "
+            "bench --out wrote"
+        )
     return cells
 
 
 def _parquet(row: Measurement, cells: Path) -> bytes:
-    """A Parquet file of one row. DuckDB writes to files only; this one lies among the cells until it is read."""
+    """A Parquet file of one row. DuckDB writes to files only; this one lies among the cells until
+    it is read.
+    """
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
     duckdb = _duckdb()
-    duckdb.execute(f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", list(to_record(row).values()))
+    duckdb.execute(
+        (f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}"), list(to_record(row).values())
+    )
     place = cells / f".{secrets.token_hex(8)}.part"
     try:
-        duckdb.execute(f"COPY cell TO '{str(place).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+        duckdb.execute(
+            f"COPY cell TO '{str(place).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
+        )
         return place.read_bytes()
     finally:
         place.unlink(missing_ok=True)
@@ -202,7 +258,10 @@ def _read_parquet(path: Path) -> list[Measurement]:
     try:
         answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
         names = [column[0] for column in answer.description]
-        return [from_record(dict(zip(names, values, strict=True)), str(path)) for values in answer.fetchall()]
+        return [
+            from_record(dict(zip(names, values, strict=True)), str(path))
+            for values in answer.fetchall()
+        ]
     except duckdb.Error as error:
         raise FileError(f"cannot read {path}: {' '.join(str(error).split())}") from None
 
@@ -215,19 +274,29 @@ def _read_each(cells: Path) -> Iterator[tuple[Path, Measurement | FileError]]:
         except FileError as error:
             yield path, error
         else:
-            yield path, found[0] if len(found) == 1 else FileError(f"{path.name} holds {len(found)} rows, not one")
+            yield (
+                path,
+                found[0]
+                if len(found) == 1
+                else FileError(f"{path.name} holds {len(found)} rows, not one"),
+            )
 
 
-# -- rows from any place, and rows to publish ------------------------------------------------------------------------------
+# -- rows from any place, and rows to publish
+# ------------------------------------------------------------------------------
 
 
 def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
-    """The rows of study folders, `.parquet`, `.csv` and `.csv.gz` files, in the order given, every measurement once.
+    """The rows of study folders, `.parquet`, `.csv` and `.csv.gz` files, in the order given, every
+    measurement once.
 
-    Raises FileError, naming the file and what to do, for anything that cannot be read, and for Parquet without duckdb.
+    Raises FileError, naming the file and what to do, for anything that cannot be read, and for
+    Parquet without duckdb.
     """
     found: dict[tuple[str, str], Measurement] = {}
-    for place in map(path_text, listed(paths, "results", "a list of folders and files", empty=True)):
+    for place in map(
+        path_text, listed(paths, "results", ("a list of folders and files"), empty=True)
+    ):
         for row in _read(Path(place)):
             found.setdefault((row.cell, row.started), row)
     return list(found.values())
@@ -235,26 +304,33 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
 
 def _read(path: Path) -> list[Measurement]:
     try:
-        is_folder, exists = path.is_dir(), path.exists()
+        is_folder = path.is_dir()
+        exists = path.exists()
     except (OSError, ValueError) as error:
         raise FileError(f"{str(path)!r} cannot be read: {error}") from None
     if is_folder:
         return rows(path)
     if not exists:
-        raise FileError(f"there are no results at {str(path)!r}; give a folder or file that discreet bench wrote")
+        raise FileError(
+            f"there are no results at {str(path)!r}; give a folder or file that "
+            "discreet bench wrote"
+        )
     if path.suffix == ".parquet":
         return _read_parquet(path)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         return read_csv(path)
-    raise FileError(f"{str(path)!r} is no file of results by its name; give a folder, .parquet, .csv or .csv.gz")
+    raise FileError(
+        f"{str(path)!r} is no file of results by its name; give a folder, .parquet, .csv or .csv.gz"
+    )
 
 
 def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> int:
-    """Write the rows of a study to `.csv` or `.csv.gz`, in an order that does not depend on the order of running.
+    """Write the rows of a study to `.csv` or `.csv.gz`, in an order that does not depend on the
+    order of running.
 
-    Returns how many there are. Raises FileError for another name, for a folder without rows, for a row that still holds a
-    path or the name of the user or host, for a file there that holds no results (unless it is to be overwritten), and for a
-    place that cannot be written.
+    Returns how many there are. Raises FileError for another name, for a folder without rows, for a
+    row that still holds a path or the name of the user or host, for a file there that holds no
+    results (unless it is to be overwritten), and for a place that cannot be written.
     """
     if not target.name.endswith((".csv", ".csv.gz")):
         raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
@@ -262,7 +338,17 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
     found = without_hosts(map(without_folders, rows(folder)))
     if not found:
         raise FileError(f"{folder} holds no finished cells yet; run discreet bench on it first")
-    found.sort(key=lambda row: (row.family, row.problem, row.budget_word, row.label, row.profile, row.repeat, row.cell))
+    found.sort(
+        key=lambda row: (
+            row.family,
+            row.problem,
+            row.budget_word,
+            row.label,
+            row.profile,
+            row.repeat,
+            row.cell,
+        )
+    )
     names = _own_names()
     for row in found:
         _refuse_traces(row, names)
@@ -276,15 +362,23 @@ def _own_names() -> list[str]:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):
         user = ""
-    everyday = {"root", "user", "localhost", "runner", "ubuntu", "admin"}  # and short names stand in ordinary words
-    return [name for name in (user, platform.node()) if len(name) >= 3 and name.lower() not in everyday]
+    # and short names stand in ordinary words
+    everyday = {"root", "user", "localhost", "runner", "ubuntu", "admin"}
+    return [
+        name for name in (user, platform.node()) if len(name) >= 3 and name.lower() not in everyday
+    ]
 
 
 def _refuse_traces(row: Measurement, names: list[str]) -> None:
     for column, value in to_record(row).items():
         text = str(value)
         path = re.search(r"(?:^|[\s\"'(])(/(?:[\w.-]+/)+[\w.-]*|[A-Za-z]:\\\S+)", text)
-        name = next((each for each in names if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text)), None)
+        name = next(
+            (each for each in names if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text)), None
+        )
         if path or name:
             what = path.group(1) if path else name
-            raise FileError(f"cell {row.cell}: column {column} holds {what!r}, which is private; remove that cell's file")
+            raise FileError(
+                f"cell {row.cell}: column {column} holds {what!r}, which is private; "
+                "remove that cell's file"
+            )

@@ -1,15 +1,18 @@
-"""Answers of other programs to the problems of a study: read from files, judged, verified, and rows beside our own.
+"""Answers of other programs to the problems of a study: read from files, judged, verified, and rows
+beside our own.
 
-An answer is a file in a folder, called like the exported instance that it answers (`Instance.slug`):
+An answer is a file in a folder, called like the exported instance that it answers
+(`Instance.slug`):
 
-    NAME.txt   the variables of the exported program, in its order, separated by white space; and lines of comment,
-               # seconds: 0.52   # claimed: optimal
-    NAME.npz   the same as members `variables`, `seconds` and `claimed`; or instead of variables an `estimator`, perhaps with
-               `tilt` and `multiplier`
+    NAME.txt   the variables of the exported program, in its order, separated by white space; and
+               lines of comment, # seconds: 0.52 # claimed: optimal
+    NAME.npz   the same as members `variables`, `seconds` and `claimed`; or instead of variables an
+               `estimator`, perhaps with `tilt` and `multiplier`
 
-Nothing that a file says about its quality is used. The judge gets the duals of the file, if there are any, and those of our
-own answer, because any duals prove a bound: a row says what the answer is worth, not what its author could prove. Times
-cannot be checked; `Measurement.submitted` marks rows whose times are their author's.
+Nothing that a file says about its quality is used. The judge gets the duals of the file, if there
+are any, and those of our own answer, because any duals prove a bound: a row says what the answer is
+worth, not what its author could prove. Times cannot be checked; `Measurement.submitted` marks rows
+whose times are their author's.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ _SAID = re.compile(r"^#\s*(seconds|claimed)\s*:(.*)$", flags=re.MULTILINE)
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """An answer to an instance: an estimator [m, N], duals if there are any, and what its author says of it."""
+    """An answer to an instance: an estimator [m, N], duals if there are any, and what its author
+    says of it.
+    """
 
     instance: Instance
     path: Path
@@ -64,18 +69,30 @@ class Submission:
 
 
 def checked_program(name: str) -> str:
-    """The name of a program as a label; InputError for one that the notation of backends does not hold, or of a backend."""
-    if not (0 < len(name) <= 60 and name.isprintable() and name == name.strip()) or set(name) & set(",:=†|"):
-        raise InputError(f"{brief(name)} is no name of a program; give up to 60 characters without commas, colons, = and †")
+    """The name of a program as a label; InputError for one that the notation of backends does not
+    hold, or of a backend.
+    """
+    if not (0 < len(name) <= 60 and name.isprintable() and name == name.strip()) or set(name) & set(
+        ",:=†|"
+    ):
+        raise InputError(
+            f"{brief(name)} is no name of a program; give up to 60 characters "
+            "without commas, colons, = and †"
+        )
     if name in backend_names():
-        raise InputError(f"{name!r} is a backend of discreet; give the program another name, such as one with its version")
+        raise InputError(
+            f"{name!r} is a backend of discreet; give the program another name, such "
+            "as one with its version"
+        )
     return name
 
 
 def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission], Sequence[str]]:
-    """The answers in a folder, in the order of the study; with sentences about problems of the study without an answer.
+    """The answers in a folder, in the order of the study; with sentences about problems of the
+    study without an answer.
 
-    Raises FileError for a folder without answers, an answer to no problem of the study, two to one, or one of no use.
+    Raises FileError for a folder without answers, an answer to no problem of the study, two to one,
+    or one of no use.
     """
     instances, sentences = instances_of(study)
     known = {instance.slug: instance for instance in instances}
@@ -83,19 +100,26 @@ def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission],
         paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
     except (OSError, ValueError) as error:
         raise FileError(
-            f"{str(folder)!r} is no folder of answers: {getattr(error, 'strerror', None) or error}; give one"
+            f"{str(folder)!r} is no folder of answers: "
+            f"{getattr(error, 'strerror', None) or error}; give one"
         ) from None
     if not paths:
-        raise FileError(f"{str(folder)!r} holds no answers; name them after the exported files, NAME.txt or NAME.npz")
+        raise FileError(
+            f"{str(folder)!r} holds no answers; name them after the exported files, "
+            "NAME.txt or NAME.npz"
+        )
     found = dict[str, Path]()
     for path in paths:
         if path.stem not in known:
             raise FileError(
-                f"{path} answers no problem of the study {study.name!r}{nearest(path.stem, known)}; name it after the "
+                f"{path} answers no problem of the study "
+                f"{study.name!r}{nearest(path.stem, known)}; name it after the "
                 "exported file"
             )
         if path.stem in found:
-            raise FileError(f"{found[path.stem]} and {path.name} answer the same problem; keep one of them")
+            raise FileError(
+                f"{found[path.stem]} and {path.name} answer the same problem; keep one of them"
+            )
         found[path.stem] = path
     missing = len(known) - len(found)
     more = [f"{missing} of {len(known)} problems of the study have no answer"] if missing else []
@@ -111,7 +135,10 @@ def _read(instance: Instance, path: Path) -> Submission:
     except InputError as error:
         raise FileError(f"{path}: {error}") from None
     if not 0.0 < seconds < math.inf:
-        raise FileError(f"{path} does not say how long it took; state seconds above 0, in a text as a line # seconds: 0.52")
+        raise FileError(
+            f"{path} does not say how long it took; state seconds above 0, in a text "
+            "as a line # seconds: 0.52"
+        )
     return Submission(instance, path, answer, seconds, claimed)
 
 
@@ -120,17 +147,24 @@ def _read_words(instance: Instance, path: Path) -> tuple[Answer, float, str]:
     said = {name: value.strip() for name, value in _SAID.findall(text)}
     numbers = " ".join(line.partition("#")[0] for line in text.splitlines()).split()
     try:
-        variables, seconds = np.array(numbers, dtype=np.float64), float(said.get("seconds", math.nan))
+        variables = np.array(numbers, dtype=np.float64)
+        seconds = float(said.get("seconds", math.nan))
     except ValueError as error:
-        raise FileError(f"{path} holds something that is no number: {error}; give the variables alone") from None
+        raise FileError(
+            f"{path} holds something that is no number: {error}; give the variables alone"
+        ) from None
     return Answer(lift(instance.problem, variables)), seconds, said.get("claimed", "")
 
 
 def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
-    stored, problem = read_archive(path, arrays=_ARRAYS, texts=_TEXTS, max_bytes=DEFAULT_MAX_BYTES), instance.problem
+    stored = read_archive(path, arrays=_ARRAYS, texts=_TEXTS, max_bytes=DEFAULT_MAX_BYTES)
+    problem = instance.problem
     arrays = stored.arrays
     if ("variables" in arrays) == ("estimator" in arrays):
-        raise FileError(f"{path} needs one of variables and estimator; give the variables of the program or an estimator")
+        raise FileError(
+            f"{path} needs one of variables and estimator; give the variables of the "
+            "program or an estimator"
+        )
     if ("tilt" in arrays) != ("multiplier" in arrays):
         raise FileError(f"{path} has one of tilt and multiplier; give both or none")
     if "estimator" in arrays:
@@ -154,7 +188,9 @@ def judge_submissions(
     keep: Callable[[Measurement], None],
     watch: Watch | None = None,
 ) -> list[Measurement]:
-    """The rows of answers, one for each profile of the study; every row is passed to `keep` at once."""
+    """The rows of answers, one for each profile of the study; every row is passed to `keep` at
+    once.
+    """
     rows = list[Measurement]()
     for done, each in enumerate(found):
         if watch is not None:
@@ -171,21 +207,33 @@ def _limit(study: Study) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _row(study: Study, program: str, found: Submission, profile: Profile, best: Solution) -> Measurement:
+def _row(
+    study: Study, program: str, found: Submission, profile: Profile, best: Solution
+) -> Measurement:
     cell = Cell(found.instance, Configuration(program), profile, 0, study.limits, "")
     solutions = list(_judged(program, found, profile, best))
-    solution = min(solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap))
+    solution = min(
+        solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap)
+    )
     row = row_of(study.name, cell, _attempt(program, found, found.answer), solution)
-    key = hashlib.sha256("\n".join((found.instance.problem.digest, program, repr(profile.gap))).encode()).hexdigest()[:16]
+    key = hashlib.sha256(
+        "\n".join((found.instance.problem.digest, program, repr(profile.gap))).encode()
+    ).hexdigest()[:16]
     return replace(row, cell=key, submitted=found.digest, machine={}, wall_seconds=0.0)
 
 
-def _judged(program: str, found: Submission, profile: Profile, best: Solution) -> Iterable[Solution]:
-    """The verdicts by the answer's own duals, or those derived from it, and by the duals of our answer."""
+def _judged(
+    program: str, found: Submission, profile: Profile, best: Solution
+) -> Iterable[Solution]:
+    """The verdicts by the answer's own duals, or those derived from it, and by the duals of our
+    answer.
+    """
     own = (found.answer.tilt, found.answer.multipliers)
     for tilt, multipliers in (own, (best.tilt, best.multipliers)):
         answer = Answer(found.answer.estimator, tilt, multipliers)
-        yield conclude(found.instance.problem, _attempt(program, found, answer), Options(profile.gap))
+        yield conclude(
+            found.instance.problem, _attempt(program, found, answer), Options(profile.gap)
+        )
 
 
 def _attempt(program: str, found: Submission, answer: Answer) -> Attempt:

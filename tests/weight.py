@@ -1,0 +1,31 @@
+"""How much code a file holds: its tokens without comments, docstrings and layout."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from pathlib import Path
+
+__all__ = ["tokens_of"]
+
+_LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def tokens_of(path: Path) -> int:
+    """The number of tokens, which no formatting changes."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    texts = [each for each in statements if isinstance(each, ast.Constant)]
+    documented = {each.lineno for each in texts if isinstance(each.value, str)}
+    with path.open("rb") as stream:
+        found = [each for each in tokenize.tokenize(stream.readline) if each.type not in _LAYOUT]
+    strings = [each for each in found if each.type == tokenize.STRING]
+    return len(found) - sum(each.start[0] in documented for each in strings)
