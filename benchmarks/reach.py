@@ -23,7 +23,7 @@ def own_backends() -> list[str]:
     grid. So the grid has to be the same for every commit that is measured, whichever backends that
     commit has.
     """
-    return list(runpy.run_path(str(_DECLARED))["declared"]())
+    return list(runpy.run_path(str(_DECLARED))["BACKENDS"])
 
 
 def backends() -> list[str]:

@@ -26,6 +26,7 @@ from left_out import LEFT_OUT
 from weight import tokens_of
 
 from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime
+from discreet.backends.declared import BACKENDS
 from discreet.backends.registry import availability, backend_names, load_backend, own_backends
 from discreet.backends.run import attempt
 from discreet.backends.solution import Status
@@ -848,12 +849,10 @@ def test_the_gate_requires_every_backend_of_the_project() -> None:
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
-def test_a_file_that_declares_a_backend_adds_it(
+def test_a_file_and_a_line_in_the_list_add_a_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No other file is edited: names, capabilities and the grid of the benchmarks come from the
-    declaration.
-    """
+    """No other file is edited: names, capabilities and the grid of the benchmarks come from these."""
     copy = tmp_path / "discreet"
     # what is being written stays
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))
@@ -861,6 +860,10 @@ def test_a_file_that_declares_a_backend_adds_it(
     (copy / "backends" / "descent.py").write_text(
         text.replace('name = "slsqp"', 'name = "descent"'), encoding="utf-8"
     )
+    listed = copy / "backends" / "declared.py"
+    text = listed.read_text(encoding="utf-8")
+    added = '    "descent": "discreet.backends.descent:Slsqp",\n}'
+    listed.write_text(text.replace("\n}", f"\n{added}", 1), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     code = (
         "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, "
@@ -870,10 +873,17 @@ def test_a_file_that_declares_a_backend_adds_it(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["certified"]
-    listed = subprocess.run(
-        [sys.executable, str(copy / "backends" / "declared.py")],
-        capture_output=True,
-        text=True,
-        check=True,
+    names = subprocess.run(
+        [sys.executable, str(listed)], capture_output=True, text=True, check=True
     )
-    assert "descent" in listed.stdout.strip().split(",")
+    assert "descent" in names.stdout.strip().split(",")
+
+
+def test_every_class_with_capabilities_is_in_the_list_of_backends() -> None:
+    declaring = [
+        path.stem
+        for path in (PACKAGE / "backends").rglob("*.py")
+        if re.search(r"^    capabilities = Capabilities\(", path.read_text(encoding="utf-8"), re.M)
+    ]
+    listed = [target.partition(":")[0].rpartition(".")[2] for target in BACKENDS.values()]
+    assert sorted(declaring) == sorted(listed)

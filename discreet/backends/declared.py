@@ -1,32 +1,30 @@
-"""The backends that the files of this folder declare, read from their text without importing any.
+"""The backends of the project: the name of each, and where its class is.
 
-A backend is a class with `name = "..."` and, below it, `capabilities = Capabilities(`. Standard
-library only: benchmarks load this file by its path, for the backends of their own checkout, and
-`python -I declared.py` prints the names.
+Nothing is imported here: benchmarks load this file by its path, for the backends of their own
+checkout, and `python -I declared.py` prints the names.
 """
 
-import re
-from pathlib import Path
-
-_LINES = r"(?:(?:    .*)?\n)*?"  # of the body of a class
-_CLASS = re.compile(
-    rf'^class (\w+).*:\n{_LINES}    name = "([\w-]+)"\n{_LINES}    capabilities = '
-    rf"Capabilities\(",
-    re.MULTILINE,
-)
-
-
-def declared() -> dict[str, str]:
-    """Name -> "package.module:Class" of every backend, peers last."""
-    here = Path(__file__).resolve().parent
-    found = {}
-    for path in sorted(here.rglob("*.py"), key=lambda path: (path.parent.name == "peers", path)):
-        text = path.read_text(encoding="utf-8")
-        module = ".".join(path.relative_to(here).with_suffix("").parts)
-        for kind, name in _CLASS.findall(text) if "capabilities = Capabilities(" in text else ():
-            found[name] = f"discreet.backends.{module}:{kind}"
-    return found
+BACKENDS = {
+    "auto": "discreet.backends.auto:Auto",
+    "blahut-arimoto": "discreet.backends.blahut_arimoto.backend:BlahutArimoto",
+    "conic": "discreet.backends.conic:Conic",
+    "intervals": "discreet.backends.continuous.solver:Intervals",
+    "highs": "discreet.backends.highs:Highs",
+    "pyomo": "discreet.backends.pyomo_:Pyomo",
+    "sequence-form": "discreet.backends.sequence_form:SequenceForm",
+    "slsqp": "discreet.backends.slsqp:Slsqp",
+    "tilt": "discreet.backends.tilt.backend:Tilt",
+    # Solvers of other projects, to compare with.
+    "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
+    "glop": "discreet.backends.peers.glop:Glop",
+    "ipopt": "discreet.backends.peers.ipopt:Ipopt",
+    "pdlp": "discreet.backends.peers.pdlp:Pdlp",
+    "qics": "discreet.backends.peers.qics_:Qics",
+    "qif": "discreet.backends.peers.qif_:Qif",
+    "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
+}
+"""Name → "package.module:Class" of every backend, peers last."""
 
 
 if __name__ == "__main__":
-    print(",".join(declared()))
+    print(",".join(BACKENDS))

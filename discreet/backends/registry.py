@@ -1,11 +1,11 @@
 """Which backends exist, and whether each can be used here.
 
-The project's own backends are declared in the files of this folder (`declared`) and load only when
-asked for. Another package adds its own through the entry point group `discreet.backends` (name =
-"package.module:Class"). A backend that is not packaged yet is named in the environment variable
-DISCREET_BACKENDS = "name=module:Class,...", which child processes inherit. A name used twice is an
-error. A backend whose library is not installed is *absent*; one whose library is installed but
-fails to import is *broken*, with the reason.
+The project's own backends are listed in `declared` and load only when asked for. Another package
+adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). A
+backend that is not packaged yet is named in the environment variable DISCREET_BACKENDS =
+"name=module:Class,...", which child processes inherit. A name used twice is an error. A backend
+whose library is not installed is *absent*; one whose library is installed but fails to import is
+*broken*, with the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from discreet.backends.contract import (
     Policy,
     refuse_unknown,
 )
-from discreet.backends.declared import declared
+from discreet.backends.declared import BACKENDS
 from discreet.problems.checks import brief
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
 from discreet.problems.provenance import version_of
@@ -58,8 +58,7 @@ def own_backends() -> Mapping[str, str]:
     """Name -> "package.module:Class" of the project's own: first the preference of `auto`, then the
     others, then peers.
     """
-    found = declared()
-    return {name: found[name] for name in (*Auto.preference, *found)}
+    return {name: BACKENDS[name] for name in (*Auto.preference, *BACKENDS)}
 
 
 def _targets() -> dict[str, str]:
