@@ -47,7 +47,6 @@ from discreet.backends.lowering import Program, point_of
 from discreet.backends.parts import Part
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
-from discreet.problems.constraint import is_plain
 from discreet.problems.errors import Absent
 from discreet.problems.measures.measure import Cone, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
@@ -180,7 +179,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, o
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
     program = Program.of(problem)
     constraints: _Links = {}
-    plain = is_plain(problem.terms) and problem.measure == MUTUAL_INFORMATION
+    plain = problem.measures == (MUTUAL_INFORMATION,)
     if program.leaks and plain and form == "joint":
         constraints["budget 0"] = _joint_form(problem, estimator, constraints) <= 1
     elif program.leaks:

@@ -32,7 +32,7 @@ from discreet.backends.registry import (
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
-from discreet.problems.constraint import LeakageBudget, Term, is_plain
+from discreet.problems.constraint import LeakageBudget, Term
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -318,10 +318,11 @@ def _preload(backend: str, problem: Problem, options: Options) -> None:
 
     Neither the time limit nor the timings include imports.
     """
+    first = problem.terms[0].budget
     limit = LeakageBudget(0.01)
-    if is_plain(problem.terms):
+    if not first.measure.conditional:
         limit = LeakageBudget(
-            problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure
+            first.amount if first.amount in (0.0, math.inf) else 0.01, first.measure
         )
     with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
         tiny = Problem(

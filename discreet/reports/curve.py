@@ -26,7 +26,7 @@ from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
 from discreet.problems.files.writing import marked
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
@@ -357,7 +357,7 @@ def frontier(
         terms=problem.terms,
         rows=tuple(search.points[budget] for budget in sorted(search.points)),
         envelope=envelope,
-        entropy_x_nats=problem.entropy_x if is_plain(problem.terms) else math.inf,
+        entropy_x_nats=problem.entropy_x if len(problem.groups) == 1 else math.inf,
         bayes_leakage=scale.horizon,
         bayes_error_probability=problem.bayes_error,
         constant_error_probability=problem.constant_error,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
 from discreet.problems.checks import at_most, shown
-from discreet.problems.constraint import LeakageBudget, is_plain
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
@@ -385,7 +385,7 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
                 (f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
             )
         )
-        if is_plain(problem.terms):
+        if len(problem.groups) == 1:
             lines.append(("H(X)", f"{problem.entropy_x:.6g} nats"))
         lines += [
             (

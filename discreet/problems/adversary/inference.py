@@ -28,7 +28,7 @@ from discreet.problems.checks import (
     real_numbers,
     whole,
 )
-from discreet.problems.constraint import Constrained, entropy, is_plain
+from discreet.problems.constraint import Constrained, entropy
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import output_law
 from discreet.problems.numerics.double_double import Array
@@ -97,7 +97,7 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
             f"{type(model).__name__}; of guesses over time "
             "give its `noncausal` and the rule's `dense()`"
         )
-    if isinstance(model, Problem) and not is_plain(model.terms):
+    if isinstance(model, Problem) and len(model.groups) > 1:
         raise InputError(
             "inference is about one secret; give the problem of one of them, or a joint tensor"
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -144,24 +144,21 @@ class Budget:
                 raise InputError(
                     f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}"
                 )
-            model = _each(model, [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms))
+            model = model.with_budget(
+                [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms)
+            )
         if self.perfect:
-            return _each(model, [0.0] * len(model.terms))
+            return model.with_budget([0.0] * len(model.terms))
         if self.fraction is not None:
             share = positive(self.fraction, "fraction", zero=True)
-            return _each(model, shares_of_bayes(model, [share] * len(model.terms)))
+            return model.with_budget(shares_of_bayes(model, [share] * len(model.terms)))
         if self.leakage is not None:
-            return _each(model, [self.leakage] * len(model.terms))
+            return model.with_budget([self.leakage] * len(model.terms))
         return (
             model.with_budget(equivocation=self.equivocation, measure=model.measure)
             if self.given
             else model
         )
-
-
-def _each(model: Problem, budgets: Sequence[float | LeakageBudget]) -> Problem:
-    """The model with a budget for each of its constraints."""
-    return model.with_budget(budgets if len(budgets) > 1 else budgets[0])
 
 
 _LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most

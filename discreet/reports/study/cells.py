@@ -224,7 +224,7 @@ def _has_cells(
 
 def _is_usual(problem: Problem) -> bool:
     """Whether there is one constraint, on mutual information."""
-    return len(problem.terms) == 1 and problem.measure == MUTUAL_INFORMATION
+    return problem.measures == (MUTUAL_INFORMATION,)
 
 
 def _skipped(
