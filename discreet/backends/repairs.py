@@ -401,13 +401,12 @@ def _project(
 
 def _is_drawn_enough(estimator: Array, laws: tuple[OutputLaw, ...]) -> bool:
     """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly
-    private estimator is near.
+    private estimator is near. Groups of rows that are the same state their equations once.
     """
     free = (np.count_nonzero(estimator > Precision.private, axis=0) - 1).sum()
-    return bool(
-        free
-        >= sum((np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1) for law in laws)
-    )
+    distinct = {law.deviation.tobytes(): law for law in laws}.values()
+    sizes = [(np.count_nonzero(law.mass) - 1, np.count_nonzero(law.p_x) - 1) for law in distinct]
+    return bool(free >= sum([guesses * values for guesses, values in sizes]))
 
 
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:

@@ -42,6 +42,7 @@ from discreet.backends.blahut_arimoto.plain import first_multiplier, log_normali
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 
 _STALLED = "stopped: no further progress"
 
@@ -244,6 +245,7 @@ class ProximalSweep:
         self._eta = eta
         self._start = duals
         self._start_law = outcomes.tilted_law(*duals)
+        self._seen = _projector(outcomes.feature)
         costs = outcomes.tilted_costs(duals.tilt, self._start_law)
         self._base = log_estimator - eta * (costs - costs.min(axis=0))
         self._scale = float(outcomes.mass @ np.abs(costs).max(axis=0))
@@ -312,7 +314,10 @@ class ProximalSweep:
         if not outcomes.perfect:
             solution = self._within_reach(matrix, gradient, solution)
         found = steps @ solution  # [m, n + 1]
-        return found[:, :n], float(found[0, n]), float(gradient @ solution)
+        tilt = found[:, :n]
+        if outcomes.perfect:
+            tilt = tilt @ self._seen
+        return tilt, float(found[0, n]), float(gradient @ solution)
 
     def _within_reach(self, matrix: Array, gradient: Array, solution: Array) -> Array:
         """The solution, or the best one among those that keep μ between 0.3 and 3 times its present
@@ -392,6 +397,17 @@ def _gauge(matrix: Array, n: int) -> Array:
     blocks = matrix.shape[0] // n
     level = np.repeat(matrix.diagonal().reshape(blocks, n).mean(axis=1), n)
     return np.kron(np.eye(blocks), np.ones((n, n))) * (level / n)[:, None]
+
+
+def _projector(feature: Array) -> Array:
+    """The projector [n, n] onto what features [n, N] span.
+
+    At budget 0 a tilt counts only as far as features see it. With fewer outcomes than private
+    values some directions are not seen, and a Newton step has nothing but rounding there.
+    """
+    left, values, _ = np.linalg.svd(feature, full_matrices=False)
+    seen = left[:, values > len(feature) * UNIT * values[0]]
+    return np.asarray(seen @ seen.T)
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
