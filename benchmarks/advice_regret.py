@@ -34,8 +34,8 @@ ROUNDS = 7
 
 FRESH: tuple[
     tuple[str, dict[str, Any], tuple[float | None, ...]], ...
-    # entries with parameters and a share of the Bayes leakage, chosen away from the defaults that
-    # studies use
+    # Entries with parameters and a share of the Bayes leakage, chosen away from the defaults that
+    # studies use.
 ] = (
     ("paper-single", {"bins": 23}, (0.37, 0.0)),
     ("paper-single", {"bins": 777}, (0.37, 3e-3, 0.0)),

@@ -96,7 +96,7 @@ def tasks(study: str, largest: int, only: str) -> Iterator[tuple[str, Problem]]:
     """The study's tasks for `tilt` at the profile "default" with a finite budget and N n m ≤
     largest.
     """
-    # asv imports this file at commits without reports, too
+    # asv imports this file at commits without reports, too.
     from discreet.reports.study.cells import cells_of
     from discreet.reports.study.plan import read_study
 

@@ -59,8 +59,8 @@ class Grid(ABC):
 
     params: ClassVar[list[list[Any]]]
     param_names: ClassVar[list[str]]
-    # raised when what is measured changes: asv takes results of another version for another
-    # benchmark's
+    # Raised when what is measured changes: asv takes results of another version for another
+    # benchmark's.
     version = "1"
     timeout = 4 * LIMIT_SECONDS
     number = 1
@@ -93,7 +93,7 @@ class Grid(ABC):
         try:
             return self.solver.lower(ds.problems.reduce(self.instance).problem, self.options)
         except ds.problems.errors.Unsupported as refusal:
-            # while asv measures, only this one is a skip
+            # While asv measures, only this one is a skip.
             from asv_runner.benchmarks.mark import SkipNotImplemented
 
             raise SkipNotImplemented(skipped(str(refusal))) from refusal

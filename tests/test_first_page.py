@@ -57,7 +57,7 @@ def test_some_budgets_solved_again_give_the_committed_numbers(
         for name in ("budget", "error", "lower", "leakage", "posteriors"):
             assert solved[name] == pytest.approx(committed[name], rel=1e-9), (step, name)
         assert solved["guess"] == pytest.approx(committed["guess"], abs=1e-6)
-        # its twelfth digit may be that of another processor
+        # Its twelfth digit may be that of another processor.
         solved["words"]["bracket"] = committed["words"]["bracket"]
         assert solved["words"] == committed["words"]
 

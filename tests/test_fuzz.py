@@ -34,7 +34,7 @@ def load() -> Iterator[Load]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FOLDER))
-        # put back what the fuzzer replaces
+        # Put back what the fuzzer replaces.
         patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)
         with importlib.import_module("fuzzing.examples").prepared():
             yield lambda name: importlib.import_module(f"fuzzing.{name}")

@@ -137,7 +137,7 @@ def reached(name: str) -> set[str]:
 
 def layer_of(name: str) -> int:
     layers = ("discreet.verification", "discreet.problems", "discreet.backends", "discreet.reports")
-    # beside the problems, which show themselves
+    # Beside the problems, which show themselves.
     name = name.replace("discreet.showing", "discreet.problems.showing")
     return next(
         (k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")),
@@ -854,7 +854,7 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(
 ) -> None:
     """No other file is edited: names, capabilities and the grid of the benchmarks come from these."""
     copy = tmp_path / "discreet"
-    # what is being written stays
+    # What is being written stays.
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))
     text = (copy / "backends" / "slsqp.py").read_text(encoding="utf-8")
     (copy / "backends" / "descent.py").write_text(

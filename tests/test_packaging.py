@@ -48,7 +48,7 @@ def build_wheel(tree: Path, *, links: bool, build: str = "build_wheel") -> Path:
     )
     for name in NEEDED:
         shutil.copy(ROOT / name, tree / name)
-    # as in the repository: present, and not to be packaged
+    # As in the repository: present, and not to be packaged.
     for folder in ("tests", "benchmarks", "reports"):
         (tree / folder).mkdir()
         (tree / folder / "stray.py").write_text("", encoding="utf-8")

@@ -34,7 +34,7 @@ def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
     rows = list(split.rows_of(load("fairness.tables").diabetes(None), 0))
     named = {(row.method, row.setting, row.constraint): row for row in rows}
     for row in rows:
-        # nobody errs less than the certified least error at the same leakage
+        # Nobody errs less than the certified least error at the same leakage.
         if row.fitted_error is not None:
             assert row.fitted_error >= row.least_error - 1e-9
         assert row.error is not None

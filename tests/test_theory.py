@@ -252,7 +252,7 @@ def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int)
 def test_weak_duality(seed: int, share: float, mu: float) -> None:
     model, rng = instance(seed)
     estimator = random_estimator(model, rng)
-    # the estimator is feasible
+    # The estimator is feasible.
     problem = model.with_budget(model.leakage(estimator) * (1.0 + share))
     tilt = rng.standard_normal((problem.m, problem.n))
     tilt = tilt - np.array([support(row, problem.p_x, mu) for row in tilt])[:, None]
@@ -547,7 +547,7 @@ def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
     v = np.log(u / pi / u.sum(axis=1, keepdims=True))
     tilt = mu * v  # the tilts follow u and μ
     lam = (cost + tilt @ beta).min(axis=0) - 0.1
-    # dual residual zero, so only the products and the budget are off
+    # Dual residual zero, so only the products and the budget are off.
     slack = cost + tilt @ beta - lam
     d = q / slack
     weight = np.einsum("il,ik->ikl", d, np.eye(m)) - np.einsum("il,kl->ikl", d, d) / d.sum(axis=0)
@@ -695,7 +695,7 @@ def test_the_reader_of_all_local_estimates_learns_x_in_the_end() -> None:
     assert all(few.x_error >= many.x_error for few, many in itertools.pairwise(found))
     assert found[-1].x_error < 1e-9
     assert found[-1].equivocation_nats < 1e-7
-    # the estimates as reports, every one kept apart
+    # The estimates as reports, every one kept apart.
     laws = [local_law(paper_conditional(), paper_p_xy())] * 4
     apart = index_sensors(laws, paper_p_xy())
     assert error_of_best(apart.sum(axis=1)) == pytest.approx(found[1].x_error, rel=1e-12)

@@ -305,7 +305,7 @@ def linear_rows() -> None:
             reduce(ds.problems.dirichlet(**size, fraction=share, measure=measure)).problem
             for measure in measures
             for share in (0.5, 0.05)
-            # of which the Bayes rule may leak without bound
+            # Of which the Bayes rule may leak without bound.
             if measure != "local-differential-privacy"
         ]
         size_of = f"n = m = {values}, N = {outcomes:,}"

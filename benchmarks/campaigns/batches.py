@@ -47,7 +47,7 @@ from discreet.verification import Verification, verify
 __all__ = ["Asked", "Batch", "Row", "checked", "done", "gap_of"]
 
 _GIVEN_UP = "given up"
-# error probability: double precision does not resolve gaps of 1e-9 of smaller ones
+# Error probability: double precision does not resolve gaps of 1e-9 of smaller ones.
 _NEGLIGIBLE = 2e-6
 
 

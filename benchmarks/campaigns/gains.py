@@ -21,7 +21,7 @@ from discreet.problems.streams.lattice import lattice_problem
 __all__ = ["drawn"]
 
 _RARE = 150.0  # decades
-# no more actions are equally good than there are likelier values: rounding of gains would be felt
+# No more actions are equally good than there are likelier values: rounding of gains would be felt.
 _FREQUENT = 1e-3
 
 

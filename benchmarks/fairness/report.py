@@ -253,11 +253,11 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure:
         for row in rows
         if row.table == table and row.constraint == constraint and row.difference is not None
     ]
-    # its marks lie on those of its program
+    # Its marks lie on those of its program.
     chosen = [row for row in chosen if row.method != _PUBLISHED]
     series = []
     named = grouped(chosen, lambda row: (row.method, row.setting))
-    # on top of what agrees with it
+    # On top of what agrees with it.
     for method, setting in sorted(named, key=lambda key: key[0] == "discreet"):
         own = named[method, setting]
         x = tuple(row.difference or 0.0 for row in own)

@@ -179,7 +179,7 @@ def array(r: random.Random, values: np.ndarray[Any, Any]) -> Any:
         lambda a: [*a.tolist(), []],
         lambda a: a,
     )
-    # not every array can be changed in every way
+    # Not every array can be changed in every way.
     with contextlib.suppress(Exception), np.errstate(all="ignore"):
         return r.choice(changes)(found)
     return found

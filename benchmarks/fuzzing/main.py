@@ -44,7 +44,7 @@ _MOST_GIB = 8  # of processor time and address space, beyond which the system en
 _PATIENCE = 60.0
 _TURN = 0.5  # seconds that a process may wait before it is ended, and between two looks at it
 _PART = 2000  # inputs of one process
-# in a hundred
+# In a hundred.
 _SHARES = {
     "arrays": 35,
     "catalog": 5,

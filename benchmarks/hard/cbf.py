@@ -76,7 +76,7 @@ def modelled(found: Read) -> tuple[Any, Any]:
     triples = [first for first, cone in _starts(found.rows) if cone.word == "EXP"]
     if triples:
         first, second, third = (affine[np.array(triples) + k] for k in range(3))
-        # cvxpy's is (x, y, z) with y e^{x/y} ≤ z
+        # cvxpy's is (x, y, z) with y e^{x/y} ≤ z.
         constraints.append(cp.ExpCone(third, second, first))
     constraints += [
         each

@@ -335,7 +335,7 @@ def _verify(setting: Setting, size: int, outcomes: int, joint: bool = False) -> 
 
 def _write_solved(problem: Path, solution: Path, size: int, outcomes: int, joint: bool) -> None:
     model = ds.problems.mixture(n=size, m=size, N=outcomes, d=4, seed=0, fraction=0.5)
-    # with X and Y independent given Z; sums of it that are rounded differ from the exact ones
+    # With X and Y independent given Z; sums of it that are rounded differ from the exact ones.
     if joint:
         cells = model.p_xz[:, None] * (1.0 - model.loss / model.p_z)
         np.savez(problem, joint=cells, budget=model.budget * (1.0 + 1e-12))

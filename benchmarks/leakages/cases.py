@@ -83,7 +83,7 @@ def parity(quick: bool) -> list[Row]:
     """
     people = 2_000 if quick else 100_000
     problem = ds.problems.mixture(N=people, budget=0.02, measure="parity-difference")
-    # compiles
+    # Compiles.
     _row("", ds.problems.mixture(N=1_000, budget=0.02, measure="parity-difference"), "tilt")
     rows = [_best("parity", problem, "tilt", repeats=7)]
     _through_cvxpy(ds.problems.mixture(N=100, budget=0.02, measure="parity-difference"))  # imports

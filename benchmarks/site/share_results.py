@@ -107,7 +107,7 @@ def _result(path: Path, machine: str, existing: dict[str, str]) -> dict[str, Any
         raise ShareError(
             f"{path} is not a file of results as asv writes them ({reason}); remove it"
         ) from None
-    # an interpreter that was there already, of which asv knows only the path
+    # An interpreter that was there already, of which asv knows only the path.
     if "/" in python or "\\" in python:
         python = "existing"
         number = len(existing) + 1

@@ -29,8 +29,8 @@ from discreet.problems.rule import OutcomeRule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds
-# arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes 0.1
-# µs for each outcome and value, several times as long as the passes of a solve
+# Arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes 0.1
+# µs for each outcome and value, several times as long as the passes of a solve.
 _IN_BLOCKS_FROM = 1 << 15
 
 

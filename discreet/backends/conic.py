@@ -139,7 +139,7 @@ class Conic(Unlifted):
             )
         form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))
-        # compiles; cvxpy keeps it for `solve`
+        # Compiles; cvxpy keeps it for `solve`.
         lowered.model.get_problem_data(solver=solver.upper())
         return lowered
 

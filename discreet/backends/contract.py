@@ -339,7 +339,7 @@ class Options:
             raise InputError(
                 f"the time limit is {brief(self.time_limit)} s; give a positive number of seconds"
             )
-        # thirty years; systems do not wait for much longer
+        # Thirty years; systems do not wait for much longer.
         if self.time_limit is not None and self.time_limit > 1e9:
             object.__setattr__(self, "time_limit", None)
         if self.max_iterations is not None:

@@ -104,7 +104,7 @@ def spawn(
     """A process that attempts the problems one after another; see `failed_start` and
     `next_attempt`.
     """
-    # no other data of theirs
+    # No other data of theirs.
     models = [(each.p_xz, each.loss, each.terms, each.name) for each in problems]
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = models, backend, asked, memory_limit, repeat_seconds
@@ -185,7 +185,7 @@ def _serve(
     """Attempt in one process until the list or the time is over (None), or until it ends early:
     returns the last attempt.
     """
-    # several backends work at once
+    # Several backends work at once.
     with spawn(problems[len(done) :], backend, options, threads=1) as child:
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
@@ -274,7 +274,7 @@ def serve_attempts(
             send(error)
             return
         seconds = tuple(_seconds(run) for run in runs)
-        # of several the first loads and compiles more
+        # Of several the first loads and compiles more.
         ordered = sorted(runs[1:] or runs, key=_seconds)
         typical = ordered[(len(ordered) - 1) // 2].timings
         send(
@@ -341,7 +341,7 @@ def _limit_memory(room: int | None) -> None:
         return
     import resource
 
-    # private memory only: address space that libraries merely reserve does not count
+    # Private memory only: address space that libraries merely reserve does not count.
     held = resource.RLIMIT_DATA
     used = _status_bytes("VmData")  # what this limit counts
     if used is None:
@@ -387,5 +387,5 @@ class _Memory:
             return None, None
         import resource
 
-        # on Linux a parent's peak would be inherited
+        # On Linux a parent's peak would be inherited.
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), None

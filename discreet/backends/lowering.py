@@ -367,7 +367,7 @@ class Program:
         """
         found = dict[int, float]()
         end = prices.size
-        # from the end
+        # From the end.
         for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):
             count = 1 if part.measure.scope is Scope.TOTAL else self.problem.m
             count = 0 if part.linear and part.measure.scope is Scope.POSTERIOR else count

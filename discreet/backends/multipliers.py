@@ -37,11 +37,11 @@ from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
 
 _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
-# outcomes whose posteriors a guess that is never made may exclude, for each private value
+# Outcomes whose posteriors a guess that is never made may exclude, for each private value.
 _TRIED = 16
 
 
-# private values of subnormal probability
+# Private values of subnormal probability.
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def multipliers_of(
     problem: Problem, law: Law, seconds: float = math.inf
@@ -182,7 +182,7 @@ class _Program:
             nearest = nearest[mass[nearest] > 0.0]
             x = (self._problem.p_xz[group][:, nearest] / mass[nearest]).T / law.p_x - 1.0
         slopes = measure.slope(x, law.p_x)
-        # normal to the posteriors of as much leakage, and at those of the budget
+        # Normal to the posteriors of as much leakage, and at those of the budget.
         if measure.scope is Scope.POSTERIOR:
             slopes = slopes - (term.level - measure.excess(x, law.p_x))[:, None]
         return [slopes if made else np.vstack([slopes, np.zeros(law.p_x.size)])]

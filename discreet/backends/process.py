@@ -106,7 +106,7 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         _alive.pop(self.pid, None)
-        # otherwise `ending` did it, and the number may have been reused
+        # Otherwise `ending` did it, and the number may have been reused.
         if self._process.returncode is None:
             self._kill_group()
             self._process.wait()
@@ -172,7 +172,7 @@ class Child:
         if os.name != "posix":
             self._process.kill()
             return
-        # no process is left, or (macOS) only a zombie
+        # No process is left, or (macOS) only a zombie.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -243,7 +243,7 @@ def _end_with_parent() -> None:
     """
     while os.read(0, 1024):
         continue
-    # the group is our own: also end what the solver started
+    # The group is our own: also end what the solver started.
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(70)

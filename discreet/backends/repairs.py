@@ -248,7 +248,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         )
     if problem.constraint.perfect:
         law = problem.output_law(columns)
-        # where X is known nothing can leak
+        # Where X is known nothing can leak.
         frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass
         near = distance_from_private(law) <= Precision.private and frequent
         if near and _is_drawn_enough(columns, (law,)):
@@ -259,7 +259,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
             return moved[0]
         if near:  # within a tolerance, where exactly would cost more than the gap
             return columns
-    # in more digits than above
+    # In more digits than above.
     if problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:
         return columns
     share, towards = constant_share(problem, columns)
@@ -354,7 +354,7 @@ def _moved(
     starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (
         frequent is not estimator
     )
-    # the least first, as it costs least
+    # The least first, as it costs least.
     rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]
     found = (_project(start, p_z, feature, laws) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
@@ -420,7 +420,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             system[i, :, k, :] = block
             system[k, :, i, :] = block
     diagonal = np.sqrt(np.maximum(np.einsum("ijij->ij", system), 0.0))
-    # so that a rare guess counts too
+    # So that a rare guess counts too.
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
     with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
@@ -574,7 +574,7 @@ def excluded(
         if reached > widest:
             best = point - excess
             widest = reached
-        # no constraint is violated, or the guess is excluded
+        # No constraint is violated, or the guess is excluded.
         if excess <= Precision.searched or widest >= 0.0:
             break
         rows = np.vstack([rows, np.append(tangent, 0.0)])

@@ -757,7 +757,7 @@ def _equations(
         (values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size)
     )
     sums = np.zeros(prices.size + count * rank)
-    # the first step starts from the weight one
+    # The first step starts from the weight one.
     sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0
     return csr_array(vstack([causal, secret])), sums, place, scale
 

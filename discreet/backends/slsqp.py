@@ -48,8 +48,8 @@ from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300
-# for each variable: solves that end well take up to 230 iterations of few variables, and two for
-# each of many; the others go on for thousands at a tiny budget, and end no better
+# For each variable: solves that end well take up to 230 iterations of few variables, and two for
+# each of many; the others go on for thousands at a tiny budget, and end no better.
 _MORE_ITERATIONS = 3
 
 
@@ -116,7 +116,7 @@ class Slsqp(Unlifted):
                 or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
             },
         )
-        # reported from SciPy 1.16 on
+        # Reported from SciPy 1.16 on.
         answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))
         return Raw(str(result.message), answer, int(result.nit))
 
@@ -200,7 +200,7 @@ class SmoothProgram:
             return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[
                 None, :
             ]
-        # the slope is that of s (G(x) − G) at this G
+        # The slope is that of s (G(x) − G) at this G.
         excess = measure.excess(law.ratio_minus_one(), law.p_x)
         own = (
             self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level

@@ -54,7 +54,7 @@ class Sweep:
         seconds it took.
         """
         started = time.perf_counter()
-        # keeps what has been computed about the model
+        # Keeps what has been computed about the model.
         self._reduced = self._reduced.with_budget(self._scale.budgets(at))
         problem = self._reduced.original
         options = self._options

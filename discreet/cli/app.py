@@ -47,7 +47,7 @@ class _Commands(TyperGroup):
             _complain("interrupted")
             sys.exit(INTERRUPTED)
         except Exception as error:
-            # no error of the parser, whose class moves between typer's releases
+            # No error of the parser, whose class moves between typer's releases.
             if not hasattr(error, "format_message"):
                 raise
             _complain(f"{error.format_message().rstrip('.')}; see discreet --help")
@@ -74,7 +74,7 @@ def _open_streams() -> None:
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         with contextlib.suppress(OSError):
             if getattr(sys, name) is None:
-                # takes the lowest number that is free, which no other file may get
+                # Takes the lowest number that is free, which no other file may get.
                 os.open(os.devnull, os.O_RDWR)
                 mode = "w" if number else "r"
                 setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115

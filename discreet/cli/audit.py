@@ -78,7 +78,7 @@ def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
     unit = judged.problem.terms[0].measure.suffix
     kept = told["own_budget_kept"]
     numbers = [f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within"]
-    # several constraints have records of their own
+    # Several constraints have records of their own.
     numbers = [name for name in numbers if name in told]
     return {
         **{

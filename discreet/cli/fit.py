@@ -38,7 +38,7 @@ Seed = Annotated[
     typer.Option(metavar="N", help=("Makes the same rule again; its key is then no secret.")),
 ]
 
-# of the people have a text or a whole number of their own in a column that is no feature
+# Of the people have a text or a whole number of their own in a column that is no feature.
 _IDENTIFIES = 0.5
 
 

@@ -256,6 +256,6 @@ def _draw(settings: Settings, rng: np.random.Generator) -> tuple[Any, Any]:
     truth = rng.choice(prior.size, settings.samples, p=prior.ravel())
     counts = rng.multinomial(settings.guess_sensors, law.reshape(prior.size, -1)[truth])
     order = count_vectors(settings.guess_sensors, law.shape[2]).astype(np.int64)
-    # lexicographic: larger index, larger key
+    # Lexicographic: larger index, larger key.
     weights = (settings.guess_sensors + 1) ** np.arange(law.shape[2])[::-1]
     return truth // prior.shape[1], np.searchsorted(order @ weights, counts @ weights)

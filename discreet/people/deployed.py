@@ -61,7 +61,7 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
         return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
     last = np.full(len(known), (known.shape[1] * 8 % 256) << 56, dtype=np.uint64)
-    # three rounds without a word end it
+    # Three rounds without a word end it.
     message = (*known.T.copy().view(np.uint64), last, *np.zeros(3, dtype=np.uint64))
     for k, word in enumerate(message):
         c = c ^ np.uint64(0xFF if k == len(message) - 3 else 0)
@@ -161,7 +161,7 @@ class Rule:
             _checked(p_y, "p_y", (len(p_x), len(self.truths))),
             _checked(p_x, "p_x", (len(p_y), len(self.groups))),
         )
-        # what fits into a cache takes a third of the time
+        # What fits into a cache takes a third of the time.
         if len(steps := range(0, len(p_y), 8192)) > 1:
             return np.concatenate(
                 [self.predict_proba(p_y[k : k + 8192], p_x[k : k + 8192]) for k in steps]

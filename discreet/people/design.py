@@ -45,7 +45,7 @@ from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked
 
-# with which a second tilt is kept within budgets that it exceeds by a rounding
+# With which a second tilt is kept within budgets that it exceeds by a rounding.
 _BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)
 
 
@@ -425,7 +425,7 @@ def people_problem(
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
     """Probabilities that add up to one for each person; InputError for anything else."""
     array = mass_array(values, what, shape.count(",") + 1, shape)
-    # sums over few labels take several times as long
+    # Sums over few labels take several times as long.
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     check_columns(columns, f"{what}, transposed")
     return np.moveaxis((columns / columns.sum(axis=0)).reshape(*array.shape[1:], len(array)), -1, 0)

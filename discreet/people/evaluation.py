@@ -631,7 +631,7 @@ def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) ->
         [np.bincount(cell, weights=column, minlength=values * n) for column in weights.T]
     )
     people = np.bincount(cell, minlength=values * n)
-    # rounding may have lost a last digit
+    # Rounding may have lost a last digit.
     sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)
     sums = sums * (people / np.where(people > 0, sums.sum(axis=0), 1.0))
     return np.asarray(sums.reshape(m, values, n).swapaxes(0, 1))

@@ -67,11 +67,11 @@ MOST_GROUPS = 14
 """So many groups have 2^14 corners; with more the bound by corners is left out."""
 
 _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
-# of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
+# Of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
 _PIECES = 256
 _CENTRES = 33  # numbers c that are tried
 _OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
-# the same of terms that cancel, which are powers or logarithms of ratios of rates
+# The same of terms that cancel, which are powers or logarithms of ratios of rates.
 _ROUNDING = 1e-13
 
 
@@ -283,14 +283,14 @@ def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> A
     """b(W_i) [k] at rates [k, n] of one guess: convex or, for single guesses, quasi-convex; no less
     than g for any π.
     """
-    # functions of the rates alone
+    # Functions of the rates alone.
     if isinstance(measure, MaximalLeakage | ParityDifference | LocalDifferentialPrivacy):
         return _values(measure, rates, shares.top)
     if isinstance(measure, MutualInformation | Sibson):
         return shares.total * _values(measure, rates, shares.top)
     if isinstance(measure, MinEntropyLeakage):
         likeliest = int(region.shares.argmax())
-        # of π_j to the largest share, at most
+        # Of π_j to the largest share, at most.
         ratio = np.minimum(shares.high / shares.low[likeliest], 1.0)
         ratio[likeliest] = 1.0
         return np.asarray((rates * ratio).max(axis=1) - rates[:, likeliest])
@@ -332,7 +332,7 @@ def _highest_by_rates(measure: Measure, region: Region, shares: _Shares) -> floa
         return float(
             np.maximum(np.maximum(worth * low, worth * high).sum(axis=2).max(axis=0), 0.0).sum()
         )
-    # of each guess what is above its mass, as much as is below
+    # Of each guess what is above its mass, as much as is below.
     if isinstance(measure, TotalVariation):
         least = _least_means(low, shares)[:, None]
         most = -_least_means(-high, shares)[:, None]
@@ -410,7 +410,7 @@ def _highest_by_cells(measure: Measure, region: Region) -> float:
     m = len(region.rates)
     parts = _parts(region)
     n = region.people.size // region.given
-    # positive: any law will do
+    # Positive: any law will do.
     laws = [(each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in parts]
     cell, slope, turn = _cell_functions(measure, np.repeat(np.array(laws).T, n, axis=1), region)
 
@@ -569,7 +569,7 @@ def _above_tangents(measure: Measure, region: Region) -> float:
     best = 0.0
     if region.odds is not None and possible.all():
         first = _least_apart(region)
-        # equal rates leak nothing, and rounding would make a little of it
+        # Equal rates leak nothing, and rounding would make a little of it.
         if (first[:, 0] != first[:, 1]).all():
             with np.errstate(divide="ignore", invalid="ignore"):
                 best = float(

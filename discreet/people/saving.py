@@ -109,7 +109,7 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
     """
     if promise is None:
         return []
-    # however many were tried before one did not pass
+    # However many were tried before one did not pass.
     each = 1.0 - (1.0 - promise.confidence) / len(LADDER)
     return [
         {

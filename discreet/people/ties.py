@@ -56,7 +56,7 @@ _MISSED = 1e-13
 _RANK = 1e-12  # of the largest change by a tilt: what is less is none
 _FEW = 4096  # people from whom Newton's method starts
 _STEPS = 100
-# of the budget: what a rule may leak more or less than it by the traces of an answer
+# Of the budget: what a rule may leak more or less than it by the traces of an answer.
 _NEAR_BUDGET = 1e-3
 
 
@@ -286,7 +286,7 @@ class _Treatment:
         """
         sums, curve = self.sums(tilt)
         values, vectors = np.linalg.eigh(curve)
-        # by treatments, the same directions at every tilt
+        # By treatments, the same directions at every tilt.
         moved = vectors[:, values > _RANK * values[-1]]
         missing, missed = self._missing(sums, wanted, moved)
         for _ in range(_STEPS):

@@ -182,6 +182,6 @@ def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
     if not values.size:
         return np.zeros(0), bins - 1
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
-    # bins are closed above: a cut at the maximum has nothing beyond it
+    # Bins are closed above: a cut at the maximum has nothing beyond it.
     cuts = cuts[cuts < values.max()]
     return cuts, bins - 1 - cuts.size

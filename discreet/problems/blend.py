@@ -45,7 +45,7 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
     high = 1.0
     above = excess(0.0)
     below = excess(1.0)
-    # relative, of the share and of the target: sums of many terms are no more accurate
+    # Relative, of the share and of the target: sums of many terms are no more accurate.
     tolerance = 1024.0 * UNIT
     if above <= 0.0:
         return 0.0
@@ -123,7 +123,7 @@ def blends(
     budget that may cost more than another end. Below a budget of 0 nothing can be aimed for, so
     there the law counts as less certain. slack: the relative uncertainty of a blend's law.
     """
-    # cost, index, share, how often it failed, aims
+    # Cost, index, share, how often it failed, aims.
     proposals: list[tuple[float, int, float, int, list[float], float]] = []
 
     def propose(which: int, failed: int, targets: list[float], slack: float) -> None:

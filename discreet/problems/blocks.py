@@ -25,7 +25,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 CHUNK_OUTCOMES = 1 << 16
-# outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
+# Outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs.
 _LARGE_FROM = 1 << 22
 _SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
 _FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short

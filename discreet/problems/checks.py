@@ -76,7 +76,7 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
     if np.isfinite(array).all() and (signed or array.min(initial=0.0) >= 0.0):
         return
     rule = "finite" if signed else "finite and ≥ 0"
-    # the usual case, in two passes
+    # The usual case, in two passes.
     if array.size and not signed and array.min() >= 0.0 and array.max() < np.inf:
         return
     for bad, word in (

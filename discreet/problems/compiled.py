@@ -105,7 +105,7 @@ def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
     name = " ".join(
         [function.__module__, function.__qualname__, function.__code__.co_code.hex(), *held]
     )
-    # not documented by numba; without it, numba only compiles more often
+    # Not documented by numba; without it, numba only compiles more often.
     if hasattr(compiled, "_set_uuid"):
         compiled._set_uuid(str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return compiled

@@ -188,7 +188,7 @@ def constraint_of(
         )
     if wanted >= shown:
         return LeakageBudget(0.0)
-    # if every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
+    # If every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
     with localcontext(_PRECISE):
         room = entropy_x - Decimal(2.0**-63) * (entropy_x + 1) - Decimal(wanted)
         nats = float(room)

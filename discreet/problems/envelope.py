@@ -96,7 +96,7 @@ class Scale:
         factors = [
             term.measure.level(leaked) / term.level for term, leaked in leaks if leaked > 0.0
         ]
-        # amounts at the horizon are rounded, too
+        # Amounts at the horizon are rounded, too.
         return cls(terms, max(factors, default=0.0) * (1.0 + 2.0**-40))
 
     @property
@@ -131,7 +131,7 @@ class Scale:
             for term in self.terms
             if term.measure.growth > 0.0
         ]
-        # the levels of the budgets there differ from their share of those that are stated
+        # The levels of the budgets there differ from their share of those that are stated.
         if len(self.terms) > 1:
             doubt = (8.0 + 8.0 * max(exponents, default=0.0)) * UNIT
             return asked * (1.0 - doubt), asked * (1.0 + doubt)
@@ -272,7 +272,7 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
         # a lower bound of 0 stands for "nothing proven"
         if bound.lower > 0.0 and math.isfinite(bound.multiplier):
             terms = bound.lower + bound.multiplier * end
-            # of the terms, and of Σ π, which is one within TOTAL_ROUNDING
+            # Of the terms, and of Σ π, which is one within TOTAL_ROUNDING.
             rounding = 4.0 * TOTAL_ROUNDING * terms
             tangents.append((at, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)

@@ -108,7 +108,7 @@ def _equations(
     total = prior.sum()
     excess = law * total - np.outer(mass, prior)
     apart = [masses * total - prior * masses.sum() for _, _, masses in moves]
-    # deviations add up to 0 over j, and over i: one of either is left out
+    # Deviations add up to 0 over j, and over i: one of either is left out.
     possible = np.flatnonzero(prior)
     if not possible.size:
         return []

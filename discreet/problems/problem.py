@@ -385,7 +385,7 @@ class Problem(Constrained):
             self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0
         )
         values = np.linalg.svd(kernel, compute_uv=False)
-        # of the entries, each by that times sqrt(π w); and of the decomposition
+        # Of the entries, each by that times sqrt(π w); and of the decomposition.
         rounding = np.finfo(float).eps
         threshold = float(rounding * (16 * min(kernel.shape) + values[0] * max(kernel.shape)))
         rank = int((values > threshold).sum())
@@ -475,7 +475,7 @@ class Problem(Constrained):
         """
         if self.measures not in self._bayes_leakages:
             found = self.bayes_law.leakages
-            # rounded up, so that budgets of it keep their last digits
+            # Rounded up, so that budgets of it keep their last digits.
             ordinary = found * (1.0 + 2.0**-44)
             ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
             leakages = np.where(found > 0.0, np.maximum(ordinary, ceilings), 0.0)

@@ -165,7 +165,7 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     Two columns that agree may still round to different sides of a step. So if anything merges at
     all, the classes are compared once more with the steps moved by half their size.
     """
-    # the usual case, decided without an array of the size of the problem
+    # The usual case, decided without an array of the size of the problem.
     if not _repeated(_keys(a, loss)):
         everyone = np.arange(a.shape[1])
         return everyone, everyone

@@ -201,7 +201,7 @@ class SampleReport:
         apart = np.concatenate(
             [each.apart(codes) for each, codes in zip(self.columns, kinds.T, strict=True)], axis=1
         )
-        # whole numbers, so that equal distances are equal in any order of the sum
+        # Whole numbers, so that equal distances are equal in any order of the sum.
         apart = np.round(apart * _FINE)
         step = max(1, _AT_ONCE // len(order))
         parts = (apart[start : start + step] @ cells for start in range(0, len(kinds), step))

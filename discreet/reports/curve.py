@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
 
-# the budget next to 0 is divided by this: for √ε that quarters the bracket there
+# The budget next to 0 is divided by this: for √ε that quarters the bracket there.
 _TOWARDS_ZERO = 16.0
 _FROM_THE_END = 1e-3  # of an interval: no nearer to its ends, where a point would say little new
 _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not cut

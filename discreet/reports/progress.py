@@ -21,7 +21,7 @@ def progress() -> Iterator[Callable[[int, int | None, str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    # what runs now is cut where the terminal ends, and no number
+    # What runs now is cut where the terminal ends, and no number.
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     words = TextColumn("{task.description}", markup=False, table_column=rest)
     columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), words)

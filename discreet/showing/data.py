@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-# how a text begins that a spreadsheet runs, behind any apostrophes
+# How a text begins that a spreadsheet runs, behind any apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 

@@ -162,7 +162,7 @@ def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
     for series in figure.series:
         if not series.label:
             continue
-        # of a character, roughly, at the size of the legend
+        # Of a character, roughly, at the size of the legend.
         width = _KEY + 6.3 * len(series.label) + 20.0
         if x + width > WIDTH:
             lines.append([])

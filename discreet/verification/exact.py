@@ -25,14 +25,14 @@ except ImportError:  # said in a sentence by `verify`
     arb = ctx = fmpq = None  # type: ignore[assignment,misc]
 
 Array = Any  # of numpy, [..., B]; the last axis counts outcomes
-# exponents e and whole numbers w [a, b] in doubles, meaning Σ 2^e w
+# Exponents e and whole numbers w [a, b] in doubles, meaning Σ 2^e w.
 Pieces = Iterable[tuple[int, Array]]
 Sums = dict[int, Any]  # the same with integers of 64 bits, by exponent
 
 
 def pieces(values: Array, bits: int) -> Pieces:
     """The values exactly, as whole numbers of so many bits."""
-    # so much larger, nothing here is subnormal
+    # So much larger, nothing here is subnormal.
     left = np.multiply(values, 2.0**216, dtype=np.float64)
     while top := max(left.max(), -left.min()):
         e = math.frexp(top)[1] - bits

@@ -35,7 +35,7 @@ from discreet.verification.exact import arb, ball, ctx, end, outward
 
 _Row = Sequence[Fraction]  # a number for each private value of positive probability
 
-# rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0
+# Rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0.
 Group = tuple[Sequence[_Row], _Row]
 
 # e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
@@ -349,7 +349,7 @@ def _most(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
     names = list(range(len(rows[0]) + len(rows)))  # of the columns, then of the rows
     width = len(rows[0])
     rows = [[*row, limit] for row, limit in zip(rows, limits, strict=True)]
-    # what x_0 grows by; at the end minus what it has
+    # What x_0 grows by; at the end minus what it has.
     rows.append([Fraction(1), *(Fraction(0) for _ in range(width))])
     while rising := [e for e in range(width) if rows[-1][e] > 0]:
         e = min(rising, key=names.__getitem__)

@@ -23,11 +23,11 @@ from discreet.verification.exact import Array, Sums, add, bits_for, integers, pi
 from discreet.verification.measures import Measure, measure_of
 
 ROUNDED = 2.0**-50  # how far Σ a may be from one to count as one
-# how far Σ a and the columns of an estimator may be from one before they count as a mistake
+# How far Σ a and the columns of an estimator may be from one before they count as a mistake.
 TOLERANCE = 1e-9
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
-# shape, and what reads columns: (start, count) → doubles
+# Shape, and what reads columns: (start, count) → doubles.
 _Member = tuple[tuple[int, ...], Callable[[int, int], Array]]
 
 
@@ -161,17 +161,17 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
                 f"{archive.filename}: {info.filename} holds no numbers of shape "
                 f"{list(shape)}; write it again"
             )
-        # the checksum is compared at the end
+        # The checksum is compared at the end.
         if offset + sum(map(len, iter(partial(stream.read, 1 << 20), b""))) != size:
             raise ValueError(
                 f"{archive.filename}: {info.filename} ends before its shape does; write it again"
             )
-    # one for each row
+    # One for each row.
     opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))
-    # in the file itself seeking is not reading
+    # In the file itself seeking is not reading.
     if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:
         archive.fp.seek(info.header_offset + 26)
-        # lengths of its name and an extra field
+        # Lengths of its name and an extra field.
         between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())
         offset = info.header_offset + 30 + between + offset
         opened = lambda _: archive.fp  # noqa: E731

@@ -183,7 +183,7 @@ def _sums(model: Model, answer: Answer) -> _Sums:
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         columns = proper(answer.columns(start, part), start)
-        # has all, but for what the others take
+        # Has all, but for what the others take.
         likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)
         exact.add(
             found,

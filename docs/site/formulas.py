@@ -173,13 +173,13 @@ def _pieces(root: ET.Element) -> list[ET.Element]:
     depth = 0
     for each in row:
         if _tag(each) == "mtext" and (each.text or "").isalpha():
-            # text counts as space, and with it an operator alone would fill a piece
+            # Text counts as space, and with it an operator alone would fill a piece.
             each.tag = f"{{{_SPACE}}}mi"
         parts[-1].append(each)
         if _tag(each) == "mo" and each.text:
             depth += (each.text in "([{⟨") - (each.text in ")]}⟩")
             if each.text in _BREAKS and len(parts[-1]) >= (_LONG if depth > 0 else 2):
-                # at the end of a row it would be taken for a sign behind
+                # At the end of a row it would be taken for a sign behind.
                 each.attrib.setdefault("form", "infix")
                 parts.append([])
     whole = [ET.Element(root.tag, root.attrib) for part in parts if part]

@@ -86,7 +86,7 @@ def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(
     assert found.certificate is not None
     assert found.certificate.own_budget_kept
     assert found.certificate.own_leakage == found.leakage
-    # at 0 the leakage of stored numbers is of rounding size
+    # At 0 the leakage of stored numbers is of rounding size.
     assert found.leakage <= problem.budget or share == 0.0
 
 

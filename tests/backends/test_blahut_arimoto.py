@@ -204,13 +204,13 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect
     behind = start._at(-move, -price)
     slope = float((start.point.gradient * move).sum()) + start.point.price_gradient * price
     assert (ahead.value - behind.value) / 2.0 == pytest.approx(slope, rel=1e-5, abs=1e-12)
-    # coordinates of the system: tilts relative to the last guess's, the common tilt, the multiplier
+    # Coordinates of the system: tilts relative to the last guess's, the common tilt, the multiplier
     last = problem.m - 1
     relative = (move[:last] - move[last]).ravel()
     vector = relative if perfect else np.concatenate([relative, move[last], [price]])
     matrix = start._curvature(coordinates(problem.m, problem.n, last, perfect))
     gauge = np.zeros_like(matrix)
-    # what the system adds along directions that change nothing
+    # What the system adds along directions that change nothing.
     for k in range(0, len(matrix) - (not perfect), problem.n):
         block = slice(k, k + problem.n)
         raw = matrix[block, block]
@@ -329,7 +329,7 @@ def test_random_problems_are_certified(seed: int, fraction: float) -> None:
 
 
 def test_a_guess_of_tiny_mass_that_reveals_much_is_found() -> None:
-    # the optimum spends its budget on a guess of mass 1e-7
+    # The optimum spends its budget on a guess of mass 1e-7.
     problem = random_problem(158, fraction=1e-8)
     solution = solve(problem, SOLVER)
     tight(solution)
@@ -402,7 +402,7 @@ def test_both_iterations_agree_within_their_brackets(fraction: float) -> None:
 
 
 def test_a_tie_of_the_bayes_rule_is_settled_for_privacy() -> None:
-    # outcome 1 says nothing about Y: guessing 1 there makes the guess independent of X
+    # Outcome 1 says nothing about Y: guessing 1 there makes the guess independent of X.
     joint = np.zeros((2, 2, 3))
     joint[:, 0, 0] = [0.3, 0.1]
     joint[:, 1, 2] = [0.1, 0.3]

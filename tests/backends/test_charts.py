@@ -145,7 +145,7 @@ def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
         axis=0
     )
     inner = at.inner.moved(step.inner, 1.0)
-    # pieces: everything but the products is linear
+    # Pieces: everything but the products is linear.
     if model.chart.pairs == inner.coordinates.shape[1]:
         after = model.chart.part(law.coordinates + predicted)
         relation = model.chart.relation(inner, at.multiplier + step.multiplier, after)

@@ -66,7 +66,7 @@ def test_continuation_declines_where_it_cannot_help() -> None:
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert continued(middle, [], 1e-9) is None
     assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
-    # the Bayes rule: no point of the path
+    # The Bayes rule: no point of the path.
     assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None
 
 

@@ -131,7 +131,7 @@ def test_duplicates_give_a_consistent_vertex_or_none(
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
 def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: float) -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(3 * 2 * 100)).reshape(3, 2, 100)
-    # two guesses that are always equal
+    # Two guesses that are always equal.
     joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
     free = Problem.from_joint(joint, math.inf)
     problem = free.with_budget(fraction * free.bayes_leakage)
@@ -304,7 +304,7 @@ def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_n
 
 
 def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more() -> None:
-    # under no tilt the two least margins are between the same two guesses
+    # Under no tilt the two least margins are between the same two guesses.
     problem = catalog.build("anes96", budget=0.0)
     active = _ActiveSet(problem, problem.loss.copy())
     wanted = active.cut(np.zeros((problem.m, problem.n)), math.inf)

@@ -105,7 +105,7 @@ def test_highs_reads_mps_and_finds_the_certified_optimum(name: str, tmp_path: Pa
     path = ds.export(PROBLEMS[name], tmp_path / "program.mps")
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    # its least; what is smaller it drops, with a warning
+    # Its least; what is smaller it drops, with a warning.
     solver.setOptionValue("small_matrix_value", 1e-12)
     assert solver.readModel(str(path)) != highspy.HighsStatus.kError
     form = Program.linear(reduce(PROBLEMS[name]).problem).linear_program()

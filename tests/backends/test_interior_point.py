@@ -32,7 +32,7 @@ def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
     np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
-    # feasible: the same for every guess
+    # Feasible: the same for every guess.
     best = (model.losses + at.tilt @ model.features - at.slack)[0]
     np.testing.assert_allclose(
         best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14

@@ -43,7 +43,7 @@ def attempted(model: Problem) -> Attempt:
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    # what hangs here never stops by itself
+    # What hangs here never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 

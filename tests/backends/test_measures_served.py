@@ -50,7 +50,7 @@ def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
     free = ds.Problem.from_joint(JOINT, math.inf, measure=text)
     most = free.bayes_leakage
     budget = fraction * (most if math.isfinite(most) else 2.0)
-    # one in ten last digits stops some solvers early
+    # One in ten last digits stops some solvers early.
     return free.with_budget(float(f"{budget:.3g}"))
 
 
@@ -196,7 +196,7 @@ def test_files_keep_the_measure(text: str, tmp_path: Path) -> None:
     assert ds.problems.map_problem(path).constraint == problem.constraint
     assert ds.load_problem(path, budget=0.125).measure == problem.measure
     with np.load(path) as stored:
-        # readers of before know `budget` only
+        # Readers of before know `budget` only.
         assert ("budget" in stored) == (text == "mutual-information")
         assert ("constraint" in stored) != ("budget" in stored)
 
@@ -240,7 +240,7 @@ def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) ->
     record = json.loads(run("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json").stdout)
     assert record["measure"] == "maximal-leakage"
     assert record["budget_nats"] == 0.02
-    # half of what the Bayes rule leaks by it
+    # Half of what the Bayes rule leaks by it.
     assert "maximal-leakage" in run("solve", *flags).stdout
     with pytest.raises(ds.InputError, match="leaks without bound"):
         Budget(fraction=0.5).apply(

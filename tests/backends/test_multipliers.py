@@ -191,7 +191,7 @@ def test_an_estimator_about_an_impossible_value_is_audited() -> None:
     problem = Problem([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]], [[0.1, 0.5], [0.3, 0.1]], 0.0)
     certificate = ds.audit(problem, np.full((2, 2), 0.5)).certificate
     assert certificate is not None
-    # the best constant guess errs so, and no private one errs less
+    # The best constant guess errs so, and no private one errs less.
     assert certificate.lower == pytest.approx(0.4)
 
 

@@ -25,7 +25,7 @@ NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not instal
 BOTH = pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"]
 )
-# few, as each is compiled: nothing to hide, nothing to choose, n > m
+# Few, as each is compiled: nothing to hide, nothing to choose, n > m.
 SHAPES = [(1, 3), (3, 1), (3, 2)]
 
 
@@ -377,7 +377,7 @@ def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
     reach = shell_top(shells) - shell_top(shells - 1)
     expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)
     assert min(exact, 4.0) <= expected * (1.0 + 1e-9)
-    # the top of its shell, and the shell's width
+    # The top of its shell, and the shell's width.
     assert min(expected, 4.0) <= 2.0 * max(exact, 2.0**-42) * (1.0 + 1e-9)
 
 

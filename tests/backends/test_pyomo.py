@@ -41,7 +41,7 @@ def test_the_model_evaluates_to_the_error_probability_the_column_sums_and_phi(se
         assert pyo.value(model.column_sum[z].body) == pytest.approx(program.scale[z], rel=1e-12)
     phi = problem.output_law(estimator).deviation / problem.p_x  # (Φ P)_ij
     for r, j in enumerate(int(name) for name in program.rows.private_values):
-        # the feature is this times π_j φ_j / w
+        # The feature is this times π_j φ_j / w.
         size = program.rows.combination[r, j] / (1.0 - problem.p_x[j])
         for i in range(problem.m - 1):
             value = pyo.value(model.perfect_privacy[i, j].body)

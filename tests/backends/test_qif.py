@@ -103,7 +103,7 @@ def test_leakages_are_those_of_libqif(part: int) -> None:
         channel = rational(case.channel)
         factors = [
             qif.measure.bayes_vuln.mult_leakage(prior, channel),
-            # the largest of all gains, for any prior
+            # The largest of all gains, for any prior.
             qif.measure.bayes_vuln.mult_capacity(channel),
             qif.measure.g_vuln.mult_leakage(rational(case.gain), prior, channel),
         ]

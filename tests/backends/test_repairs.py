@@ -131,7 +131,7 @@ def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
     )
     private = ds.solve(problem.with_budget(0.0), backend="tilt").estimator
     assert private is not None
-    # less than the answer leaks
+    # Less than the answer leaks.
     for model in (problem.with_budget(2e-5), problem.with_budget(0.0)):
         answer = 0.9 * private + 0.1 * problem.bayes_estimator
         alone = certify(model, answer).certificate

@@ -34,7 +34,7 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated, and draw."""
-    # has taken its own before this one is replaced
+    # Has taken its own before this one is replaced.
     importlib.import_module("discreet.backends.tilt.backend")
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
     monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
@@ -189,7 +189,7 @@ def test_status_of_the_backend_follows_the_judge() -> None:
 def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # as it was imported, before it was replaced
+    # As it was imported, before it was replaced.
     monkeypatch.setattr(rounds, "first_retained", first_retained)
     problem = BlockProblem.of(
         catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0)
@@ -355,7 +355,7 @@ def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
     assert (
         0.5 <= weights[0].min() / weights[0].mean() <= weights[0].max() / weights[0].mean() <= 1.5
     )
-    # too few to be calibrated: they are scaled
+    # Too few to be calibrated: they are scaled.
     few = rounds._calibrated(every[:, :3], every.sum(axis=1), 3)
     np.testing.assert_allclose(
         few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12

@@ -333,7 +333,7 @@ def test_two_measurements_that_say_nothing_each_may_say_everything_together() ->
     assert problem.bayes_leakage == pytest.approx(math.log(2.0))
     second = ds.Problem(joint.sum(axis=1), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     assert ds.solve(second).error_probability == 0.0
-    # guess 2, always 0, adds a quarter
+    # Guess 2, always 0, adds a quarter.
     assert ds.solve(problem.alone(1, 0.0)).error_probability == pytest.approx(0.25)
     private = certified(problem)
     assert private.error_probability == pytest.approx(0.25)

@@ -242,7 +242,7 @@ def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[i
     assert len(programs) > 2
     programs.clear()
     stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    # of a few outcomes and of all; each once more, with sums, where it has no solution
+    # Of a few outcomes and of all; each once more, with sums, where it has no solution.
     assert len(programs) <= 4
     assert_stopped(stopped, optimum)
 
@@ -255,7 +255,7 @@ def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
     assert len(programs) > 20
     programs.clear()
     stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    # up to four of a sample, one next to its tilt, one of the round, two each for two rules
+    # Up to four of a sample, one next to its tilt, one of the round, two each for two rules.
     assert len(programs) <= 10
     assert_stopped(stopped, optimum)
 

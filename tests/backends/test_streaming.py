@@ -40,7 +40,7 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated."""
-    # has taken its own before this one is replaced
+    # Has taken its own before this one is replaced.
     importlib.import_module("discreet.backends.tilt.backend")
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
     monkeypatch.setattr(BlockProblem, "few", False)
@@ -203,7 +203,7 @@ def test_time_limit_is_honoured() -> None:
     solution = solve(blocks, time_limit=1e-3)
     assert solution.claimed == "time limit"
     assert_true(problem, solution)
-    # one round's and those of the judge, among them two that made the rule dense here
+    # One round's and those of the judge, among them two that made the rule dense here.
     assert source.passes <= 12
 
 
@@ -289,7 +289,7 @@ def test_memory_holds_no_more_than_chunks_and_retained_outcomes(
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
-    # what compiling takes is not measured
+    # What compiling takes is not measured.
     solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)
     problem = generated_problem(600_000, 0.01)
     tracemalloc.start()
@@ -299,7 +299,7 @@ def test_memory_holds_no_more_than_chunks_and_retained_outcomes(
     assert solution.status is Status.CERTIFIED, solution
     assert solution.passes > 1
     assert solution.rule.ties.size <= 4
-    # the outcomes themselves would take 19.2 MB, and twice as much while they are worked on
+    # The outcomes themselves would take 19.2 MB, and twice as much while they are worked on.
     assert peak <= 13.5e6
 
 
@@ -314,7 +314,7 @@ def test_a_source_with_other_totals_is_refused() -> None:
 
 def test_compiling_is_timed_apart_from_solving() -> None:
     problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
-    # too small for kernels
+    # Too small for kernels.
     assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0
     solution = solve(problem)
     assert solution.timings.compile_seconds == 0.0

@@ -83,7 +83,7 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
         hashlib.sha256((folder / line["file"]).read_bytes()).hexdigest() for line in table
     ]
     assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
-    # its own files are replaced
+    # Its own files are replaced.
     assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0
 
 

@@ -34,7 +34,7 @@ def study() -> Study:
 def test_the_known_numbers_are_reproduced(study: Study) -> None:
     last = study.sensors[-1]
     assert last.sensors == 10
-    # exact arithmetic: tests/backends/test_tilt.py
+    # Exact arithmetic: tests/backends/test_tilt.py.
     assert last.private_y_error == pytest.approx(0.00418235677, rel=1e-8)
     assert last.private_y_lower == pytest.approx(0.00418235677, rel=1e-8)
     assert last.bayes_y_error == pytest.approx(0.0022650930, abs=5e-11)

@@ -369,7 +369,7 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(
     assert card["data"]["people"] == 800
     assert card["data"]["digest"].startswith("sha256:")
     assert card["tried"][-1]["design_budget"] > 0
-    # one of twenty limits each
+    # One of twenty limits each.
     for row, step in zip(card["tried"], fitted[0].promise_.tried, strict=True):
         assert (
             row["error"]["low"]

@@ -113,7 +113,7 @@ def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth() -> None
         guess, None, np.full(PEOPLE, "no"), sensitive_features=group, measure=found.measure
     )
     assert list(lone.given) == ["no"]
-    # the other guess is a truth that some people may have
+    # The other guess is a truth that some people may have.
     assert lone.leakage.high > lone.given["no"].leakage.high
 
 
@@ -168,7 +168,7 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
     table = np.zeros((PEOPLE, 3))
     unknown = ds.evaluate(Constant(), table, truth, sensitive_features=group)
     assert unknown.leakage.estimate == 0.0
-    # it might have guessed otherwise once in a thousand times
+    # It might have guessed otherwise once in a thousand times.
     assert 0.0 < unknown.leakage.high < 0.003
     sure = ds.evaluate(Sure(), table, truth, sensitive_features=group)
     assert (sure.leakage.low, sure.leakage.high) == (0.0, 0.0)

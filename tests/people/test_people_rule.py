@@ -275,7 +275,7 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
 
 
 def test_coins_are_siphash() -> None:
-    # the authors' own example
+    # The authors' own example.
     assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5
     words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
     expected = [(siphash(bytes(range(16)), row.tobytes(), 1, 3) >> 11) * 2.0**-53 for row in words]

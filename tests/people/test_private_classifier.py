@@ -381,7 +381,7 @@ def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
             KNeighborsClassifier(),
         )
         assert (piped.predict(table) == "yes").mean() > 0.7
-    # without routing it passes all on
+    # Without routing it passes all on.
     search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=2)
     found = ds.PrivateClassifier(search, random_state=0).fit(table, truth, sample_weight=weight)
     assert found.estimator_.model.best_estimator_.class_prior_ == pytest.approx(

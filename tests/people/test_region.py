@@ -206,8 +206,8 @@ def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
         groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n)
     )
     inside &= ((low <= shares) & (shares <= high)).all(axis=1)
-    # whether upper limits alone hold: the end of the odds on the side of the truth has all their
-    # level
+    # Whether upper limits alone hold: the end of the odds on the side of the truth has all their
+    # level.
     below = inside.copy()
     if of_odds > 0.0:
         for k, truth in enumerate(log_odds(rates)):
@@ -226,7 +226,7 @@ def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
         spread = rel_entr(tables / groups[:, None, :], rates) * groups[:, None, :]
         inside &= spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), of_ball)
     assert inside.mean() >= 0.95
-    # the region is made of the same intervals
+    # The region is made of the same intervals.
     for table, held in zip(tables[:20], inside[:20], strict=True):
         region = region_of(table, 0.95, True, given)
         within = (region.low <= rates).all() and (rates <= region.high).all()
@@ -262,7 +262,7 @@ def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
         inside = (region.low <= rates + 1e-12).all() and (rates <= region.high + 1e-12).all()
         inside &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
         held += bool(inside) and distance(region, rates) <= region.radius
-    # so few once in 200 times, if it were just 95 %
+    # So few once in 200 times, if it were just 95 %.
     assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)
 
 
@@ -313,7 +313,7 @@ def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxe
     region = region_of(np.full((2, 2), 12500.0), 0.95)
     assert 50_000 * limits_of(MUTUAL, region)[1] == pytest.approx(2.31, abs=0.05)
     upper = region_of(np.full((2, 2), 12500.0), 0.95, upper=True)
-    # with no lower limit beside it
+    # With no lower limit beside it.
     assert 50_000 * highest_of(MUTUAL, upper) == pytest.approx(1.7, abs=0.05)
     alone = replace(region_of(np.full((2, 2), 12500.0), 0.95, True), odds=None)
     assert limits_of(MUTUAL, alone)[1] > 2.0 * limits_of(MUTUAL, region)[1]

@@ -222,7 +222,7 @@ def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_togethe
     most 5 % of tables.
     """
     rng = np.random.default_rng(0)
-    # of "yes" in both groups of column a; column b is independent of the guess
+    # Of "yes" in both groups of column a; column b is independent of the guess.
     rate = np.array([0.4, 0.6])
     told = rate * 0.5
     leak = float((np.array([told, 0.5 - told]) * np.log(np.array([rate, 1 - rate]) / 0.5)).sum())
@@ -255,7 +255,7 @@ def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it() -
     )
     wide = found.secrets["sex"].leakage.low
     assert found.breaks({"sex": wide * 0.999})
-    # at half of the level the limit is lower
+    # At half of the level the limit is lower.
     assert not found.breaks({"sex": wide * 0.999, "region": 1.0})
     told = found.statement({"sex": 1.0, "region": found.secrets["region"].at_most * 0.99})
     assert told.startswith("not shown for people, 95 %: the guess leaks at most ")
@@ -274,7 +274,7 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted: ds.PrivateCl
     others, wanted, theirs = population(8000, seed=1)
     curve = fitted.frontier(others, wanted, sensitive_features=theirs, budgets=[0.1, 1.0])
     assert [point.share for point in curve] == [0.1, 1.0]
-    # errors and two columns, of two rules
+    # Errors and two columns, of two rules.
     assert curve.points[0].people.confidence == pytest.approx(1 - 0.05 / 6)
     best = curve.best({"sex": 0.02, "region": 0.5})
     assert best is curve.points[0]

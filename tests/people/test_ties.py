@@ -44,8 +44,8 @@ def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget: float)
     again = ds.certify(problem, columns, made.solution.tilt, made.solution.multiplier)
     assert again.status is ds.Status.CERTIFIED
     assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-12)
-    # other people of the same population: error and rates are near those of the design, though a
-    # whole group ties
+    # Other people of the same population: error and rates are near those of the design, though a
+    # whole group ties.
     others = aware(20_000, 2, seed=2)
     columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
     error = 1.0 - (columns * others.sum(axis=2)).sum(axis=1).mean()

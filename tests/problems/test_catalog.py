@@ -201,7 +201,7 @@ def test_duplicated_outcomes_merge_back():
     problem = problems.duplicated(N=12, copies=8)
     reduced = discreet.problems.reduce(problem)
     assert problem.N == 96
-    # rounding puts a few copies on either side of a step of the comparison
+    # Rounding puts a few copies on either side of a step of the comparison.
     assert 12 <= reduced.problem.N < 24
     assert reduced.problem.bayes_error == pytest.approx(problem.bayes_error, rel=1e-13)
 
@@ -530,7 +530,7 @@ def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it
     problem = catalog.build(name, measure="maximal-leakage")
     assert str(problem.measure) == "maximal-leakage"
     assert problem.budget == 0.5 * problem.bayes_leakage
-    # mutual information is never more
+    # Mutual information is never more.
     assert problem.bayes_leakage >= (1.0 - 1e-9) * catalog.build(name).bayes_leakage
     asked = catalog.build(name, budget=0.2, measure="sibson:alpha=2")
     assert str(asked.constraint) == "0.2 nats of sibson:alpha=2.0"

@@ -69,7 +69,7 @@ def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied() ->
     np.testing.assert_array_equal(
         found.chosen(values), np.where(estimator == 1.0, values, 0.0).sum(axis=0)
     )
-    # no estimator, but sums over it are defined as well
+    # No estimator, but sums over it are defined as well.
     several = np.array([[1.0, 0.0], [1.0, 0.0]])
     assert Decisions.of(several).sums(values[:2, :2])[0].tolist() == [values[:2, 0].tolist()] * 2
 

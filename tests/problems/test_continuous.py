@@ -236,7 +236,7 @@ def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> No
     for piece in pieces:
         values = density[piece]
         values = values[np.isfinite(values)]
-        # the breakpoint itself may be a jump
+        # The breakpoint itself may be a jump.
         steps = np.diff(values[1:]) if values.size > 2 else np.empty(0)
         rounding = 1e-12 * np.abs(values).max(initial=0.0)
         assert (steps >= -rounding).all() or (steps <= rounding).all()

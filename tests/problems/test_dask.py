@@ -107,7 +107,7 @@ def test_chunks_are_those_of_the_arrays(arrays: tuple[Array, Array]) -> None:
     assert (held.n, held.m, held.N) == (2, 2, OUTCOMES)
     for mine, theirs in zip(held.chunks(), ArrayBlocks(*arrays).chunks(), strict=True):
         assert (mine.start, mine.count) == (theirs.start, theirs.count)
-        # two of them with a cut inside
+        # Two of them with a cut inside.
         if mine.start % (13 * SIZE) == 0 or mine.start // SIZE in (14, 58):
             for one, other in zip(mine.read(), theirs.read(), strict=True):
                 np.testing.assert_array_equal(one, other)

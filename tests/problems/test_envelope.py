@@ -136,7 +136,7 @@ def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: E
     few = envelope_of(model, bounds[:-1])
     at = places(model, bounds, many)
     slack = 1e-13 * few.upper(0.0)
-    # exact privacy may cost more than a rounded estimator
+    # Exact privacy may cost more than a rounded estimator.
     raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))
     assert raised <= 1e-9 * few.upper(0.0)
     assert (many.upper(at) <= few.upper(at) + slack + raised).all()

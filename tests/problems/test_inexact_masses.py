@@ -93,7 +93,7 @@ def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_
     with mpmath.workdps(50):
         truth = _normal_mass(0.0, 1.0, 0.0, _NARROW) / 2
         assert judged.lower <= truth <= judged.upper
-    # the survival function of scipy's uniform law is 1 − cdf: 4e-16 absolute
+    # The survival function of scipy's uniform law is 1 − cdf: 4e-16 absolute.
     assert judged.relative_gap < 1e-5
 
 

@@ -209,7 +209,7 @@ def test_tiny_budgets_are_kept() -> None:
             in_blocks(problem.with_budget(budget)), OutcomeRule(np.zeros((2, 2))), 0.0
         ).certificate
         assert judged.leakage <= budget
-        # below, 1 − share has no finer steps
+        # Below, 1 − share has no finer steps.
         assert judged.leakage >= 0.999 * budget or budget < 1e-15
 
 

@@ -149,7 +149,7 @@ def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
     wrong = data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
     other = np.roll(u, 1, axis=0)
     signs = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=u.size, max_size=u.size))
-    # what a guess is processed to [3, m]
+    # What a guess is processed to [3, m].
     channel = np.random.default_rng(u.size).dirichlet(np.full(3, 0.5), size=len(u)).T
     entries = [[Fraction(a) for a in row] for row in u.tolist()]
     moved = [
@@ -184,7 +184,7 @@ def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
             said = _said(u, measure)
             processed = _said(channel @ u, measure)
             if measure.name != "local-differential-privacy":
-                # data processing, guess by guess
+                # Data processing, guess by guess.
                 assert (processed <= channel @ said * (1 + 1e-9) + 1e-14).all(), text
             if measure.scope is not Scope.SHARE:  # of which merging guesses may raise the largest
                 assert _law(channel @ u, measure).level <= law.level * (1 + 1e-9) + 1e-14, text
@@ -215,7 +215,7 @@ def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> 
 
 @settings(max_examples=25, deadline=None)
 @given(joints(), st.sampled_from([1.0, 1e-4, 1e4]))
-# little is leaked
+# Little is leaked.
 @example(
     np.array([[0.06447167, 0.58774046, 0.25168642], [0.00685455, 0.06248789, 0.02675901]]), 1e-4
 )
@@ -320,7 +320,7 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
         proof = second.proven(second.measure_of(text), [(exactly_tilt, pi)], multiplier, budget)
         assert proof is not None
         ((proven,), _) = proof
-        # its sum is known to roundings of all terms
+        # Its sum is known to roundings of all terms.
         spare = 1e-13 / (p_x.min() if measure.name == "sibson" else 1.0)
         np.testing.assert_allclose(
             proven, least, rtol=0, atol=spare * np.abs(tilt).max(), err_msg=text
@@ -379,7 +379,7 @@ def test_a_repair_costs_roundings_weighted_by_probabilities(
         p_x = law.p_x
         level = float(measure.excess(x, p_x).max())
         own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
-        # of posteriors, only this tilt touches what the budget allows
+        # Of posteriors, only this tilt touches what the budget allows.
         touching = measure.excess(x, p_x) == level
         tilt = multiplier * (
             own if measure.scope is not Scope.POSTERIOR else own * touching[:, None]

@@ -331,7 +331,7 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         build(1)
     assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
-    # every limit below what the model takes must be refused
+    # Every limit below what the model takes must be refused.
     for limit in np.geomspace(1 << 12, taken, 12):
         with pytest.raises(InputError, match="the limit is"):
             build(int(limit))

@@ -224,7 +224,7 @@ def test_problems_cannot_be_changed() -> None:
 def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
     """Scaling twice is scaling once, also for totals near one."""
     scaled = Problem(problem.p_xz * (1 + off), problem.loss * (1 + off), 0.1)
-    # the total is itself rounded before it is compared
+    # The total is itself rounded before it is compared.
     assert abs(exactly.total(scaled) - 1) <= 2**-50 + 2**-52
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
     np.testing.assert_array_equal(again.p_xz, scaled.p_xz)

@@ -208,7 +208,7 @@ def test_a_damaged_file_is_read_or_refused_never_anything_else(
     with contextlib.suppress(FileError):
         assert read_results([tmp_path / "bent.csv.gz"]) == written
     with contextlib.suppress(FileError):
-        # the last line may be cut within a value
+        # The last line may be cut within a value.
         whole_lines = read_results([tmp_path / "plain.csv"])[:-1]
         assert whole_lines == written[: len(whole_lines)]
 

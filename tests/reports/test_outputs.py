@@ -98,7 +98,7 @@ def test_an_interruption_leaves_a_folder_that_can_be_written_again(
         patch.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_folder(tmp_path, {"a.txt": "new", "b.bin": "new"}, {})
-    # nothing temporary
+    # Nothing temporary.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin", MANIFEST]
     assert (tmp_path / "a.txt").read_text() == "new"
     assert (tmp_path / "b.bin").read_bytes() == b"\x00\xff"

@@ -160,7 +160,7 @@ def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: 
         publish(rows, tmp_path / backend)
         assert wording.excess(rows[0]) == words
         assert leakage_figure(rows).series == ()
-        # it was not recorded
+        # It was not recorded.
         assert (tmp_path / backend / "perfect.svg").exists() == (backend != "old")
         if backend != "old":
             (series,) = perfect_figure(rows).series

@@ -129,7 +129,7 @@ def test_the_order_of_rows_plays_no_part(rows: list[Measurement], random: Any) -
     assert performance_profiles(one) == performance_profiles(other)
     assert failure_groups(rows) == failure_groups(shuffled)
     claims = claim_records(rows)
-    # no == since Python 3.13, where a deviation is no number
+    # No == since Python 3.13, where a deviation is no number.
     alike = repr(claims) == repr(claim_records(shuffled))
     assert alike or any(math.isnan(each.worst_leakage) for each in claims)
 
@@ -237,9 +237,9 @@ def test_a_shared_time_counts_where_its_control_stayed_within_five_percent() -> 
     assert not comparable(beside(0.96, 1.06), 1.0)
     assert not comparable(beside(0.94, 1.0), 1.0)
     assert not comparable(beside(), 1.0)
-    # nothing tells how fast alone is
+    # Nothing tells how fast alone is.
     assert not comparable(beside(1.0, 1.0), control_of([measured(), beside(1.0, 1.0)]))
-    # none ran alone
+    # None ran alone.
     assert control_of([beside(2.0, 2.0), beside(2.0, 4.0), beside(1.0, 1.0)]) == 2.0
     assert math.isnan(
         control_of([measured(submitted="sha256:0", executor="local", control_seconds=(1.0, 1.0))])

@@ -71,7 +71,7 @@ budgets = ["fraction=0.5"]
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    # what hangs here never stops by itself
+    # What hangs here never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 

@@ -78,7 +78,7 @@ class Outcomes:
         to rounding.
         """
         joint = problem.p_xz
-        # of (X, Z)
+        # Of (X, Z)
         law = law_of(
             (joint.T, np.zeros_like(joint.T)), problem.marginal, np.zeros(problem.n, dtype=np.int32)
         )

@@ -68,7 +68,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
         solved = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
-        # also after a failed sweep: its duals are nearer than those it started from
+        # Also after a failed sweep: its duals are nearer than those it started from.
         duals = sweep.point.duals
         if pace.eta * outcomes.spread <= 1.0:  # steps so short need not narrow the bracket
             bracket.stalled = 0
@@ -346,7 +346,7 @@ class ProximalSweep:
         constant = np.einsum("ia,iax->ix", np.column_stack([law.excess, -law.divergence]), steps)
         own = steps[:, :n].copy()
         own[:, :, (m - 1) * n :] = 0.0
-        # of c_il by (f_l, 1), [m, n + 1, size]
+        # Of c_il by (f_l, 1), [m, n + 1, size].
         slopes = np.concatenate([own, -constant[:, None, :]], axis=1)
         matrix = np.zeros((steps.shape[2], steps.shape[2]))
         for i in range(m):

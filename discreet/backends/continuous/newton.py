@@ -80,7 +80,7 @@ def polish(
         if step is None:
             break
         at = _moved(problem, at, free, step)
-        # an interval has shrunk to nothing: wrong labels
+        # An interval has shrunk to nothing: wrong labels.
         if not (np.diff(at.boundaries.positions) > 0.0).all():
             break
     return best
@@ -139,7 +139,7 @@ def _ties(
     z = at.positions[free]
     left = at.labels[free]
     right = at.labels[free + 1]
-    # about the cube root of u, for central differences; they only steer
+    # About the cube root of u, for central differences; they only steer.
     h = 1e-5 * _room(problem, at.positions)[free]
     slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(
         problem, tilt, z - h, left, right
@@ -149,7 +149,7 @@ def _ties(
     rows = np.arange(free.size)
     np.add.at(along, (rows, left), posterior)
     np.subtract.at(along, (rows, right), posterior)
-    # boundaries next to each other: such a system is given up
+    # Boundaries next to each other: such a system is given up.
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = slope / (2.0 * h)
     return relative_difference(problem, tilt, z, left, right), slope, along

@@ -164,7 +164,7 @@ def _tested(
     )
     box = LeakageBox.of(model.prior, model.guesses, *halves, log_risk)
     ceiling = box.ceiling()
-    # leakage is convex in the share and ends at 0
+    # Leakage is convex in the share and ends at 0.
     blend = max(0.0, 1.0 - budget / ceiling) if ceiling > budget else 0.0
     constants = model.loss.T @ model.prior.sum(axis=0)
     fallback = int(constants.argmin())

@@ -28,7 +28,7 @@ def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> Inter
     discrete = problem.on(rule.edges)
     tilted = discrete.loss + tilt @ discrete.p_xz
     tied = tilted <= tilted.min(axis=0) + Precision.certain * discrete.p_z
-    # the set of tied guesses, as a number
+    # The set of tied guesses, as a number.
     kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)

@@ -197,7 +197,7 @@ class _Cones:
         self.cones = list[object]()
         self.blocks = list[tuple[int, _Block]]()
         self.budgets = list[range]()
-        # row, extras that are subtracted, from what
+        # Row, extras that are subtracted, from what.
         self.sums: list[tuple[int, list[int], float]] = []
 
     def add_part(self, part: Part) -> None:

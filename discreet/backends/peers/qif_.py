@@ -60,7 +60,7 @@ class RationalProgram:
         gains = _gains(problem, p_x)
         best = max(sum((g * p for g, p in zip(row, p_x, strict=True)), Fraction()) for row in gains)
         level = problem.measure.level(problem.budget)
-        # no vulnerability is larger
+        # No vulnerability is larger.
         most = best * (1 + Fraction(min(level, float(problem.n) / float(min(p_x)))))
         about = [
             [

@@ -38,7 +38,7 @@ SHELLS = TIES + (44 << _SHELL_BITS)
 """Shells of a pair of guesses: those of ties, then of margins from 2⁻⁴² to 4; what is larger shares
 the last one.
 """
-# the leading bits of the margin at which the first shell begins
+# The leading bits of the margin at which the first shell begins.
 _BOTTOM = (1023 - 42) << _SHELL_BITS
 _SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
 _AT_ONCE = 1 << 13  # outcomes that NumPy works on: 64 KiB a row

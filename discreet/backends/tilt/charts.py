@@ -456,7 +456,7 @@ class Stack(Chart):
         found = [
             chart.start(each, share) for chart, each in zip(self._charts, part.each, strict=True)
         ]
-        # groups of a constraint agree
+        # Groups of a constraint agree.
         multipliers = [found[self._first[budget]][1] for budget in self._shared]
         return self._joined([inner for inner, _ in found]), np.concatenate(
             [np.zeros(0), *multipliers]

@@ -42,7 +42,7 @@ from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
-# and ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py
+# And ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py.
 _PIVOTS = 8
 
 
@@ -69,7 +69,7 @@ def crossover(
         return sift[0] if sift is not None and sift[1].optimal else None
     if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
         return None  # a linear measure beside one that is not
-    # what is nearly known may be far off
+    # What is nearly known may be far off.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
@@ -119,7 +119,7 @@ class _ActiveSet:
         self._losses = losses
         self.labels = first_least(losses)
         self._plain = is_entropic(problem)
-        # priors that are no equation
+        # Priors that are no equation.
         self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)
         self.certain = one_hot(self.labels, problem.m)
         self.ties = dict[int, Array]()

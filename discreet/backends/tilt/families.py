@@ -33,7 +33,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
 _FAR = -5.0  # a log ratio below it makes coordinates about posteriors
-# of an inverse Hessian, times the mass: more only takes digits from other directions
+# Of an inverse Hessian, times the mass: more only takes digits from other directions.
 _STEEPEST = 1e6
 
 
@@ -108,7 +108,7 @@ class Entropic(_Smooth):
 
     def part(self, coordinates: Array) -> Part:
         """With log ratios."""
-        # of a guess that excludes a private value
+        # Of a guess that excludes a private value.
         mass, joint, deviation, x = self._law(coordinates, -1.0 + UNIT)
         log_ratio = np.log1p(x)
         gradient = (log_ratio * self.p_x) @ self.frame
@@ -422,6 +422,6 @@ def about_posteriors(chart: Single, part: Part) -> Array:
 def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
     """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m] of t/μ [m, n]."""
     largest = np.maximum.reduce(scaled, axis=1)[:, None]
-    # but for an absolute rounding
+    # But for an absolute rounding.
     close = largest + np.log(np.exp(scaled - largest) @ p_x)[:, None]
     return np.asarray(multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ p_x)))

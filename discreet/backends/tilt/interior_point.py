@@ -39,18 +39,18 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-# of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other
+# Of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other.
 _FIRST_SLACK = (0.1, 0.3)
-# times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
+# Times the budget, or what the last iterate leaks if that is more: so much may an iterate leak.
 _LEAKS = 2.0
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it
 _FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
-# error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
+# Error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one.
 _ALLOWED = 0.1
-# relative width of the bracket at which the next vertex is most often optimal:
-# benchmarks/ablation.py
+# Relative width of the bracket at which the next vertex is most often optimal:
+# benchmarks/ablation.py.
 _NARROW = 1e-5
-# iterations in which the bracket has not narrowed and the products have not halved before giving up
+# Iterations in which the bracket has not narrowed and the products have not halved before giving up
 _PATIENCE = 15
 
 
@@ -273,7 +273,7 @@ def _advance(
         total += float(at.unused @ at.multiplier) + (
             at.inner.products().sum() if at.inner.slack.size else 0.0
         )
-        # of the products, by the bracket
+        # Of the products, by the bracket.
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)
         costs = _costs(model, at, law, _ALLOWED * shown)
         predictor = newton.direction(path.nothing)
@@ -349,7 +349,7 @@ def _affordable(costs: Array, falls: Array) -> float:
     order = order[(-falls.take(order)).argsort()]
     costs = costs.take(order)
     ends = 1.0 / falls.take(order)
-    # with the first, the first two, … left behind
+    # With the first, the first two, … left behind.
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()
     reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
     return min(1.0, float(np.minimum.reduce(reached)))

@@ -33,7 +33,7 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-# numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
+# Numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache.
 _BLOCK_ENTRIES = 1 << 16
 
 

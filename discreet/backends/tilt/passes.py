@@ -95,7 +95,7 @@ def _together(parts: list[Scan], asked: float, most: int) -> Scan:
         (part.keys, part.counts, part.columns[:, count:])
         for part, count in zip(parts, counts, strict=True)
     ]
-    # another pass over what is retained lowers the threshold
+    # Another pass over what is retained lowers the threshold.
     if retained.size > most or threshold < asked:
         n = tilt.shape[1]
         thinned = numpy_pass(columns[:n], columns[n:], tilt, threshold, math.inf, 0, most)

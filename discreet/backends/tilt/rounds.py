@@ -65,7 +65,7 @@ ROUNDS_FROM = 16
 benchmarks/ablation.py.
 """
 _ROUNDS = 40
-# share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
+# Share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn.
 _SAMPLED = 0.02
 # a round must shrink the bracket by this factor, or the next one retains more:
 # benchmarks/ablation.py
@@ -230,7 +230,7 @@ class _Rounds:
             try:
                 solved = self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
-                # of so many ties there is no short rule
+                # Of so many ties there is no short rule.
                 decided = solved.vertex or solved.source.scan.ties > self._retained
                 if not (
                     solved is best and decided and _width(best, proof) <= self._precision.bracket
@@ -249,7 +249,7 @@ class _Rounds:
                     self._retained = max(
                         self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED)
                     )
-                    # the next round would be this one again
+                    # The next round would be this one again.
                     if not ended and proof is solved.source:
                         proof = self._again(proof)
             except KeyboardInterrupt:
@@ -289,7 +289,7 @@ class _Rounds:
             return "optimal"
         if self._limits.late:
             return "time limit"
-        # without cells the small problem was the whole one
+        # Without cells the small problem was the whole one.
         return "" if solved.source.scan.counts.size else "stalled"
 
     def _ended(self, best: Found, proof: Proof, reason: str) -> Ended:

@@ -63,17 +63,17 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
-# of a program, zeros among them: more take a tenth of a second, and a nearer tilt may cost less
+# Of a program, zeros among them: more take a tenth of a second, and a nearer tilt may cost less.
 _ENTRIES = 1 << 21
-# times as many columns as rows: in a program of fewer, a few pivots cost less than an interior
-# point
+# Times as many columns as rows: in a program of fewer, a few pivots cost less than an interior
+# point.
 _BROAD = 8
 _REFINED = 6  # solutions of each at most; two or three reach rounding
-# times the candidates, or the outcomes contradicted: so many may get their second best guess
+# Times the candidates, or the outcomes contradicted: so many may get their second best guess.
 _SHARED = 8
 _THINNED = 8  # of so many outcomes one is in the smaller problem that a first tilt comes from
 _NEARBY = 4  # next to that tilt one of so many outcomes is in the program
-# equalized odds of two groups and two or three guesses: benchmarks/people_side_by_side.py
+# Equalized odds of two groups and two or three guesses: benchmarks/people_side_by_side.py.
 _FEW_EQUATIONS = 4
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
@@ -132,7 +132,7 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     held = np.zeros((problem.m, problem.N), dtype=np.bool_)
-    # whether the last program had all outcomes, so that tolerances alone may contradict its duals
+    # Whether the last program had all outcomes, so that tolerances alone may contradict its duals.
     whole = False
     for _ in range(_PROGRAMS):
         if _is_too_large(problem, int(np.count_nonzero(candidates)), shared):
@@ -492,7 +492,7 @@ class _Bound:
         self.right = -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
         if measure.scope is not Scope.POSTERIOR:
-            # the level of each piece
+            # The level of each piece.
             own = np.repeat(np.eye(count), [len(each) for each in pieces], axis=0)
             sums = (
                 np.repeat(np.eye(m), count, axis=1)
@@ -570,7 +570,7 @@ def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
         best = (x, -y)
         least_off = off
         sizes = np.bincount(row, np.abs(terms), rows)
-        # also of the rows of rare guesses
+        # Also of the rows of rare guesses.
         if off <= rounding and (np.abs(missing) <= rounding * sizes).all():
             break
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))

@@ -95,9 +95,9 @@ def _in_classes(
     _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
     keys = np.concatenate([retained, passed.keys])
     label, second = np.divmod(keys // SHELLS, m)
-    # what is screened is in no band
+    # What is screened is in no band.
     shell = np.where(label == second, SHELLS, np.maximum(keys % SHELLS, TIES - 1))
-    # either order is one class
+    # Either order is one class.
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():

@@ -134,7 +134,7 @@ class Shares(ABC):
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
-        # so that a column sums to one exactly
+        # So that a column sums to one exactly.
         found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
@@ -172,7 +172,7 @@ class Stationary(Shares):
     ) -> None:
         super().__init__(problem, ties, own, start)
         self._parts = Part.of(problem)
-        # the only one, of posteriors
+        # The only one, of posteriors.
         self._first = {part.term: k for k, part in reversed(list(enumerate(self._parts)))}
         self._by_mass = [self._moves * part.mass[self._tied, None] for part in self._parts]
         self._mass = [certain @ part.mass for part in self._parts]
@@ -304,7 +304,7 @@ class Stationary(Shares):
         slopes = list[Array]()
         levels = dict.fromkeys(self._budgets(), 0.0)
         for part, term, plain, never, _ in self._laws(shares):
-            # any number will do for a guess that never occurs
+            # Any number will do for a guess that never occurs.
             law = replace(plain, mass=plain.mass + never)
             with np.errstate(divide="ignore", invalid="ignore"):
                 least = float((law.deviation / (law.mass[:, None] * part.p_x)).min())

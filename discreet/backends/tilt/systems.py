@@ -327,7 +327,7 @@ class Apart(_Related):
         tilts = slice(size + inner, size + 2 * inner)
         whole = np.zeros((size + 2 * inner, size + 2 * inner))
         whole[:size, :size] = matrix
-        # the laws of all guesses, in coordinates
+        # The laws of all guesses, in coordinates.
         towards = np.kron(np.vstack([np.eye(m - 1), -np.ones(m - 1)]), cross)
         whole[: m * p, laws] = -towards
         whole[laws, laws] = whole[tilts, tilts] = np.eye(inner)

@@ -65,7 +65,7 @@ class Vertex(Shares):
         found = self._certain.deviation + (shares @ self._by_entry).reshape(
             self._certain.deviation.shape
         )
-        # what rounding left would make a guess dearer everywhere
+        # What rounding left would make a guess dearer everywhere.
         found -= found.sum(axis=1)[:, None] * self._certain.p_x
         return found
 
@@ -129,8 +129,8 @@ class Vertex(Shares):
                 return None
             last = size
             (shares, multiplier, size) = moved
-            # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves
-            # does not shrink
+            # Converging steps shrink quadratically, the next to size³ / last²; what rounding leaves
+            # does not shrink.
             following = size * (size / last) * (size / last) if last < 1.0 else math.inf
             if (
                 size <= Precision.settled
@@ -152,7 +152,7 @@ class Vertex(Shares):
         ratio = deviation / expected
         if not (mass.min() > 0.0 and ratio.min() >= -1.0 - Precision.settled):
             return None
-        # of a guess that excludes a private value, up to rounding
+        # Of a guess that excludes a private value, up to rounding.
         ratio = np.maximum(ratio, -1.0 + UNIT)
         joint = expected + expected * ratio
         slopes = self._by_joint @ np.log1p(ratio)

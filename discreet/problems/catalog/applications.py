@@ -106,9 +106,9 @@ def building(
     """
     if many <= few:
         raise InputError(f"many is {many} and few is {few}; give many > few")
-    # ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded
+    # Ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded.
     outdoor = 420.0
-    # litres of CO2 per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31
+    # Litres of CO2 per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31
     # L/min)
     breath = 0.0052
     # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1 the rest is
@@ -118,7 +118,7 @@ def building(
     set_point = np.array([19.0, 21.0, 23.0])
     air = fresh_air * np.array([1.0, 1.0, 1.5])
     p_x = np.array([0.4, 0.35, 0.25])  # empty, few, many
-    # load given occupancy: sun and people
+    # Load given occupancy: sun and people.
     coupled = np.array([[0.5, 0.4, 0.1], [0.25, 0.5, 0.25], [0.1, 0.4, 0.5]])
     # p(load) is the same for every coupling
     share = coupling * coupled + (1.0 - coupling) * (p_x @ coupled)

@@ -131,7 +131,7 @@ def _survey(
         guessed: _classes(table[y], y_classes),
     }
     with warnings.catch_warnings():
-        # the respondents are all people of this model
+        # The respondents are all people of this model.
         warnings.simplefilter("ignore", FewRecordsWarning)
         return Problem.from_frame(
             people,

@@ -132,7 +132,7 @@ def _decide(
     widened = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
     low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
     low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
-    # an end of a support may lie in between
+    # An end of a support may lie in between.
     low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)

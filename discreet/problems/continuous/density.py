@@ -159,7 +159,7 @@ class Component:
     def _values(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
         if not z.size:
             return np.empty(0)
-        # overflows inside where the value is 0; the result is checked here
+        # Overflows inside where the value is 0; the result is checked here.
         with np.errstate(all="ignore"):
             try:
                 values = _values(function, z)
@@ -290,7 +290,7 @@ def _located(bare: Component, entry: Any) -> Array:
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
     values = bare.pdf(points)
     steps = np.diff(np.minimum(values, 1e300))
-    # smaller steps are rounding, not shape
+    # Smaller steps are rounding, not shape.
     real = np.flatnonzero(np.abs(steps) > 1e-13 * np.minimum(values[1:], 1e300))
     turns = np.flatnonzero(np.sign(steps[real][1:]) != np.sign(steps[real][:-1]))
     low = points[real[turns]]
@@ -377,7 +377,7 @@ def _discrepancy(density: Component) -> tuple[float, float]:
         last = done.all() or cells > 4000
         if (counted := np.where(done | last, off, 0.0)).max() > worst:
             worst = counted.max()
-            # the first of those that differ by rounding
+            # The first of those that differ by rounding.
             place = float(middle[counted >= (1.0 - 1e-6) * worst].min())
         if last:
             break

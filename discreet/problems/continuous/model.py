@@ -222,7 +222,7 @@ class ContinuousProblem(Constrained):
         unavoidable = 2.0 * UNDERFLOW + np.array(
             [[4.0 * each.upper_floor] for each in self.components]
         )
-        # smaller errors do not show beside the default gap
+        # Smaller errors do not show beside the default gap.
         if not ((error > 1e-9 * masses) & (error > unavoidable)).any():
             return masses, error
         by_density, wrong = self._masses_by_density(edges)

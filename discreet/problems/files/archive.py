@@ -162,7 +162,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
                 "max_bytes to read it"
             )
         with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
-            # zipfile itself does not compare
+            # Zipfile itself does not compare.
             if _announced_members(stream) != len(archive.infolist()):
                 raise zipfile.BadZipFile(
                     "its directory does not list as many members as it announces"
@@ -186,7 +186,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
 
 def _announced_members(stream: IO[bytes]) -> int:
     """The number of members in the closing record of a zip file without a comment."""
-    # the end of central directory; the third field counts the members
+    # The end of central directory; the third field counts the members.
     record = struct.Struct("<4s6sH10s")
     stream.seek(-record.size, os.SEEK_END)
     signature, _, members, _ = record.unpack(stream.read(record.size))

@@ -77,7 +77,7 @@ class MatrixCase:
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
-        # rounding of the blended entries and their columns
+        # Rounding of the blended entries and their columns.
         self.blended_doubt = 2.0 * (problem.m + 1) * UNIT
 
     @property
@@ -163,7 +163,7 @@ class MatrixCase:
         """max_il P_il r_il / w_l."""
         known = answer is self._latest[0] and tilt is self._tilt
         worst = (self._latest[1] if known else self._sums_under(answer, tilt)).worst
-        # the rows of an outcome add up to w_l once for each constraint
+        # The rows of an outcome add up to w_l once for each constraint.
         return worst * len(self.terms)
 
 
@@ -412,7 +412,7 @@ class RuleCase:
             parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
-            # sum, total and quotient are rounded once each
+            # Sum, total and quotient are rounded once each.
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
         uneven = (
             max(0.0, max(self._totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
@@ -497,5 +497,5 @@ class RuleCase:
         """max_il P_il r_il / w_l; inf (unknown) for a blended rule. `tilt` differs from that of the
         pass by a shift only.
         """
-        # as for a matrix
+        # As for a matrix.
         return math.inf if answer.share > 0.0 else self._sums.worst * len(self.terms)

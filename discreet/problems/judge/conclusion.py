@@ -204,7 +204,7 @@ def worth_of(
         exactly = worth(found, private.without_proven(law))
         if not any(exactly.leakage_ceilings[number] for number in private.tied):
             return exactly
-        # the moves may let other actions gain, so what the stored answer leaks is stated
+        # The moves may let other actions gain, so what the stored answer leaks is stated.
         found = Privacy(found.stored)
     return worth(found, law)
 
@@ -214,7 +214,7 @@ def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
     guesses [m]; law: has p(x).
     """
     error = float(errors @ column)
-    # quotients, products
+    # Quotients, products.
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0
     upper = rounded_up(error, column_error(column[:, None]), vanished)
     return Worth(law.under_guess(column), error, upper, within=0.0)
@@ -374,7 +374,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
         return case.answer, own, 0.0
     ends = [*_ignoring(case), *case.anchors]
     perfect = asks_privacy(case.terms)
-    # no blend of it is private but one of no share
+    # No blend of it is private but one of no share.
     if perfect and not is_private(own.within, own.doubt):
         best = min(
             (end for end in ends if _keeps_budgets(case.terms, end.worth)),

@@ -37,7 +37,7 @@ class DensityCase:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         problem.refuse_other_measures("constraints on densities are")
         self._problem = problem
-        # intervals joined, so that no edge between equals is charged
+        # Intervals joined, so that no edge between equals is charged.
         self._rule = rule.simplified()
         self._feasible = usable_duals(problem, tilt, multipliers)
         rule.check(problem)
@@ -62,7 +62,7 @@ class DensityCase:
         proves.
         """
         tilt, multipliers = self._feasible
-        # for undecided intervals: well under any gap
+        # For undecided intervals: well under any gap.
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)
         value = sweep(self._problem, tilt, allowed).value
         # The p(x_j) for which the tilt is feasible err by a share of themselves. So does the total

@@ -39,12 +39,12 @@ _MOST_MOVES = 100
 some 15 digits a move.
 """
 
-# products of a guess's and a private value's probability below it have no digits to spare
+# Products of a guess's and a private value's probability below it have no digits to spare.
 _FAINTEST = 1e-250
-# more than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0
+# More than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0.
 _SPARE = 1.0 + 2.0**-30
 
-# fields of `Moves` that have an entry for every move
+# Fields of `Moves` that have an entry for every move.
 _EACH = ("outcomes", "towards", "base", "room", "p_xz", "cost")
 
 

@@ -79,7 +79,7 @@ class BestAction(Measure):
         down = np.minimum(rows, 0.0) * p_x
         value = rows @ p_x + high @ up.T + low @ down.T
         size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
-        # products of these may underflow
+        # Products of these may underflow.
         faint = (rows != 0.0) & (np.abs(rows) * p_x < LEAST_EXACT)
         size = size + SMALLEST / UNIT * (1.0 + np.abs(high) + np.abs(low)) @ faint.T
         return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))
@@ -149,7 +149,7 @@ class GLeakage(BestAction):
         rows = self.rows(p_x)
         value = tilt.max(axis=1)
         size = np.abs(tilt).max(axis=1)
-        # the weight of w* is what the others leave of one
+        # The weight of w* is what the others leave of one.
         others = np.flatnonzero(rows.any(axis=1))
         bounds = [(0.0, None)] * others.size + [(None, None)]
         options = dict.fromkeys(

@@ -37,7 +37,7 @@ from discreet.problems.numerics.rounding import (
 )
 from discreet.problems.numerics.sums import lifted_rows
 
-# more than forming, dividing and blending a u_ij loses where results are subnormal
+# More than forming, dividing and blending a u_ij loses where results are subnormal.
 _SUBNORMAL = 16.0 * SMALLEST
 _FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it

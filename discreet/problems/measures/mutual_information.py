@@ -40,7 +40,7 @@ def _written_out(coefficients: list[float]) -> Callable[[float], float]:
 
 
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
-# further terms round away
+# Further terms round away.
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]
 # e^z − 1 − z; for |z| ≤ 1 further terms round away
 _CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]
@@ -131,7 +131,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     if math.isinf(multiplier):
         return np.asarray(np.minimum(mean, largest))
     p_x = p_x / p_x.sum()
-    # rounding of every sum below, relative to the sum of its terms' sizes
+    # Rounding of every sum below, relative to the sum of its terms' sizes.
     unit = (2 * p_x.size + 16) * UNIT
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
@@ -183,7 +183,7 @@ def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     below = (tilt - largest[:, None]) / multiplier
     power = np.exp(below)
     total = power @ p_x
-    # exp magnifies the rounding of `below`
+    # Exp magnifies the rounding of `below`.
     drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total
     error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
     log = np.log(total)

@@ -122,7 +122,7 @@ class Sibson(Measure):
         def left_side(kappa: Array) -> tuple[Array, Array, Array]:
             y = (tilt - kappa[:, None]) / multiplier
             above = multiplier / beta * (remainder_ceiling(np.maximum(y, -1.0), beta) @ p_x)
-            # where y < −1 the remainder grows by β for each unit
+            # Where y < −1 the remainder grows by β for each unit.
             above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier
             fall = np.maximum(1.0 + y, 0.0) ** (beta - 1.0) @ p_x
             size = np.abs(tilt) @ p_x + np.abs(kappa) + above

@@ -27,10 +27,10 @@ DoubleDouble = tuple[Array, Array]
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
 BLOCK = 1 << 14
 """Terms in a block: measured fastest, as the temporaries stay in cache."""
-# up to so many terms the exact sums of `math.fsum` cost less than thirty array operations
+# Up to so many terms the exact sums of `math.fsum` cost less than thirty array operations.
 _FEW_ELEMENTS = 128
-# sums of up to so many are formed one term after another: k of them err by (k − 1)(k − 2)u²
-# Σ|terms|
+# Sums of up to so many are formed one term after another: k of them err by (k − 1)(k − 2)u²
+# Σ|terms|.
 _FEW_TERMS = 7
 
 
@@ -53,7 +53,7 @@ def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
     product = a * b
     (a_high, a_low) = _halves(a)
     (b_high, b_low) = _halves(b)
-    # one array for what is rounded, one for products: new ones take longer than the arithmetic
+    # One array for what is rounded, one for products: new ones take longer than the arithmetic.
     error = a_high * b_high
     error -= product
     part = a_high * b_low
@@ -92,7 +92,7 @@ class Split:
         np.add(values, scale, out=leading)
         leading -= scale
         np.subtract(values, leading, out=rest)
-        # after the first splitting the rest is at most 2^-53 of its scale
+        # After the first splitting the rest is at most 2^-53 of its scale.
         scale = np.ldexp(scale, count_bits - 53)
         np.add(rest, scale, out=second)
         second -= scale
@@ -108,7 +108,7 @@ class Split:
         `dd_sum`.
         """
         high, low = _joined(chosen @ self.parts.swapaxes(1, 2))
-        # beside what is not chosen
+        # Beside what is not chosen.
         faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])
         for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
             high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))

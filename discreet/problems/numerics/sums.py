@@ -37,9 +37,9 @@ from discreet.problems.numerics.tilted_losses import (
     never_in_doubt,
 )
 
-# relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
+# Relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling.
 _PAIRWISE = 2.0**-44
-# of what an outcome loses: how much rounding may be charged before double-double is worth its time
+# Of what an outcome loses: how much rounding may be charged before double-double is worth its time.
 _SURE = 2.0**-40
 
 
@@ -108,10 +108,10 @@ class Sums:
         high = np.ldexp(self.joint[0], -lift)
         low = np.ldexp(self.joint[1], -lift)
         size = float(np.abs(tilt * high).sum() + self.loss[0])
-        # of joint and products
+        # Of joint and products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
         lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
-        # products exact up to 2^-90 |t| u and subnormals
+        # Products exact up to 2^-90 |t| u and subnormals.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
             part
@@ -196,7 +196,7 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
-    # of sums of losses by guess the diagonal is needed
+    # Of sums of losses by guess the diagonal is needed.
     if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
         joint = decided.sums(lifted_rows(p_xz, lift))
         expected = decided.expected(loss)

@@ -65,7 +65,7 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
-    # bin by bin in memory, as it is written and read
+    # Bin by bin in memory, as it is written and read.
     counts = np.zeros((bins, size), dtype=np.int32).T
     # Level by level of a tree: `left` holds what each partial vector may still spend; it is
     # repeated once per completion.
@@ -87,7 +87,7 @@ def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int
     """An upper estimate of the memory at the peak of `count_vectors` and `count_law` for so many
     pairs (x, y).
     """
-    # bytes per count vector that are alive beside counts, predecessors and result (measured: up to
+    # Bytes per count vector that are alive beside counts, predecessors and result (measured: up to
     # 42)
     working = 48
     predecessors, checks = (0, 0) if alike else (8 * (bins - 1), 128 * sensors * bins * pairs)

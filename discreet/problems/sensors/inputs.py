@@ -39,7 +39,7 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     found[..., prior == 0.0, :] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         rough = found.sum(axis=-1)
-    # huge entries would overflow the exact sum
+    # Huge entries would overflow the exact sum.
     totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]
     totals = np.where(rough < 2.0, totals, rough)
     for index in np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0)).tolist():

@@ -139,7 +139,7 @@ def grouped_count_vectors(
     total = math.prod(_lattices(sizes, bins))
     parts = max(law_bytes(size, count, 0) for size, count in zip(sizes, bins, strict=True))
     _allow_groups(sizes, bins, total * 4 * sum(bins) + parts, max_bytes)
-    # bin by bin in memory, like `count_vectors`
+    # Bin by bin in memory, like `count_vectors`.
     found = np.empty((sum(bins), total), dtype=np.int32)
     inner = total
     column = 0

@@ -129,7 +129,7 @@ class CountLattice:
         rows = lattice_size(self.sensors, self.bins - 1)
         at_once = 1 << 15
         kept = 0
-        # first outcome of a run, its row, its second to last count
+        # First outcome of a run, its row, its second to last count.
         cuts = list[tuple[int, int, int]]()
         for done in range(0, rows, at_once):
             low, high = windows(

@@ -23,7 +23,7 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
-# probabilities under e to this become 0: their last digits are lost, and processors slow down
+# Probabilities under e to this become 0: their last digits are lost, and processors slow down.
 _LOG_LEAST = -708.0
 
 Index = NDArray[np.int64]
@@ -93,7 +93,7 @@ class Tables:
         rank = ranks.astype(np.int64)
         for k in range(self.bins - 2):
             ways = self._below[self.bins - 1 - k]
-            # least remainder that leaves the rank among its ways
+            # Least remainder that leaves the rank among its ways.
             rest = np.searchsorted(ways, ways[left] - rank)
             row[:, k] = left - rest
             rank = rank - (ways[left] - ways[rest])
@@ -222,7 +222,7 @@ def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of
     constant length.
     """
-    # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+    # Outcomes of a row between two exponentials; bounds the rounding that ratios accumulate.
     segment = 64
     least = _LOG_LEAST
 

@@ -89,7 +89,7 @@ def _draw(
     index, times = np.unique(index, return_counts=True)
     columns = held.reshape(held.shape[0], -1)[:, index]
     weight = weight.ravel()[index]
-    # the last place of a strip may be one of no mass, where its weight was rounded up
+    # The last place of a strip may be one of no mass, where its weight was rounded up.
     sound = weight > 0.0
     scale = times[sound] * step / weight[sound]
     return columns[:, sound] * scale, scale

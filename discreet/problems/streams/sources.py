@@ -130,7 +130,7 @@ def _checked(
         _refuse_no_masses(chunk.start, a, loss)
     sums = totals(*rest, found)
     if not (sums[0][:n].max() <= 1.0 and sums[0][n:].max() <= LARGEST_LOSS):
-        # sums that are not too large have no entries that are
+        # Sums that are not too large have no entries that are.
         _refuse_no_masses(chunk.start, a, loss)
     if not any(row.min() > 0.0 for row in a):
         check_stray_losses(a, loss, chunk.start)

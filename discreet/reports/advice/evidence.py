@@ -256,7 +256,7 @@ def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> lis
     }
     for cell in local:
         key = cell.option, cell.identity
-        # it ran beside others: its answer counts, its time does not
+        # It ran beside others: its answer counts, its time does not.
         untimed = math.isinf(cell.seconds) and key in known
         known[key] = replace(cell, seconds=known[key].seconds) if untimed else cell
     return list(known.values())

@@ -140,7 +140,7 @@ class TimeModel:
         logs = np.log10([max(1e-6, cell.seconds) for cell in self.cells])
         rows = np.array([_regressors(each) for each in self._decades])
         self._level = float(np.median(logs))
-        # firmer where a difference in time needs more evidence
+        # Firmer where a difference in time needs more evidence.
         ridge = np.diag([0.01, 0.3, 0.3, 0.3, 2.0, 1.0, 3.0])
         self._inverse = np.linalg.inv(rows.T @ rows + ridge)
         self._slopes = self._inverse @ (rows.T @ (logs - self._level))

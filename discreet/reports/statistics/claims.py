@@ -32,7 +32,7 @@ def claims_success(claimed: str) -> bool:
         "convergencecriteriasatisfied",  # Pyomo
         "optimization terminated successfully",  # SLSQP
         "one guess",
-        # trust-constr, by the callback that ends it
+        # Trust-constr, by the callback that ends it.
         "optimality, constraints and barrier within tolerance",
         "`gtol` termination condition is satisfied",  # trust-constr: first-order conditions
         "`xtol` termination condition is satisfied",  # trust-constr calls both a success

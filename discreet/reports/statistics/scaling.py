@@ -163,7 +163,7 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
 
     noise   the factor that a crossover must exceed
     """
-    # files are different problems
+    # Files are different problems.
     alike = (trial for trial in found if trial.rows[0].entry != "file")
     groups = grouped(
         alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target)

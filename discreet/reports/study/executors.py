@@ -288,7 +288,7 @@ class _Queue:
                 "command on a machine that "
                 "has srun and sbatch, or give submitit:local for processes of this one"
             ) from None
-        # the judge and the second opinion have no limit of their own
+        # The judge and the second opinion have no limit of their own.
         seconds = STARTUP_SECONDS + 4.0 * limits.time_seconds
         asked = {
             "name": "discreet",
@@ -312,7 +312,7 @@ class _Queue:
         return str(error) if isinstance(error, _Lost) else ""
 
     def stop(self, futures: Iterable[Any]) -> None:
-        # with a job that was interrupted while it was handed in
+        # With a job that was interrupted while it was handed in.
         left = [job for job in self._jobs if not job.over]
         for job in left:
             job.cancel()

@@ -362,7 +362,7 @@ def _own_names() -> list[str]:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):
         user = ""
-    # and short names stand in ordinary words
+    # And short names stand in ordinary words.
     everyday = {"root", "user", "localhost", "runner", "ubuntu", "admin"}
     return [
         name for name in (user, platform.node()) if len(name) >= 3 and name.lower() not in everyday
