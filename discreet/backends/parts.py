@@ -185,6 +185,9 @@ Equations: TypeAlias = Callable[[Group, Array], PrivacyRows]
 def stacked_rows(problem: Problem, groups: Sequence[Group], equations: Equations) -> PrivacyRows:
     """The equations of perfect privacy of these groups of rows; combinations are of all rows of the
     problem.
+
+    Equations that follow from those of other groups are left out: an interior-point method may end
+    far from the optimum where its equations depend on each other.
     """
     none = PrivacyRows(
         np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp)
@@ -195,11 +198,26 @@ def stacked_rows(problem: Problem, groups: Sequence[Group], equations: Equations
         combination = np.zeros((len(own.features), problem.n))
         combination[:, group.rows] = own.combination
         found.append(PrivacyRows(own.features, combination, own.private_values))
-    return PrivacyRows(
+    stacked = PrivacyRows(
         np.vstack([each.features for each in found]),
         np.vstack([each.combination for each in found]),
         np.concatenate([each.private_values for each in found]),
     )
+    if len(groups) < 2 or not stacked.features.size:
+        return stacked
+    return _independent(stacked, problem.p_z)
+
+
+def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
+    """A largest set of equations of which none follows from the others, in their order."""
+    from scipy.linalg import qr
+
+    kernel = rows.features * np.sqrt(p_z)
+    lengths = np.linalg.norm(kernel, axis=1)
+    triangle, order = qr((kernel / lengths[:, None]).T, mode="r", pivoting=True)
+    remainders = np.abs(np.diag(triangle))
+    chosen = np.sort(order[: int((remainders > Precision.rank).sum())])
+    return PrivacyRows(rows.features[chosen], rows.combination[chosen], rows.private_values[chosen])
 
 
 def whitened_rows(group: Group, p_z: Array) -> PrivacyRows:

@@ -20,6 +20,7 @@ from discreet.backends.parts import rows_by_private_value, whitened_rows
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
+from discreet.problems.constraint import Constraint
 from discreet.problems.errors import InputError, Interrupted
 from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
@@ -72,6 +73,22 @@ def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
             scaled - basis @ np.linalg.lstsq(basis, scaled, rcond=None)[0] if basis.size else scaled
         )
         np.testing.assert_allclose(rest, 0.0, atol=1e-9 * max(1.0, np.abs(scaled).max()))
+
+
+@given(st.integers(0, 10**6))
+def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed: int) -> None:
+    problem = random_problem(seed)
+    coarser = np.vstack([problem.p_xz[:-1].sum(axis=0), problem.p_xz[-1]])
+    private = [Constraint(rows, 0.0) for rows in (problem.p_xz, coarser, problem.p_xz)]
+    several = Problem(loss=problem.loss, constraints=private)
+    for equations in (whitened_rows, rows_by_private_value):
+        rows = Program.linear(several, equations).rows
+        assert rows.features.shape[0] == problem.phi_rank.rank
+        np.testing.assert_allclose(
+            rows.features * several.p_z,
+            rows.combination @ several.p_xz,
+            atol=1e-9 * max(1.0, np.abs(rows.combination).max(initial=0.0)),
+        )
 
 
 @given(st.integers(0, 10**6))
