@@ -8,6 +8,8 @@ import numpy as np
 
 from discreet.problems.numerics.double_double import Array
 from discreet.showing.figures import Figure, Series
+from discreet.showing.notebook import card
+from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -94,3 +96,20 @@ def outcome_figure(
         tuple(series),
         f"{len(shown)} outcomes by the guess that each gets.",
     )
+
+
+def problem_card(problem: Problem) -> str:
+    """What a notebook shows of a problem, as HTML."""
+    pairs = zip(problem.bayes_leakages, problem.terms, strict=True)
+    leaks = " and ".join(f"{leaked:.6g} {term.measure.unit}".rstrip() for leaked, term in pairs)
+    facts = [
+        ("private values", f"{problem.n}"),
+        ("guesses", f"{problem.m}"),
+        ("outcomes", f"{problem.N:,}"),
+        ("budget", ", ".join(str(term.budget) for term in problem.terms)),
+        ("Bayes rule", f"errs {problem.bayes_error:.6g} and leaks {leaks}"),
+        ("constant guess", f"errs {problem.constant_error:.6g}"),
+    ]
+    if problem.samples is not None:
+        facts.append(("made from", repr(problem.samples)))
+    return card("Problem", problem.name, Facts("", facts))

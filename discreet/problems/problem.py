@@ -19,13 +19,12 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems.binning import DEFAULT_BINS, DEFAULT_SMOOTHING, Binning
 from discreet.problems.checks import (
     check_ceiling,
     check_stray_losses,
@@ -34,7 +33,6 @@ from discreet.problems.checks import (
     freeze,
     loss_table,
     mass_array,
-    positive,
     real_numbers,
     row_totals,
 )
@@ -57,14 +55,6 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
-from discreet.problems.outcome_view import outcome_columns, outcome_figure
-from discreet.problems.samples import (
-    FewRecordsWarning,
-    SampleReport,
-    count,
-    each_secret,
-    named_losses,
-)
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
@@ -72,12 +62,12 @@ from discreet.problems.stacking import (
     private_rows,
     stacked,
 )
-from discreet.showing.figures import Figure
-from discreet.showing.notebook import card, frame
-from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from discreet.problems.samples import SampleReport
+    from discreet.showing.figures import Figure
 
 # a total this close to one counts as one: dividing by it again would only change last digits
 ROUNDED_TOTAL = 2.0**-50
@@ -243,10 +233,10 @@ class Problem(Constrained):
         loss_matrix: Any = None,
         use: str | Sequence[str] | None = None,
         weights: str | None = None,
-        bins: int | Mapping[str, int | None] | None = DEFAULT_BINS,
+        bins: int | Mapping[str, int | None] | None = 4,
         edges: Mapping[str, Sequence[float]] | None = None,
         missing: str = "drop",
-        smoothing: float = DEFAULT_SMOOTHING,
+        smoothing: float = 1.0,
         min_count: int = 0,
         seed: int | None = None,
         name: str = "",
@@ -275,40 +265,35 @@ class Problem(Constrained):
         is refused with advice. Warns (`FewRecordsWarning`) where people are few for the cells.
         Raises InputError.
         """
+        from discreet.problems.binning import Binning
+        from discreet.problems.samples import PeopleModel
+
         if (budget is None) == (fraction is None):
             raise InputError(
                 "give one of budget= (in the unit of the measure; 0 for perfect privacy, inf for "
                 "no constraint) and "
                 "fraction= (of what the plain Bayes rule leaks)"
             )
-        binning = Binning(bins, edges, missing, smoothing, min_count)
-        counted = count(
-            table, hide=hide, guess=guess, use=use, weights=weights, binning=binning, seed=seed
+        people = PeopleModel.of(
+            table,
+            hide=hide,
+            guess=guess,
+            use=use,
+            weights=weights,
+            binning=Binning(bins, edges, missing, smoothing, min_count),
+            seed=seed,
+            budget=budget,
+            measure=measure,
+            loss_matrix=loss_matrix,
         )
-        secrets = counted.report.hide
-        budgets = each_secret(budget, secrets, "budget", every=True)
-        asked = [
-            measure_asked(*each)
-            for each in zip(
-                budgets, each_secret(measure, secrets, "measure", every=False), strict=True
-            )
-        ]
-        matrix, guesses = named_losses(loss_matrix, counted.report.truths)
-        each = [
-            Constraint(_private(joint, chosen), math.inf, chosen)
-            for joint, chosen in zip(counted.joints, asked, strict=True)
-        ]
-        losses = loss_table(matrix, len(counted.report.truths)).T @ counted.joints[0].sum(axis=0)
-        model = cls(loss=losses, constraints=each, name=name)
-        if budget is None:
-            shares = each_secret(fraction, secrets, "fraction", every=True)
-            budgets = shares_of_bayes(
-                model, [positive(share, "fraction", zero=True) for share in shares]
-            )
+        model = cls(loss=people.losses, constraints=people.constraints, name=name)
+        budgets = people.budgets
+        if fraction is not None:
+            budgets = shares_of_bayes(model, people.shares(fraction))
         model = model.with_budget(budgets)
-        freeze(model, samples=replace(counted.report, guesses=guesses))
-        if few := counted.report.few:
-            warnings.warn(few, FewRecordsWarning, stacklevel=2)
+        freeze(model, samples=people.report)
+        if few := people.few:
+            warnings.warn(few, stacklevel=2)
         return model
 
     def titled(self, name: str) -> Problem:
@@ -508,26 +493,22 @@ class Problem(Constrained):
         """A row for each outcome: its probability, the posterior of each private value, the loss of
         each guess.
         """
+        from discreet.problems.outcome_view import outcome_columns
+        from discreet.showing.notebook import frame
+
         return frame(outcome_columns(self))
 
     def plot(self) -> Figure:
         """The outcomes, by the guess of the Bayes rule; see `outcome_view.outcome_figure`."""
+        from discreet.problems.outcome_view import outcome_figure
+
         title = f"{self.name or 'Problem'}: what the Bayes rule guesses"
         return outcome_figure(self, self.bayes_estimator, title)
 
     def _repr_html_(self) -> str:
-        pairs = zip(self.bayes_leakages, self.terms, strict=True)
-        leaks = " and ".join(f"{leaked:.6g} {term.measure.unit}".rstrip() for leaked, term in pairs)
-        facts = [
-            ("private values", f"{self.n}"),
-            ("guesses", f"{self.m}"),
-            ("outcomes", f"{self.N:,}"),
-            ("budget", ", ".join(str(term.budget) for term in self.terms)),
-            ("Bayes rule", f"errs {self.bayes_error:.6g} and leaks {leaks}"),
-            ("constant guess", f"errs {self.constant_error:.6g}"),
-            *([("made from", repr(self.samples))] if self.samples is not None else []),
-        ]
-        return card("Problem", self.name, Facts("", facts))
+        from discreet.problems.outcome_view import problem_card
+
+        return problem_card(self)
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
@@ -564,17 +545,6 @@ def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
         for each in loss_matrix.T
     ]
     return reduce(np.add, joint.swapaxes(0, 1)), np.array(losses)
-
-
-def _private(joint: Array, measure: Measure | None) -> Array:
-    """The private joint of a joint tensor [n, m, N]: p(x, z) [n, N], or under a conditional measure
-    p(y, x, z) [m, n, N].
-    """
-    return (
-        joint.transpose(1, 0, 2)
-        if measure is not None and measure.conditional
-        else np.asarray(joint.sum(axis=1))
-    )
 
 
 def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:

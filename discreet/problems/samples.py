@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.binning import BinnedColumn, Binning
-from discreet.problems.checks import brief, nearest, whole
+from discreet.problems.checks import brief, loss_table, nearest, positive, whole
+from discreet.problems.constraint import Constraint
 from discreet.problems.errors import InputError
 from discreet.problems.frames import (
     Codes,
@@ -41,6 +42,7 @@ from discreet.problems.frames import (
 from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.provenance import date_now, version_of
+from discreet.problems.stacking import measure_asked
 
 REST = -1
 """In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
@@ -224,6 +226,59 @@ class Counted:
 
     joints: tuple[Array, ...]
     report: SampleReport
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleModel:
+    """Counted people as what a `Problem` is made of.
+
+    losses        loss masses [guesses, N]
+    constraints   one for each secret, without a bound
+    budgets       the budget given for each secret
+    report        how the table was counted
+    """
+
+    losses: Array
+    constraints: list[Constraint]
+    budgets: list[Any]
+    report: SampleReport
+
+    @classmethod
+    def of(
+        cls, table: Any, *, budget: Any, measure: Any, loss_matrix: Any, **counting: Any
+    ) -> PeopleModel:
+        """Count a table by `count`, with the budget and the measure of each secret.
+
+        budget and measure are one for all secrets or a mapping from their names; loss_matrix is
+        that of `named_losses`. Raises InputError.
+        """
+        counted = count(table, **counting)
+        report = counted.report
+        budgets = each_secret(budget, report.hide, "budget", every=True)
+        measures = each_secret(measure, report.hide, "measure", every=False)
+        constraints = []
+        for joint, amount, named in zip(counted.joints, budgets, measures, strict=True):
+            chosen = measure_asked(amount, named)
+            if chosen is not None and chosen.conditional:
+                p_xz = joint.transpose(1, 0, 2)
+            else:
+                p_xz = joint.sum(axis=1)
+            constraints.append(Constraint(p_xz, math.inf, chosen))
+        matrix, guesses = named_losses(loss_matrix, report.truths)
+        losses = loss_table(matrix, len(report.truths)).T @ counted.joints[0].sum(axis=0)
+        return cls(losses, constraints, budgets, replace(report, guesses=guesses))
+
+    def shares(self, fraction: Any) -> list[float]:
+        """The share of what the Bayes rule leaks that each secret may leak, each ≥ 0. Raises
+        InputError.
+        """
+        shares = each_secret(fraction, self.report.hide, "fraction", every=True)
+        return [positive(share, "fraction", zero=True) for share in shares]
+
+    @property
+    def few(self) -> FewRecordsWarning | None:
+        """The warning that there are few people for so many cells; None if there are enough."""
+        return FewRecordsWarning(self.report.few) if self.report.few else None
 
 
 def count(

@@ -4,6 +4,7 @@ secrets, other people.
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.problems import Problem
+from discreet.problems.binning import Binning
 from discreet.problems.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
@@ -668,3 +670,9 @@ def test_other_people_without_a_column_that_is_seen_are_refused():
         InputError, match=("column '1' is not numeric, so it cannot be cut at edges; give numbers")
     ):
         report.outcome_of({"0": [1.0], "1": ["a"]})
+
+
+def test_the_defaults_of_a_table_are_those_of_its_binning() -> None:
+    defaults = inspect.signature(ds.Problem.from_frame).parameters
+    for name, value in vars(Binning()).items():
+        assert defaults[name].default == value
