@@ -37,6 +37,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
+from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended, duals_of_law, excluded, log_ratio, without_rare
 from discreet.problems.errors import Interrupted
@@ -179,14 +180,10 @@ class SmoothProgram:
         law = self._law(x)
         measure = self.problem.measure
         level = self.program.parts[0].level
-        if measure == MUTUAL_INFORMATION:
-            return np.array([1.0 - law.leakage() / level])
-        each = measure.excess(law.ratio_minus_one(), law.p_x) / level
-        return (
-            law.mass * (1.0 - each)
-            if measure.scope is Scope.POSTERIOR
-            else np.array([1.0 - law.mass @ each])
-        )
+        excess = measure.excess(law.ratio_minus_one(), law.p_x)
+        if measure.scope is Scope.POSTERIOR:
+            return np.asarray(law.mass * (1.0 - excess / level))
+        return np.array([1.0 - law.mass @ excess / level])
 
     def slack_gradient(self, x: Array) -> Array:
         """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the
@@ -243,12 +240,12 @@ class SmoothProgram:
             # a guess that rounding alone makes may say anything
             if self.problem.measure.scope is Scope.POSTERIOR:
                 estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
-            law = self.problem.output_law(normalise(estimator))
+            columns = normalise(estimator)
             if self.problem.measure == MUTUAL_INFORMATION:
-                tilt, multiplier = duals_of_law(self.problem, law)
-            else:
-                tilt, multiplier = self._duals(law)
-            return Answer(estimator, tilt, np.array([multiplier]))
+                tilt, multiplier = duals_of_law(self.problem, self.problem.output_law(columns))
+                return Answer(estimator, tilt, np.array([multiplier]))
+            duals = self._duals(columns)
+            return Answer(estimator) if duals is None else Answer(estimator, *duals)
         if self.problem.constraint.perfect and multipliers is None:
             return Answer(estimator)
         prices = (
@@ -256,61 +253,26 @@ class SmoothProgram:
         )
         return Answer(estimator, *self.program.duals(-prices, []))
 
-    def _duals(self, law: OutputLaw) -> tuple[Array, float]:
-        """(tilt, multiplier): slopes times the multipliers μ, one for each guess under
-        Scope.POSTERIOR, that prove most.
+    def _duals(self, columns: Array) -> tuple[Array, Array] | None:
+        """The duals that prove most for the guesses that an estimator [m, N] makes.
 
-        They maximise Σ_l λ_l − μ B with λ_l ≤ L_il + μ_i v_i·a_l, a linear program, for slopes v_i
-        made feasible for μ = 1, and guesses that are made. Other guesses get a tilt that excludes
-        them where there is one.
+        The other guesses get a tilt that excludes them, if there is one.
         """
-        from scipy.optimize import linprog
-
         problem = self.problem
-        part = self.program.parts[0]
-        used = law.mass >= Precision.unseen
-        m = int(used.sum())
-        outcomes = problem.N
-        single = problem.measure.scope is Scope.POSTERIOR
-        slope = self._slope(law)[used]
-        direction = (
-            slope - problem.measure.ceiling(slope, law.p_x, 1.0, part.level)[:, None]
-        ) / part.root
-        slopes = direction @ problem.p_xz
-        unit = max(self.program.unit, problem.bayes_error)
-        weights = np.eye(m) if single else np.ones((m, 1))
-        rows = np.hstack(
-            [
-                np.tile(np.eye(outcomes), (m, 1)),
-                -(slopes[:, :, None] * weights[:, None, :]).reshape(m * outcomes, -1),
-            ]
-        )
-        cost = np.append(
-            -np.ones(outcomes), np.full(weights.shape[1], 0.0 if single else part.level / part.root)
-        )
-        bounds = [(None, None)] * outcomes + [(0.0, None)] * weights.shape[1]
-        run: Any = linprog  # the stubs know no plain dictionary of options
-        tolerance = dict.fromkeys(
-            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10
-        )
-        found = run(
-            cost, rows, (problem.loss[used] / unit).ravel(), bounds=bounds, options=tolerance
-        ).x
-        prices = (
-            np.zeros(weights.shape[1])
-            if found is None
-            else np.maximum(found[outcomes:], 0.0) * unit
-        )
+        used = columns @ problem.p_z >= Precision.unseen
+        made = Problem.of_rows(problem.p_xz, problem.loss[used], problem.terms)
+        duals = multipliers_of(made, made.law(normalise(columns[used])))
+        if duals is None:
+            return None
         tilt = np.zeros((problem.m, problem.n))
-        tilt[used] = (weights @ prices)[:, None] * direction
-        scale = float(prices.max() / part.root)
-        least = (problem.loss[used] + tilt[used] @ problem.p_xz).min(axis=0)
+        tilt[used] = duals[0]
+        least = (made.loss + duals[0] @ problem.p_xz).min(axis=0)
+        scale = float(duals[1][0]) or float(np.abs(duals[0]).max())
         for i in np.flatnonzero(~used) if scale > 0.0 else ():
             lead = (problem.loss[i] - least) / problem.p_z / scale
-            tilt[i] = scale * excluded(
-                lead, problem, self._excess, 1.0 / problem.p_x, 1.0 / problem.p_x
-            )
-        return tilt, 0.0 if single else scale
+            size = 1.0 / problem.p_x
+            tilt[i] = scale * excluded(lead, problem, self._excess, size, size)
+        return tilt, duals[1]
 
     def _excess(self, tilt: Array) -> tuple[float, Array]:
         """By how much a tilt must be lowered to be feasible for μ = 1, and its gradient, from
