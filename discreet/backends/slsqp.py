@@ -180,10 +180,12 @@ class SmoothProgram:
         law = self._law(x)
         measure = self.problem.measure
         level = self.program.parts[0].level
-        excess = measure.excess(law.ratio_minus_one(), law.p_x)
+        if measure == MUTUAL_INFORMATION:
+            return np.array([1.0 - law.leakage() / level])
+        each = measure.excess(law.ratio_minus_one(), law.p_x) / level
         if measure.scope is Scope.POSTERIOR:
-            return np.asarray(law.mass * (1.0 - excess / level))
-        return np.array([1.0 - law.mass @ excess / level])
+            return np.asarray(law.mass * (1.0 - each))
+        return np.array([1.0 - law.mass @ each])
 
     def slack_gradient(self, x: Array) -> Array:
         """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the
