@@ -60,12 +60,8 @@ def as_numbers(values: Any, what: str, shape: str) -> Array:
 
 def _is_masked(values: Any) -> bool:
     if isinstance(values, list | tuple):
-        return any(
-            _is_masked(each)
-            for each in values
-            if isinstance(each, list | tuple | np.ma.MaskedArray)
-        )
-    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+        return any(_is_masked(each) for each in values if hasattr(each, "__len__"))
+    return bool(np.ma.is_masked(values))
 
 
 def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = False) -> None:
@@ -256,15 +252,20 @@ def whole(value: Any, what: str, least: int, most: float = 2.0**62) -> int:
     return int(value)
 
 
+def real(value: Any) -> float:
+    """A real number as a double: inf if it is too large for one, and NaN for anything else."""
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf) -> float:
     """A finite number > 0 (≥ 0 with `zero`) and ≤ most, or InputError."""
     limits = ("≥ 0" if zero else "> 0") + ("" if np.isinf(most) else f" and ≤ {most:g}")
-    try:
-        number = (
-            float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
-        )
-    except OverflowError:
-        number = np.inf
+    number = real(value)
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
         raise InputError(f"{what} is {brief(value)}; give a finite number {limits}")
     return number

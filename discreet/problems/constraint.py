@@ -160,17 +160,16 @@ def constraint_of(
             "equivocation= (nats)"
         )
     chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
+    n = np.size(prior[0])
     if isinstance(budget, LeakageBudget):
         if measure is not None and chosen != budget.measure:
             raise InputError(
                 f"the budget is one of {budget.measure} and the measure is {chosen}; "
                 "give one of them"
             )
-        chosen = budget.measure
-    n = np.size(prior[0])
-    chosen.on(np.arange(n), n)
-    if isinstance(budget, LeakageBudget):
+        budget.measure.on(np.arange(n), n)
         return budget
+    chosen.on(np.arange(n), n)
     if equivocation is None:
         return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
     if chosen != MUTUAL_INFORMATION:

@@ -244,16 +244,19 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, tuple):
-        return tuple(map(plain, value))
-    if isinstance(value, float):
-        return None if math.isnan(value) else int(value) if value.is_integer() else value
-    if isinstance(value, int) and value.bit_length() > 1024:
-        return brief(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, decimal.Decimal):
-        return plain(float(value))
+    match value:
+        case tuple():
+            return tuple(map(plain, value))
+        case float() if value.is_integer():
+            return int(value)
+        case float():
+            return None if math.isnan(value) else value
+        case int() if value.bit_length() > 1024:
+            return brief(value)
+        case bool() | int() | str():
+            return value
+        case decimal.Decimal():
+            return plain(float(value))
     return None if is_missing(value) else str(value)
 
 
@@ -312,11 +315,12 @@ def _places(table: Any) -> dict[str, Any]:
 
 def title(name: Any) -> str:
     """The name of a column as text; InputError for what is none."""
-    if not isinstance(name, str | float | tuple | np.generic) and not (
-        isinstance(name, int) and abs(name) < 2**63
-    ):
-        raise InputError(f"{brief(name)} is no name of a column; give a text")
-    return str(name)
+    match name:
+        case str() | float() | tuple() | np.generic():
+            return str(name)
+        case int() if abs(name) < 2**63:
+            return str(name)
+    raise InputError(f"{brief(name)} is no name of a column; give a text")
 
 
 def _names(table: Any) -> list[Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
-from discreet.problems.checks import brief, listed, whole
+from discreet.problems.checks import brief, listed, real, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
@@ -118,16 +118,14 @@ def _finite(
     values: Sequence[float], what: str, count: int, least: float = -math.inf
 ) -> list[float]:
     """As many finite numbers as asked for, all > least, or InputError."""
-    if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != count:
+    numbers = [real(value) for value in listed(values, what, f"{count} numbers")]
+    if len(numbers) != count:
         raise InputError(f"{what} is {brief(values)}; give {count} numbers")
-    for value in values:
-        if (
-            not isinstance(value, int | float | np.integer | np.floating)
-            or not least < value < math.inf
-        ):
+    for value, number in zip(values, numbers, strict=True):
+        if not least < number < math.inf:
             above = "" if math.isinf(least) else f" > {least:g}"
             raise InputError(f"{what} holds {brief(value)}; give finite numbers{above}")
-    return [float(value) for value in values]
+    return numbers
 
 
 def _prior(correlation: float) -> Array:

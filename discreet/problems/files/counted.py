@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.binning import BinnedColumn
-from discreet.problems.checks import as_numbers, brief, whole
+from discreet.problems.checks import as_numbers, brief, real, whole
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive
 from discreet.problems.frames import Codes
@@ -109,11 +109,7 @@ def _report(document: Any, cells: Any, counts: Any) -> SampleReport:
         whole(facts[name], name, 0)
     for name in ("guess", "digest", "date"):
         _text(facts[name])
-    if not (
-        isinstance(facts["smoothing"], int | float)
-        and 0.0 <= facts["smoothing"] < math.inf
-        and labels
-    ):
+    if not (0.0 <= real(facts["smoothing"]) < math.inf and labels):
         raise InputError("its smoothing or its secrets make no sense")
     return SampleReport(
         hide=tuple(labels),

@@ -18,7 +18,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.problems.checks import brief
+from discreet.problems.checks import brief, real
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Cone, Measure, ends, remainder, remainder_ceiling
 from discreet.problems.numerics.double_double import Array
@@ -42,7 +42,7 @@ class Sibson(Measure):
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.alpha, int | float) and 1.01 <= self.alpha <= 100.0):
+        if not 1.01 <= real(self.alpha) <= 100.0:
             raise InputError(
                 f"the order alpha of Sibson's information is {brief(self.alpha)}; give a number "
                 "from 1.01 to 100"
