@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.backends.lowering import Program
-from discreet.backends.parts import Group, Part
+from discreet.backends.lowering import Program, Sum, sparse_rows
+from discreet.backends.parts import LeakageConstraint, PriorGroup
 from discreet.problems.measures.measure import Cone, Scope
 from discreet.problems.numerics.double_double import Array
 
@@ -80,7 +80,7 @@ class ConeProgram:
             [arrays.matrix, sparse.csc_array((arrays.low.size, cost.size - arrays.cost.size))]
         )
         matrix = sparse.vstack(
-            [given, _matrix(found.budgets, cost.size), _matrix(found.rows, cost.size)]
+            [given, sparse_rows(found.budgets, cost.size), sparse_rows(found.rows, cost.size)]
         )
         equations = int((arrays.low == arrays.high).sum())
         return cls(
@@ -114,10 +114,6 @@ class ConeProgram:
         )
 
 
-_Sum: TypeAlias = "tuple[list[int], list[float]]"
-"""A sum of variables: places and factors."""
-
-
 class _Cones:
     """Cones of sums of variables, and sums that are bounded; `variables` counts those of the
     program and new ones.
@@ -126,8 +122,8 @@ class _Cones:
     def __init__(self, variables: int) -> None:
         self.variables = variables
         self.blocks = list[Block]()
-        self.rows = list[_Sum]()
-        self.budgets = list[_Sum]()
+        self.rows = list[Sum]()
+        self.budgets = list[Sum]()
         self.limits = list[float]()
 
     def _new(self) -> int:
@@ -135,12 +131,12 @@ class _Cones:
         self.variables += 1
         return self.variables - 1
 
-    def _add(self, block: Block, *members: _Sum) -> None:
+    def _add(self, block: Block, *members: Sum) -> None:
         """Its members are slacks, so their rows have the opposite sign."""
         self.blocks.append(block)
         self.rows += [(places, [-factor for factor in factors]) for places, factors in members]
 
-    def add_part(self, program: Program, part: Part) -> None:
+    def add_part(self, program: Program, part: LeakageConstraint) -> None:
         """The cones of a measure that is not linear; Σ of what they return for every guess is
         leakage/B, at most 1.
         """
@@ -163,7 +159,9 @@ class _Cones:
             ]
             self.limits += [0.0] * len(leaks)
 
-    def _exponential(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+    def _exponential(
+        self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
+    ) -> Sum:
         """Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
         extra = list[int]()
         for place, prior in zip(deviation, group.prior.tolist(), strict=True):
@@ -177,7 +175,9 @@ class _Cones:
             )
         return [*deviation, *extra], [-1.0 / part.root] * (2 * len(deviation))
 
-    def _quadratic(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+    def _quadratic(
+        self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
+    ) -> Sum:
         h = self._new()
         sums = [([h, guess], [1.0, 1.0]), ([h, guess], [1.0, -1.0])]
         sums += [
@@ -187,7 +187,9 @@ class _Cones:
         self._add(Block(Cone.QUADRATIC, len(sums)), *sums)
         return [h], [1.0]
 
-    def _powers(self, part: Part, group: Group, deviation: list[int], guess: int) -> _Sum:
+    def _powers(
+        self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
+    ) -> Sum:
         """root Σ_j e_j/B; every member of a cone is divided by the root."""
         order = 1.0 / part.measure.order
         extra = [self._new() for _ in deviation]
@@ -202,13 +204,3 @@ class _Cones:
                 ([guess, place], [weight * prior / root, weight]),
             )
         return extra, [root / part.unit] * len(extra)
-
-
-def _matrix(rows: list[_Sum], columns: int) -> csc_array:
-    from scipy import sparse
-
-    counts = [len(places) for places, _ in rows]
-    places, factors = (np.array([each for row in rows for each in row[k]]) for k in (0, 1))
-    return sparse.csc_array(
-        (factors, (np.repeat(np.arange(len(rows)), counts), places)), shape=(len(rows), columns)
-    )

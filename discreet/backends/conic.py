@@ -44,7 +44,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
-from discreet.backends.parts import Part
+from discreet.backends.parts import LeakageConstraint
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.errors import Absent
@@ -79,7 +79,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class _Lowered:
+class _Compiled:
     """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints
     after solving.
     """
@@ -125,7 +125,7 @@ class Conic(Unlifted):
         several=True,
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> _Compiled:
         """Write the program and compile it for the chosen solver. Raises Absent if cvxpy does not
         find that solver.
         """
@@ -143,7 +143,7 @@ class Conic(Unlifted):
         lowered.model.get_problem_data(solver=solver.upper())
         return lowered
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: _Compiled, options: Options) -> Raw[Answer]:
         """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the
         solver gives up.
         """
@@ -172,7 +172,9 @@ class Conic(Unlifted):
         )
 
 
-def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, object]) -> _Lowered:
+def _write(
+    problem: Problem, form: str, solver: str, solver_options: dict[str, object]
+) -> _Compiled:
     """The cvxpy problem. Every leakage expression counts in units of its B."""
     import cvxpy as cp
 
@@ -190,7 +192,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, o
         cp.Minimize(cp.sum(cp.multiply(program.cost, estimator))),
         [cp.sum(estimator, axis=0) == 1, *constraints.values()],
     )
-    return _Lowered(model, estimator, constraints, program, solver, solver_options)
+    return _Compiled(model, estimator, constraints, program, solver, solver_options)
 
 
 def _deviation_form(
@@ -209,7 +211,7 @@ def _deviation_form(
     constraints["mass"] = mass == estimator @ masses.T
     for k, part in enumerate(program.parts):
         laws = [
-            _Law(
+            _GroupLaw(
                 deviation
                 if len(deviations) == group.prior.size
                 else deviation[:, first : first + group.prior.size],
@@ -226,7 +228,7 @@ def _deviation_form(
 
 
 @dataclass(frozen=True)
-class _Law:
+class _GroupLaw:
     """The law of a group: D [m, k], s [m, 1] and its prior [k]."""
 
     deviation: cvxpy.Expression
@@ -240,7 +242,7 @@ class _Law:
 
 
 def _leakage(
-    part: Part, laws: list[_Law], constraints: _Links, solver: str
+    part: LeakageConstraint, laws: list[_GroupLaw], constraints: _Links, solver: str
 ) -> cvxpy.Expression | None:
     """Leakage ÷ B by a part's measure; None where every single guess is constrained."""
     import cvxpy as cp

@@ -38,7 +38,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.backends.contract import Answer, Options
-from discreet.backends.parts import Equations, Group, Part, PrivacyRows, stacked_rows, whitened_rows
+from discreet.backends.parts import (
+    Equations,
+    LeakageConstraint,
+    PriorGroup,
+    PrivacyRows,
+    stacked_rows,
+    whitened_rows,
+)
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
 from discreet.problems.constraint import Term, entropy
@@ -98,7 +105,7 @@ class Program:
     scale: Array
     unit: float
     rows: PrivacyRows
-    parts: tuple[Part, ...]
+    parts: tuple[LeakageConstraint, ...]
 
     @classmethod
     def of(cls, problem: Problem, power: float = 0.0, loose: float = Precision.unit[2]) -> Program:
@@ -130,10 +137,10 @@ class Program:
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
         groups = [
-            [Group.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
+            [PriorGroup.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
             for term in problem.terms
         ]
-        found = list[Part]()
+        found = list[LeakageConstraint]()
         first = 0
         guesses = 0
         for number, (term, own) in enumerate(zip(problem.terms, groups, strict=True)):
@@ -141,7 +148,7 @@ class Program:
                 level = term.measure.level(term.budget.amount)
                 amount = term.budget.amount
                 found.append(
-                    Part(
+                    LeakageConstraint(
                         number,
                         term,
                         tuple(own),
@@ -181,7 +188,9 @@ class Program:
         """How many columns D and s have."""
         return sum(part.width for part in self.parts), sum(len(part.groups) for part in self.parts)
 
-    def places(self, part: Part) -> Iterator[tuple[int, NDArray[np.intp], int, int, Group]]:
+    def places(
+        self, part: LeakageConstraint
+    ) -> Iterator[tuple[int, NDArray[np.intp], int, int, PriorGroup]]:
         """Guess, places of D_i and of s_i among the variables, number of the group, and group,
         guess by guess.
         """
@@ -272,45 +281,26 @@ class Program:
 
     def _inequalities(self) -> tuple[csc_array, Array]:
         """Rows [·, variables and h] and their upper limits; the budgets come last."""
-        from scipy import sparse
-
-        known = sum(self.sizes)
-        entries = list[tuple[Any, Any, Any]]()
-        budgets = list[tuple[list[int], float]]()  # rows, columns, values
-        count = 0
-        heights = 0
+        columns = sum(self.sizes)
+        rows = list[Sum]()
+        budgets = list[Sum]()
+        limits = list[float]()
         for part in (each for each in self.parts if each.linear):
-            scope = part.measure.scope
             own = list[list[int]]([] for _ in range(self.problem.m))
             for i, deviation, guess, k, _ in self.places(part):
-                columns = np.append(deviation, guess)
                 for piece in part.pieces[k]:
-                    at = np.arange(count, count + len(piece))
-                    wide = np.broadcast_to(columns, piece.shape)
-                    entries.append((np.repeat(at, columns.size), wide.ravel(), piece.ravel()))
-                    if scope is not Scope.POSTERIOR:
-                        entries.append(
-                            (at, np.full(at.size, known + heights), np.full(at.size, -1.0))
-                        )
-                        own[i].append(known + heights)
-                        heights += 1
-                    count += len(piece)
-            budgets += [(bounded, part.level / part.unit) for bounded in part.bounded(own)]
-        for k, (heights_of, _) in enumerate(budgets):
-            entries.append(
-                (
-                    np.full(len(heights_of), count + k),
-                    np.array(heights_of),
-                    np.ones(len(heights_of)),
-                )
-            )
-        shape = (count + len(budgets), known + heights)
-        if not entries:
-            return sparse.csc_array(shape), np.zeros(0)
-        row, column, value = (np.concatenate(each) for each in zip(*entries, strict=True))
-        return sparse.csc_array((value, (row, column)), shape=shape), np.append(
-            np.zeros(count), [most for _, most in budgets]
-        )
+                    places = [*deviation.tolist(), guess]
+                    height = list[float]()
+                    if part.measure.scope is not Scope.POSTERIOR:
+                        places.append(columns)
+                        own[i].append(columns)
+                        height.append(-1.0)
+                        columns += 1
+                    rows += [(places, [*row, *height]) for row in piece.tolist()]
+            for heights in part.bounded(own):
+                budgets.append((heights, [1.0] * len(heights)))
+                limits.append(part.level / part.unit)
+        return sparse_rows(rows + budgets, columns), np.append(np.zeros(len(rows)), limits)
 
     def objective(self) -> Array:
         """The cost of every variable."""
@@ -420,6 +410,20 @@ def _diagonal(block: Array, times: int) -> sparray:
     from scipy import sparse
 
     return sparse.block_diag([sparse.csc_array(block)] * times)
+
+
+Sum: TypeAlias = "tuple[list[int], list[float]]"
+"""A sum of variables: their places, and a factor of each."""
+
+
+def sparse_rows(sums: Sequence[Sum], columns: int) -> csc_array:
+    """The matrix [sums, columns] of which each row is a sum of variables."""
+    from scipy import sparse
+
+    counts = [len(places) for places, _ in sums]
+    places, factors = (np.array([each for one in sums for each in one[k]]) for k in (0, 1))
+    rows = np.repeat(np.arange(len(sums)), counts)
+    return sparse.csc_array((factors, (rows, places)), shape=(len(sums), columns))
 
 
 def point_of(

@@ -1,8 +1,9 @@
 """What bounds a program: leakage constraints with a positive budget, and the equations of perfect
 privacy at budget 0.
 
-**Parts.** Each constraint with a positive budget is a `Part` with columns of D and s of its own,
-one of s for each group of rows that has a prior of its own. `lowering` has these variables.
+**Leakage.** Each constraint with a positive budget is a `LeakageConstraint` with columns of D and s of
+its own, one of s for each group of rows that has a prior of its own (`PriorGroup`). `lowering` has
+these variables.
 
 **Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With E
 over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1,
@@ -41,7 +42,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
-class Group:
+class PriorGroup:
     """Rows of the private joint that have a prior of their own: all of a secret, or those of one
     given value.
 
@@ -56,7 +57,7 @@ class Group:
     mass: Array
 
     @classmethod
-    def of(cls, problem: Problem, rows: slice, alone: bool) -> Group:
+    def of(cls, problem: Problem, rows: slice, alone: bool) -> PriorGroup:
         """The group of these rows; alone: whether the term has no other."""
         joint = problem.p_xz[rows]
         prior = problem.p_x[rows]
@@ -69,7 +70,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Part:
+class LeakageConstraint:
     """One leakage constraint of a `Program`, in units of its B: Σ g(u_i)/B ≤ 1 over guesses and
     groups, or for each guess.
 
@@ -80,7 +81,7 @@ class Part:
 
     number: int
     term: Term
-    groups: tuple[Group, ...]
+    groups: tuple[PriorGroup, ...]
     first: int
     guesses: int
     level: float
@@ -124,7 +125,7 @@ class Part:
         """How many columns of D are its own."""
         return sum(group.prior.size for group in self.groups)
 
-    def _rows(self, group: Group) -> tuple[Array, ...]:
+    def _rows(self, group: PriorGroup) -> tuple[Array, ...]:
         return self.measure.pieces(group.prior, self.level) or ()
 
     def _scaled(self, piece: Array, prior: Array) -> Array:
@@ -145,7 +146,7 @@ class Part:
             else own
         )
 
-    def laws(self) -> Iterator[tuple[int, int, Group]]:
+    def laws(self) -> Iterator[tuple[int, int, PriorGroup]]:
         """The first column of D, the column of s, and the group, of every group."""
         first = self.first
         for k, group in enumerate(self.groups):
@@ -178,11 +179,13 @@ class PrivacyRows:
         return tilt
 
 
-Equations: TypeAlias = Callable[[Group, Array], PrivacyRows]
+Equations: TypeAlias = Callable[[PriorGroup, Array], PrivacyRows]
 """What finds the equations of perfect privacy of a group, given all w_l > 0."""
 
 
-def stacked_rows(problem: Problem, groups: Sequence[Group], equations: Equations) -> PrivacyRows:
+def stacked_rows(
+    problem: Problem, groups: Sequence[PriorGroup], equations: Equations
+) -> PrivacyRows:
     """The equations of perfect privacy of these groups of rows; combinations are of all rows of the
     problem.
 
@@ -220,7 +223,7 @@ def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
     return PrivacyRows(rows.features[chosen], rows.combination[chosen], rows.private_values[chosen])
 
 
-def whitened_rows(group: Group, p_z: Array) -> PrivacyRows:
+def whitened_rows(group: PriorGroup, p_z: Array) -> PrivacyRows:
     """Orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
     kernel = _kernel(group)
     left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
@@ -229,7 +232,7 @@ def whitened_rows(group: Group, p_z: Array) -> PrivacyRows:
     return _rows(group, p_z, mix, np.full(rank, -1))
 
 
-def rows_by_private_value(group: Group, p_z: Array) -> PrivacyRows:
+def rows_by_private_value(group: PriorGroup, p_z: Array) -> PrivacyRows:
     """One feature per private value, φ_j / w scaled to variance 1, for an independent set of
     private values.
     """
@@ -244,7 +247,7 @@ def rows_by_private_value(group: Group, p_z: Array) -> PrivacyRows:
     return _rows(group, p_z, mix, (group.rows.start + chosen).astype(np.intp))
 
 
-def _kernel(group: Group) -> Array:
+def _kernel(group: PriorGroup) -> Array:
     """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X
     and Z.
     """
@@ -254,6 +257,8 @@ def _kernel(group: Group) -> Array:
     )
 
 
-def _rows(group: Group, p_z: Array, mix: Array, private_values: NDArray[np.intp]) -> PrivacyRows:
+def _rows(
+    group: PriorGroup, p_z: Array, mix: Array, private_values: NDArray[np.intp]
+) -> PrivacyRows:
     features = mix @ (group.joint / p_z - group.prior[:, None] * (group.mass / p_z))
     return PrivacyRows(features, mix - (mix @ group.prior)[:, None], private_values)

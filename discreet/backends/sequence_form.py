@@ -117,7 +117,7 @@ class SequenceForm(Unlifted):
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _Unknowns:
     """Where unknowns stand in the Newton system: those of the last step first, so that elimination
     fills in little.
 
@@ -135,7 +135,7 @@ class _Layout:
     size: int
 
     @classmethod
-    def of(cls, tree: Tree) -> _Layout:
+    def of(cls, tree: Tree) -> _Unknowns:
         """The layout of a tree, subtree by subtree."""
         weights = [np.zeros(tree.sizes(step), dtype=np.intp) for step in range(tree.steps + 1)]
         prices = [
@@ -179,12 +179,12 @@ class _Layout:
         )
 
 
-class _System:
+class _CausalSystem:
     """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E
     states causality.
     """
 
-    def __init__(self, layout: _Layout, blocks: Array) -> None:
+    def __init__(self, layout: _Unknowns, blocks: Array) -> None:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
@@ -222,7 +222,7 @@ class _System:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _CausalPoint:
     """An iterate: weights r [M, K], their prices s, multiplier μ, unused budget, tilt [M, n]; and
     what follows from them.
 
@@ -234,7 +234,7 @@ class _Point:
     ratio      log(q_ij/π_j) [M, n]
     """
 
-    model: _Model
+    model: _CausalModel
     weights: Array
     prices: Array
     multiplier: float
@@ -317,7 +317,7 @@ class _Point:
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
+class _CausalModel:
     """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, ε to aim
     at, and the weights of the barrier.
     """
@@ -331,7 +331,7 @@ class _Model:
     barrier: Array
 
     @classmethod
-    def of(cls, problem: CausalProblem, precision: Precision) -> _Model:
+    def of(cls, problem: CausalProblem, precision: Precision) -> _CausalModel:
         joint = problem.noncausal
         possible = joint.p_x > 0.0
         share = min(
@@ -378,11 +378,11 @@ class _InteriorPoint:
         self._problem = problem
         self._options = options
         self._precision = Precision.of(problem, options.gap)
-        self._model = _Model.of(problem, self._precision)
-        self._layout = _Layout.of(problem.tree)
+        self._model = _CausalModel.of(problem, self._precision)
+        self._layout = _Unknowns.of(problem.tree)
         self._lower = -np.inf
         self._upper = np.inf
-        self._best: _Point | None = None
+        self._best: _CausalPoint | None = None
         self._proof: tuple[Array, float] | None = None
 
     def run(self) -> Raw[Answer]:
@@ -429,7 +429,7 @@ class _InteriorPoint:
         best = min(rules, key=self._problem.error_probability)
         return Raw(f"stopped after {rounds} steps", self._answer(best), rounds)
 
-    def _rule(self, point: _Point) -> CausalRule:
+    def _rule(self, point: _CausalPoint) -> CausalRule:
         tree = self._problem.tree
         return CausalRule(tree, tree.kernels(point.weights))
 
@@ -458,13 +458,13 @@ class _InteriorPoint:
             self._model.budget + self._problem.budget
         )
 
-    def _start(self) -> _Point:
+    def _start(self) -> _CausalPoint:
         model = self._model
         size = float(model.loss.sum(axis=1).min())
         weights = np.full(model.loss.shape, 1.0 / len(model.loss))
         prices = np.broadcast_to(0.5 * size * model.barrier, weights.shape)
         tilt = np.zeros((len(weights), len(model.p_x)))
-        return _Point(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
+        return _CausalPoint(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
 
     def _offer_perfect(self, tilt: Array) -> None:
         """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it
@@ -477,7 +477,7 @@ class _InteriorPoint:
                 self._lower = lower
                 self._proof = (lowered, multiplier)
 
-    def _offer(self, point: _Point) -> None:
+    def _offer(self, point: _CausalPoint) -> None:
         """Keep what the point proves, and its weights if they leak hardly more than the budget:
         that is blended away.
         """
@@ -494,13 +494,13 @@ class _InteriorPoint:
             self._upper = upper
             self._best = point
 
-    def _step(self, point: _Point) -> _Point:
+    def _step(self, point: _CausalPoint) -> _CausalPoint:
         """One predictor and corrector; weights are made causal again to the last digit."""
         model = self._model
         r = point.weights
         s = point.prices
         slope = point.ratio @ model.p_xz  # of the leakage
-        system = _System(self._layout, self._blocks(point))
+        system = _CausalSystem(self._layout, self._blocks(point))
         gain = model.loss + point.multiplier * slope
 
         def direction(target: Array, last: float) -> tuple[Array, Array, float, float]:
@@ -536,7 +536,7 @@ class _InteriorPoint:
             axis=1, keepdims=True
         )
         tilt = (point.multiplier + change[2]) * point.ratio + point.multiplier * linear
-        found = _Point(
+        found = _CausalPoint(
             model,
             weights,
             s + reach * change[1],
@@ -552,7 +552,7 @@ class _InteriorPoint:
             raise FloatingPointError
         return found
 
-    def _blocks(self, point: _Point) -> Array:
+    def _blocks(self, point: _CausalPoint) -> Array:
         """K_i = diag(s/r) + μ ∇²g in r of every sequence of guesses [M, K, K]."""
         blocks = self._model.curvature(point.law, point.multiplier)
         diagonal = np.einsum("ikk->ik", blocks)
@@ -575,7 +575,7 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     bound, tilt = max(proofs, key=itemgetter(0))
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
-    layout = _Layout.of(problem.tree)
+    layout = _Unknowns.of(problem.tree)
     clear = every.above(_CLEAR)
     privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
     found = [_solved(problem, layout, private) for private in privates]
@@ -607,7 +607,7 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
 
 
 def _solved(
-    problem: CausalProblem, layout: _Layout, private: _Private
+    problem: CausalProblem, layout: _Unknowns, private: _Private
 ) -> tuple[float, Array, CausalRule, int]:
     """The bound that the program's tilt proves, the tilt [m, n], the rule, and how many programs
     were solved.
@@ -725,7 +725,7 @@ class _Private:
 
 
 def _equations(
-    layout: _Layout, tree: Tree, private: Array, masses: Array
+    layout: _Unknowns, tree: Tree, private: Array, masses: Array
 ) -> tuple[Any, Array, NDArray[np.intp], Array]:
     """Causality, and private·r_i = 0: the matrix, the right side, the columns [M_T, K_T] of the
     last weights, and scales.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.people.folder import DeployedRule
-    from discreet.problems.files.parts import Parts
+    from discreet.problems.files.parts import UnfinishedOutput
 
     Columns = Mapping[str, NDArray[Any]]
 
@@ -67,7 +67,7 @@ def predict(
 
     from discreet.people.folder import NAMES, DeployedRule
     from discreet.problems.errors import InputError
-    from discreet.problems.files.parts import Parts
+    from discreet.problems.files.parts import UnfinishedOutput
     from discreet.problems.files.tables import TOGETHER, TableStream
     from discreet.problems.files.writing import check_output
 
@@ -98,7 +98,7 @@ def predict(
                 fresh,
                 probabilities,
             ]
-            parts = Parts(out, {"asked": asked})
+            parts = UnfinishedOutput(out, {"asked": asked})
             stack.callback(parts.close)
             stack.enter_context(
                 screen.resumable(lambda: _how(parts, min(parts.done * TOGETHER, total), total))
@@ -166,7 +166,7 @@ def _identity(people: str) -> list[Any]:
     return [str(Path(people).resolve()), found.st_size, found.st_mtime_ns]
 
 
-def _how(parts: Parts, done: int, total: int) -> str:
+def _how(parts: UnfinishedOutput, done: int, total: int) -> str:
     """Words for whoever interrupts it."""
     if not parts.done:
         return "no guess was written yet"

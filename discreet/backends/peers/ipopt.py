@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import LinearProgram, Lowered, Program, point_of
-from discreet.backends.parts import Part
+from discreet.backends.parts import LeakageConstraint
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.measures.measure import Cone, Scope
@@ -191,7 +191,7 @@ def _functions(
     return {"x": x, "f": objective, "g": constraint}, derivatives
 
 
-def _leakage(program: Program, part: Part, law: casadi.SX) -> list[casadi.SX]:
+def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[casadi.SX]:
     """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i
     for each guess.
     """
@@ -209,7 +209,9 @@ def _leakage(program: Program, part: Part, law: casadi.SX) -> list[casadi.SX]:
     return [leaked - mass for leaked, mass in zip(found, guesses, strict=True)]
 
 
-def _divergence(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+def _divergence(
+    part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
+) -> casadi.SX:
     """Σ_j u log1p(d/(π s)) − d over B, d = u − π s."""
     import casadi
 
@@ -220,14 +222,18 @@ def _divergence(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array)
     )
 
 
-def _quadratic(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+def _quadratic(
+    part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
+) -> casadi.SX:
     """Σ_j d²/(π s) over B."""
     import casadi
 
     return casadi.sum1(deviation**2 / casadi.DM(prior)) / (mass * part.level)
 
 
-def _norm(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+def _norm(
+    part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
+) -> casadi.SX:
     """s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
     import casadi
 

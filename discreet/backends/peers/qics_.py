@@ -30,7 +30,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
-from discreet.backends.parts import Group, Part
+from discreet.backends.parts import LeakageConstraint, PriorGroup
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.measures.measure import Cone, Scope
@@ -75,14 +75,16 @@ class Qics(Unlifted):
         Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[_Model, dict[str, Setting]]:
+    def lower(self, problem: Problem, options: Options) -> Lowered[_QicsModel, dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
-        model = _model(program) if problem.m > 1 else _Model({}, [], [])
+        model = _model(program) if problem.m > 1 else _QicsModel({}, [], [])
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered[_Model, dict[str, Setting]], options: Options) -> Raw[Answer]:
+    def solve(
+        self, lowered: Lowered[_QicsModel, dict[str, Setting]], options: Options
+    ) -> Raw[Answer]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time
         limit, BackendError.
         """
@@ -110,7 +112,7 @@ class Qics(Unlifted):
 
 
 @dataclass(frozen=True)
-class _Block:
+class _ConeRows:
     """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are
     the rows of a group.
 
@@ -118,25 +120,25 @@ class _Block:
     """
 
     guess: int
-    group: Group
+    group: PriorGroup
     slopes: Array
     body: Array
     extra: Mapping[int, Array]
 
 
 @dataclass(frozen=True)
-class _Model:
+class _QicsModel:
     """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows
     of each part's budget.
     """
 
     arguments: dict[str, object]
-    blocks: list[tuple[int, _Block]]
+    blocks: list[tuple[int, _ConeRows]]
     budgets: list[range]
 
 
 def _answer(
-    program: Program, model: _Model, variables: Array, prices: Array, slopes: Array
+    program: Program, model: _QicsModel, variables: Array, prices: Array, slopes: Array
 ) -> Answer:
     """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
     problem = program.problem
@@ -153,7 +155,7 @@ def _answer(
     return Answer(estimator, tilt, program.multipliers(budgets))
 
 
-def _model(program: Program) -> _Model:
+def _model(program: Program) -> _QicsModel:
     """min c·x, A x = b, h − G x in the cones."""
     import qics
     from scipy import sparse
@@ -165,7 +167,7 @@ def _model(program: Program) -> _Model:
     bounds = sparse.vstack(
         [-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))]
     )
-    found = _Cones(program, m * outcomes)
+    found = _QicsCones(program, m * outcomes)
     for part in program.parts:
         found.add_part(part)
     cost = np.concatenate([(program.cost[:-1] - program.cost[-1]).ravel(), np.zeros(found.extras)])
@@ -184,10 +186,10 @@ def _model(program: Program) -> _Model:
         )
         arguments |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
     cones = [qics.cones.NonNegOrthant(m * outcomes), *found.cones]
-    return _Model(arguments | {"cones": cones}, found.blocks, found.budgets)
+    return _QicsModel(arguments | {"cones": cones}, found.blocks, found.budgets)
 
 
-class _Cones:
+class _QicsCones:
     """The cones of all parts, after `count` rows; `extras` counts the variables beside R."""
 
     def __init__(self, program: Program, count: int) -> None:
@@ -195,12 +197,12 @@ class _Cones:
         self.count = count
         self.extras = 0
         self.cones = list[object]()
-        self.blocks = list[tuple[int, _Block]]()
+        self.blocks = list[tuple[int, _ConeRows]]()
         self.budgets = list[range]()
         # Row, extras that are subtracted, from what.
         self.sums: list[tuple[int, list[int], float]] = []
 
-    def add_part(self, part: Part) -> None:
+    def add_part(self, part: LeakageConstraint) -> None:
         """Its cones, and then its budget."""
         import qics
 
@@ -223,12 +225,12 @@ class _Cones:
         self.extras += 1
         return self.extras - 1
 
-    def _add(self, cone: object, block: _Block) -> None:
+    def _add(self, cone: object, block: _ConeRows) -> None:
         self.cones.append(cone)
         self.blocks.append((self.count, block))
         self.count += len(block.slopes)
 
-    def _pieces(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+    def _pieces(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
         """h − R (D, s) ≥ 0, or −R (D, s) ≥ 0."""
         import qics
 
@@ -241,11 +243,13 @@ class _Cones:
                 extra[found[-1]] = np.ones(len(piece))
             self._add(
                 qics.cones.NonNegOrthant(len(piece)),
-                _Block(guess, group, -piece @ slopes, -piece @ body, extra),
+                _ConeRows(guess, group, -piece @ slopes, -piece @ body, extra),
             )
         return found
 
-    def _quadratic(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+    def _quadratic(
+        self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup
+    ) -> list[int]:
         """|(h − s, 2 D/√π)| ≤ h + s."""
         import qics
 
@@ -257,11 +261,11 @@ class _Cones:
         place = self._new()
         own = {place: np.append([1.0, 1.0], np.zeros(n))}
         self._add(
-            qics.cones.SecondOrder(n + 1), _Block(guess, group, mix @ slopes, mix @ body, own)
+            qics.cones.SecondOrder(n + 1), _ConeRows(guess, group, mix @ slopes, mix @ body, own)
         )
         return [place]
 
-    def _entropy(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+    def _entropy(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
         """(t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), for each guess with t = B s."""
         import qics
 
@@ -277,7 +281,7 @@ class _Cones:
         )
         place = [self._new()] if total else []
         own = {each: np.append(1.0, np.zeros(2 * n)) for each in place}
-        self._add(qics.cones.ClassRelEntr(n), _Block(guess, group, slopes, body, own))
+        self._add(qics.cones.ClassRelEntr(n), _ConeRows(guess, group, slopes, body, own))
         return place
 
     def arrays(self) -> tuple[csr_array, Array]:
@@ -308,7 +312,7 @@ class _Cones:
         return sparse.csr_array(rows), right
 
 
-def _law(part: Part, group: Group) -> tuple[Array, Array]:
+def _law(part: LeakageConstraint, group: PriorGroup) -> tuple[Array, Array]:
     """(D, s) from u = A P, as slopes [k + 1, k], and from P [k + 1, N]."""
     n = group.prior.size
     slopes = np.vstack([(np.eye(n) - group.prior[:, None]) / part.root, np.ones((1, n))])

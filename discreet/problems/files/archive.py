@@ -56,7 +56,7 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _ArrayHeader:
     """How the content of an `.npy` lies behind its header of `offset` bytes: in Fortran order or C
     order.
     """
@@ -130,7 +130,7 @@ def map_npy(where: str) -> np.ndarray[Any, Any]:
     return _mapped(where, where, layout, 0)
 
 
-def _mapped(what: str, where: str, layout: _Layout, start: int) -> np.ndarray[Any, Any]:
+def _mapped(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarray[Any, Any]:
     """The numbers of an `.npy` that begins at byte `start` of a file."""
     if 0 in layout.shape:
         raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
@@ -259,7 +259,7 @@ def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ..
     return match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length
 
 
-def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _Layout:
+def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _ArrayHeader:
     """The layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is left
     after the header.
     """
@@ -271,7 +271,7 @@ def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _
         raise FileError(
             f"{what} has elements of type {shown}; give an array of real numbers (float64)"
         )
-    layout = _Layout(np.dtype(type_.strip("'")), shape, fortran, offset)
+    layout = _ArrayHeader(np.dtype(type_.strip("'")), shape, fortran, offset)
     if offset + layout.bytes != size:
         raise FileError(
             f"{what} declares shape {list(shape)}, {layout.bytes:,} bytes, "
@@ -292,7 +292,7 @@ def _read_text(what: str, stream: IO[bytes], size: int) -> str:
     return _read_data(what, stream, layout).decode(f"utf-32-{order}").rstrip("\0")
 
 
-def _read_data(what: str, stream: IO[bytes], layout: _Layout) -> bytearray:
+def _read_data(what: str, stream: IO[bytes], layout: _ArrayHeader) -> bytearray:
     """The bytes of the array, allocated as read, so that a false size costs no memory. Reads to the
     end for the checksum.
     """

@@ -31,7 +31,7 @@ from discreet.problems.files.writing import (
 _STATE = "state.json"
 
 
-class Parts:
+class UnfinishedOutput:
     """The parts of an output that are done; `asked` says what it is made of and how.
 
     done      how many

@@ -93,7 +93,7 @@ class DaskBlocks:
 
     n, m, N  private values, guesses, outcomes
     starts   the first outcome of each part, a multiple of `size`
-    parts    Dask's delayed values of a `Part` each
+    parts    Dask's delayed values of a `Partition` each
     """
 
     n: int
@@ -149,7 +149,7 @@ class DaskBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Partition:
     """Consecutive outcomes from number `start` on, in pairs (p_xz [n, ·], loss [m, ·]) of whole
     chunks but for the last.
     """
@@ -179,12 +179,12 @@ def _fetched(part: _Delayed, start: int) -> _Pair:
     return found
 
 
-def _read(part: Part, start: int) -> _Pair:
+def _read(part: Partition, start: int) -> _Pair:
     return next(chunk.read() for chunk in part.chunks() if chunk.start == start)
 
 
 def _visited(
-    part: Part,
+    part: Partition,
     first: int,
     given: Mapping[int, Any] | None,
     work: Callable[..., Found],
@@ -259,7 +259,7 @@ def _threads() -> int:
         return os.cpu_count() or 1
 
 
-def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Part:
+def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Partition:
     """A part of consecutive pieces: only chunks that lie in several pieces are copied."""
     pairs = list[_Pair]()
     open_ = list[_Pair]()
@@ -280,7 +280,7 @@ def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Part:
         if missing + whole < count:
             open_.append(_cut(piece, missing + whole, count))
             held += count - missing - whole
-    return Part(start, size, tuple([*pairs, _concatenated(open_)] if open_ else pairs))
+    return Partition(start, size, tuple([*pairs, _concatenated(open_)] if open_ else pairs))
 
 
 def _cut(pair: _Pair, start: int, stop: int) -> _Pair:
