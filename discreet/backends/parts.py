@@ -1,9 +1,9 @@
 """What bounds a program: leakage constraints with a positive budget, and the equations of perfect
 privacy at budget 0.
 
-**Leakage.** Each constraint with a positive budget is a `LeakageConstraint` with columns of D and s of
-its own, one of s for each group of rows that has a prior of its own (`PriorGroup`). `lowering` has
-these variables.
+**Leakage.** Each constraint with a positive budget is a `LeakageConstraint` with columns of D and s
+of its own, one of s for each group of rows that has a prior of its own (`PriorGroup`). `lowering`
+has these variables.
 
 **Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With E
 over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1,

@@ -64,7 +64,7 @@ _FITTED = 40
 _CLEAR = 1e-8
 """Singular values of Φ from which on a combination of private values has half of its digits."""
 
-_FLATTENED = (1e-1, 1e-2, 1e-3, 1e-5, _CLEAR, 0.0)
+_FLATTENED = (1e-2, 1e-5, 0.0)
 """Singular values of Φ above which its combinations are used to prove that a constant guess is
 optimal; whichever proves most counts. Smaller ones flatten the losses better, but need larger
 tilts, which have larger rounding errors."""
@@ -578,13 +578,14 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     layout = _Unknowns.of(problem.tree)
     clear = every.above(_CLEAR)
     privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
-    found = [_solved(problem, layout, private) for private in privates]
-    _, tilt = max([(bound, tilt), *((solved[0], solved[1]) for solved in found)], key=itemgetter(0))
-    rounds = found[0][3]
+    solved = [_solved(problem, layout, private) for private in privates]
+    vertices = [vertex for vertex in solved if vertex is not None]
+    proofs += [(bound, tilt) for bound, tilt, _ in vertices]
+    _, tilt = max(proofs, key=itemgetter(0))
     rules = [constant]
-    rules += [rule for _, _, rule, solved in found if solved and _leaks_nothing(problem, rule)]
-    claimed = "optimal" if rounds else "HiGHS found no point: a constant guess"
-    return min(rules, key=problem.error_probability), tilt, claimed, rounds
+    rules += [rule for _, _, rule in vertices if _leaks_nothing(problem, rule)]
+    claimed = "optimal" if vertices else "HiGHS found no point: a constant guess"
+    return min(rules, key=problem.error_probability), tilt, claimed, len(vertices)
 
 
 def _flattened(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
@@ -608,9 +609,9 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
 
 def _solved(
     problem: CausalProblem, layout: _Unknowns, private: _Private
-) -> tuple[float, Array, CausalRule, int]:
-    """The bound that the program's tilt proves, the tilt [m, n], the rule, and how many programs
-    were solved.
+) -> tuple[float, Array, CausalRule] | None:
+    """The bound that the tilt of the linear program proves, the tilt [m, n], and the rule; None if
+    HiGHS finds no point.
     """
     tree = problem.tree
     model = problem.noncausal
@@ -619,62 +620,37 @@ def _solved(
     cost = np.zeros(matrix.shape[1])
     cost[place] = model.loss / unit * scale[place]
     sizes = abs(matrix).max(axis=1).toarray().ravel()
-    weights, multipliers, rounds = _linear(cost, (matrix.T / sizes).T.tocsr(), sums / sizes)
+    solution = _linear(cost, (matrix.T / sizes).T.tocsr(), sums / sizes)
+    if solution is None:
+        return None
+    weights, multipliers = solution
     prices = np.zeros((len(place), len(private.rows)))
     priced = (multipliers / sizes)[matrix.shape[0] - prices[:-1].size :]
     prices[:-1] = -unit * priced.reshape(prices[:-1].shape)
     rule = CausalRule(tree, tree.kernels((scale * _refined(matrix, sums, weights))[place]))
     tilt = prices @ private.tilts
-    return tree.least(model.loss + tilt @ model.deviations), tilt, rule, rounds
+    return tree.least(model.loss + tilt @ model.deviations), tilt, rule
 
 
-def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array, int]:
-    """min cost·x over x ≥ 0 with matrix x = sums: x, the multipliers of the equations, and how many
-    programs were solved.
+def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array] | None:
+    """min cost·x over x ≥ 0 with matrix x = sums: x and the multipliers of the equations, by HiGHS;
+    None if it finds no point.
 
-    HiGHS's tolerances are absolute. So what it leaves of the equations and of the reduced costs is
-    solved for again, scaled up (A. M. Gleixner, D. E. Steffy, K. Wolter, INFORMS J. Comput. 28
-    (2016)).
+    Dependent equations can look contradictory to its presolve, and to the tighter tolerance.
     """
     from scipy.optimize import linprog
 
-    found = np.zeros(cost.size)
-    multipliers = np.zeros(sums.size)
-    scale = 1.0
-    solved = 0
-    reduced = cost
-    missing = sums
-    for _ in range(4):
-        bounds: Any = np.stack([-scale * found, np.full(found.size, np.inf)], axis=1)
-        # Dependent equations can look contradictory to the presolve, and to the tighter tolerance.
-        for tolerance, presolve in ((1e-10, True), (1e-10, False), (1e-7, False)):
-            limits: Any = {
-                "primal_feasibility_tolerance": tolerance,
-                "dual_feasibility_tolerance": tolerance,
-            }
-            limits["presolve"] = presolve
-            step = linprog(
-                scale * reduced,
-                A_eq=matrix,
-                b_eq=scale * missing,
-                bounds=bounds,
-                method="highs",
-                options=limits,
-            )
-            if step.x is not None and step.status == 0:
-                break
-        if step.x is None or step.status != 0:
-            break
-        found = found + step.x / scale
-        multipliers = multipliers + step.eqlin.marginals / scale
-        solved = solved + 1
-        reduced = cost - matrix.T @ multipliers
-        missing = sums - matrix @ found
-        left = max(float(np.abs(missing).max()), -float(reduced.min()), -float(found.min()))
-        if left <= 1e-15:
-            break
-        scale = min(1.0 / left, 1e8 * scale)
-    return np.maximum(found, 0.0), multipliers, solved
+    run: Any = linprog  # the stubs know no plain dictionary of options
+    for tolerance in (1e-10, 1e-7):
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+            "presolve": False,
+        }
+        found = run(cost, A_eq=matrix, b_eq=sums, method="highs", options=options)
+        if found.x is not None and found.status == 0:
+            return np.maximum(found.x, 0.0), found.eqlin.marginals
+    return None
 
 
 @dataclass(frozen=True, eq=False)
