@@ -23,7 +23,6 @@ entries.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -52,11 +51,10 @@ if TYPE_CHECKING:
 _LARGEST = 1 << 20
 """Entries of the blocks of a Newton system: some seconds a step."""
 
-_SELDOM = (2.0**-12, 2.0**-20, Precision.unseen)
+_SELDOM = (2.0**-12, Precision.unseen)
 """Masses below which sequences of guesses may count as hardly ever made; whichever proves most
 counts.
 """
-
 
 _FITTED = 40
 """Newton steps of a fit: ten to thirty are taken."""
@@ -300,20 +298,16 @@ class _CausalPoint:
         tilt[rows] = np.where(np.isfinite(ratio), self.multiplier * ratio, tilt[rows])
         return tilt
 
-    def proofs(self, before: Array) -> Iterator[tuple[float, Array]]:
-        """Lower bounds by backward passes, and their tilts: the linear one, μ log(q/π), and others.
+    def proofs(self, before: Array) -> list[tuple[float, Array]]:
+        """Lower bounds by backward passes, and their tilts.
 
-        before: a tilt that proved something, whose rows may serve for guesses that are hardly ever
-        made.
+        before: a tilt [m, n] that proved something, whose rows may serve for guesses that are
+        hardly ever made.
         """
-        price = self.multiplier
-        tilts = [self.tilt, price * self.ratio]
-        tilts += [
-            np.where(self.law.sum(axis=1)[:, None] < seldom, before, self.tilt)
-            for seldom in _SELDOM
-        ]
-        for tilt in tilts:
-            yield self.model.proof(tilt, price)
+        mass = self.law.sum(axis=1)[:, None]
+        tilts = [self.tilt]
+        tilts += [np.where(mass < seldom, before, self.tilt) for seldom in _SELDOM]
+        return [self.model.proof(tilt, self.multiplier) for tilt in tilts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +475,7 @@ class _InteriorPoint:
         """Keep what the point proves, and its weights if they leak hardly more than the budget:
         that is blended away.
         """
-        proofs = list(point.proofs(point.tilt if self._proof is None else self._proof[0]))
+        proofs = point.proofs(point.tilt if self._proof is None else self._proof[0])
         if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
             proofs.append(self._model.proof(point.fitted(), point.multiplier))
         for lower, tilt in proofs:
