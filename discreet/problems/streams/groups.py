@@ -25,18 +25,19 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk
-from discreet.problems.checks import checked_prior, listed, loss_table, positive
-from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
+from discreet.problems.checks import listed
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import checked_law, count_text
+from discreet.problems.streams.lattice import Lattice, checked_tail
 
 _TABLES = 1 << 29
 """Most bytes of tables, and of what building them takes: half a GiB."""
 
 
-class GroupLattice:
+class GroupLattice(Lattice):
     """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored
     but two tables.
 
@@ -55,11 +56,8 @@ class GroupLattice:
     def __init__(
         self, groups: Sequence[Any], p_xy: Any, loss_matrix: Any = None, tail: float = 0.0
     ) -> None:
-        self.prior = checked_prior(p_xy)
-        self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
-        self.n = self.prior.shape[0]
-        self.m = self.loss_matrix.shape[1]
-        tail = positive(tail, "tail", zero=True, most=0.5)
+        super().__init__(p_xy, loss_matrix)
+        tail = checked_tail(tail)
         laws = [
             checked_law(law, self.prior, f"groups[{g}]", sensors=True)
             for g, law in enumerate(listed(groups, "groups", "one law per group"))
@@ -68,11 +66,8 @@ class GroupLattice:
         self._pairs = np.argwhere(self.prior > 0.0)
         found = [_kept(law, self.prior, tail / len(laws)) for law in laws]
         tables = [table for table, _ in found]
-        kept = math.prod(table.shape[1] for table in tables)
-        self.left_out = self.size - kept
-        self.N = kept + (1 if self.left_out else 0)
+        self._keep(math.prod(table.shape[1] for table in tables))
         prior = self.prior[tuple(self._pairs.T)]
-        self.rest = np.zeros_like(self.prior)
         if self.left_out:  # rounded up generously
             lost = -np.expm1(np.sum([np.log1p(-out) for _, out in found], axis=0)) * (1.0 + 1e-9)
             self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
@@ -84,10 +79,8 @@ class GroupLattice:
         self._left = reduce(_product, tables[:cut], weight[:, None])
         self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Runs of whole rows of the right table, up to 65,536 outcomes, or pieces of one row; last
-        the rest.
-        """
+    def _generated(self) -> Iterator[Chunk]:
+        """Runs of whole rows of the right table, or pieces of one row."""
         rows = self._left.shape[1]
         width = self._right.shape[1]
         at_once = max(1, CHUNK_OUTCOMES // width)
@@ -98,8 +91,6 @@ class GroupLattice:
                 some = slice(first, min(first + piece, width))
                 count = (several.stop - row) * (some.stop - first)
                 yield Chunk(row * width + first, count, partial(self._read, several, some))
-        if self.left_out:
-            yield Chunk(self.N - 1, 1, self._read_rest)
 
     def _read(self, rows: slice, columns: slice) -> tuple[Array, Array]:
         left = self._left[:, rows]
@@ -118,9 +109,6 @@ class GroupLattice:
             loss[guess] += by_y[i] if lost == 1.0 else np.multiply(by_y[i], lost, out=mass)
         return p_xz.reshape(self.n, -1), loss.reshape(self.m, -1)
 
-    def _read_rest(self) -> tuple[Array, Array]:
-        return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
-
 
 def grouped_problem(
     groups: Sequence[Any],
@@ -138,12 +126,7 @@ def grouped_problem(
     Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put
     together, are the problem of `grouped_sensors` within a relative 1e-12.
     """
-    lattice = GroupLattice(groups, p_xy, loss_matrix, tail)
-    p_x = lattice.prior.sum(axis=1)
-    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
-    return BlockProblem(
-        lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail
-    )
+    return GroupLattice(groups, p_xy, loss_matrix, tail).problem(budget, equivocation, name)
 
 
 def _allowed_size(laws: Sequence[Array], prior: Array) -> int:

@@ -22,6 +22,7 @@ Math. Statist. 23 (1952).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -48,7 +49,63 @@ from discreet.problems.streams.lattice_kernels import (
 )
 
 
-class CountLattice:
+class Lattice(ABC):
+    """Counts of sensors as blocks of outcomes [n, ·] and [m, ·]; those left out come last, as one.
+
+    prior        p(x_j, y_i) [n, m], and loss_matrix [m, guesses]
+    size         how many outcomes there are; N: those generated, and one for what is left out
+    left_out     how many outcomes are gathered in the last one
+    rest         the mass of each (x_j, y_i) in it [n, m]; tail: its whole mass
+
+    Raises InputError for a p_xy or a loss matrix that is none, and for a tail above ½.
+    """
+
+    size: int
+    left_out: int
+    N: int
+    tail: float
+
+    def __init__(self, p_xy: Any, loss_matrix: Any) -> None:
+        self.prior = checked_prior(p_xy)
+        self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
+        self.n = self.prior.shape[0]
+        self.m = self.loss_matrix.shape[1]
+        self.rest = np.zeros_like(self.prior)
+
+    def _keep(self, generated: int) -> None:
+        """Gather all outcomes but the number generated in a last one."""
+        self.left_out = self.size - generated
+        self.N = generated + (1 if self.left_out else 0)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Runs of at most 65,536 outcomes, and last the rest."""
+        yield from self._generated()
+        if self.left_out:
+            yield Chunk(self.N - 1, 1, self._read_rest)
+
+    @abstractmethod
+    def _generated(self) -> Iterator[Chunk]:
+        """The chunks of the outcomes that are not left out."""
+
+    def _read_rest(self) -> tuple[Array, Array]:
+        return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
+
+    def problem(
+        self, budget: float | LeakageBudget | None, equivocation: float | None, name: str
+    ) -> BlockProblem:
+        """The problem of these outcomes under a budget or an equivocation in nats."""
+        p_x = self.prior.sum(axis=1)
+        terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+        losses = self.loss_matrix.T @ self.prior.sum(axis=0)
+        return BlockProblem(self, terms, p_x, losses, name, self.tail)
+
+
+def checked_tail(tail: float) -> float:
+    """The most mass that may be left out, from 0 to ½, or InputError."""
+    return positive(tail, "tail", zero=True, most=0.5)
+
+
+class CountLattice(Lattice):
     """The counts of `sensors` independent sensors as blocks of outcomes [n, ·] and [m, ·]; nothing
     is stored.
 
@@ -79,13 +136,10 @@ class CountLattice:
         compiled: bool | None = None,
     ) -> None:
         self.sensors = whole(sensors, "sensors", 1)
-        self.prior = checked_prior(p_xy)
+        super().__init__(p_xy, loss_matrix)
         law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
-        self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
-        self.n = self.prior.shape[0]
-        self.m = self.loss_matrix.shape[1]
-        tail = positive(tail, "tail", zero=True, most=0.5)
+        tail = checked_tail(tail)
         self.size = _allowed_size(self.sensors, self.bins, self.prior)
         # from 2^16 outcomes on waiting for a compiled kernel pays
         self._compiled = (
@@ -93,29 +147,20 @@ class CountLattice:
         )
         self._tables = _tables_of(law, self.prior, self.loss_matrix, self.sensors, tail)
         self._runs = self._plan()
-        generated = self._runs[-1].start + self._runs[-1].count
-        self.left_out = self.size - generated
-        self.N = generated + (1 if self.left_out else 0)
-        self.rest = np.zeros_like(self.prior)
+        self._keep(self._runs[-1].start + self._runs[-1].count)
         self._weights = np.ones(len(self._tables.pairs))
         self._normalise(tail, threads)
         self.tail = float(self.rest.sum())
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Runs of 65,536 outcomes, and last the rest."""
+    def _generated(self) -> Iterator[Chunk]:
         for run in self._runs:
             yield Chunk(run.start, run.count, partial(self._read, run))
-        if self.left_out:
-            yield Chunk(self.N - 1, 1, self._read_rest)
 
     def _read(self, run: Run) -> tuple[Array, Array]:
         p_xz = np.empty((self.n, run.count))
         loss = np.empty((self.m, run.count))
         self._generate(run, p_xz, loss)
         return p_xz, loss
-
-    def _read_rest(self) -> tuple[Array, Array]:
-        return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
 
     def _generate(self, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
         """Fill the arrays, if given, and return the sum over the run of each pair's probabilities
@@ -190,11 +235,7 @@ def lattice_problem(
     lattice = CountLattice(
         p_z_given_xy, p_xy, sensors, loss_matrix, tail, threads=threads, compiled=compiled
     )
-    p_x = lattice.prior.sum(axis=1)
-    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
-    return BlockProblem(
-        lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail
-    )
+    return lattice.problem(budget, equivocation, name)
 
 
 def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
