@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Program, point_of
+from discreet.backends.lowering import Program, is_late, limits, point_of
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
@@ -154,15 +154,7 @@ class Conic(Unlifted):
             lowered.model.solve(solver=lowered.solver.upper(), **lowered.solver_options)
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
-        # cvxpy does not say which limit was reached: not optimal this late means the time limit
-        seconds = statistics.solve_time
-        limit = options.time_limit
-        late = (
-            limit is not None
-            and seconds is not None
-            and status != "optimal"
-            and seconds >= 0.9 * limit
-        )
+        late = status != "optimal" and is_late(options, statistics.solve_time)
         estimator = point_of(lowered.solver, status, late, options, lowered.estimator.value)
         duals = {name: constraint.dual_value for name, constraint in lowered.constraints.items()}
         known = all(value is not None for value in duals.values())
@@ -337,9 +329,8 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
             "MSK_DPAR_OPTIMIZER_MAX_TIME",
         ),
     }[solver]
-    limits = ((iterations, options.max_iterations), (seconds, options.time_limit))
     found: dict[str, object] = dict.fromkeys(tolerances, tolerance)
-    found |= {name: limit for name, limit in limits if name and limit is not None}
+    found |= limits(options, iterations, seconds)
     if solver == "mosek":
         return {"mosek_params": found}
     return found | {"accept_unknown": True} if solver == "clarabel" else found

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, limits, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
@@ -113,11 +113,7 @@ def highs_options(options: Options, backend: str) -> dict[str, Setting]:
     found: dict[str, Setting] = {f"{name}_tolerance": max(share, 1e-10) for name in each}
     found |= {"ipm_optimality_tolerance": max(share, 1e-12), "output_flag": False, "solver": method}
     found["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
-    limits = {
-        "time_limit": options.time_limit,
-        f"{METHODS[method]}_iteration_limit": options.max_iterations,
-    }
-    return found | {name: value for name, value in limits.items() if value is not None}
+    return found | limits(options, f"{METHODS[method]}_iteration_limit", "time_limit")
 
 
 def _model(program: Program) -> HighsLp:
@@ -129,7 +125,7 @@ def _model(program: Program) -> HighsLp:
     model.num_row_, model.num_col_ = entries.shape
     model.col_cost_ = arrays.cost
     model.col_lower_ = arrays.least
-    model.col_upper_ = np.full(arrays.cost.size, highspy.kHighsInf)
+    model.col_upper_ = arrays.most
     model.row_lower_ = arrays.low
     model.row_upper_ = arrays.high
     matrix = model.a_matrix_

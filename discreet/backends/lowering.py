@@ -89,6 +89,11 @@ class LinearProgram:
     high: Array
     least: Array
 
+    @property
+    def most(self) -> Array:
+        """Upper bounds of x: there are none."""
+        return np.full(self.cost.size, math.inf)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -424,6 +429,22 @@ def sparse_rows(sums: Sequence[Sum], columns: int) -> csc_array:
     places, factors = (np.array([each for one in sums for each in one[k]]) for k in (0, 1))
     rows = np.repeat(np.arange(len(sums)), counts)
     return sparse.csc_array((factors, (rows, places)), shape=(len(sums), columns))
+
+
+def limits(options: Options, iterations: str, seconds: str) -> dict[str, Setting]:
+    """The limits that the caller asks for, by the solver's own names; an empty name is left out."""
+    asked = ((iterations, options.max_iterations), (seconds, options.time_limit))
+    return {name: limit for name, limit in asked if name and limit is not None}
+
+
+def is_late(options: Options, seconds: float | None) -> bool:
+    """Whether a solver that ended without an optimum after these seconds ran into its time limit.
+
+    Some solvers do not say so.
+    """
+    if options.time_limit is None or seconds is None:
+        return False
+    return seconds >= 0.9 * options.time_limit
 
 
 def point_of(

@@ -238,9 +238,9 @@ def test_a_table_follows_the_gap_and_the_size() -> None:
         Tuned("a", ShareOfGap(0.1, 1e-12), 1.0, ""),
         Tuned("b", ShareOfGap(0.1, 1e-12, True), 1.0, ""),
     )
-    found = native(table, Options(gap=1e-6), 100, {"c": 3, "d": None})
+    found = native(table, Options(gap=1e-6, max_iterations=3), 100, "c", "d")
     assert found == pytest.approx({"a": 1e-7, "b": 1e-9, "c": 3})
-    assert native(table, Options(gap=1e-12), 100, {}) == {"a": 1e-12, "b": 1e-12}
+    assert native(table, Options(gap=1e-12), 100, "c", "") == {"a": 1e-12, "b": 1e-12}
 
 
 def test_the_linked_program_is_the_problem() -> None:

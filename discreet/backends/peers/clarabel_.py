@@ -68,10 +68,8 @@ class Clarabel(Unlifted):
     def lower(self, problem: Problem, options: Options) -> Lowered[ConeProgram, dict[str, Setting]]:
         """The cone program, and Clarabel's settings by name."""
         program = Program.of(problem)
-        limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
-        return Lowered(
-            program, ConeProgram.of(program), native(self.tuning, options, problem.N, limits)
-        )
+        settings = native(self.tuning, options, problem.N, "max_iter", "time_limit")
+        return Lowered(program, ConeProgram.of(program), settings)
 
     def solve(
         self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options

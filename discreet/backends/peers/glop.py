@@ -14,14 +14,13 @@ its number of iterations, which the model builder does not pass on. Tolerances a
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, is_late, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.measures.registry import LINEAR
@@ -74,18 +73,15 @@ class Glop(Unlifted):
         arrays = program.linear_program()
         model = model_builder_helper.ModelBuilderHelper()
         fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
-        most = np.full(arrays.cost.size, math.inf)
         fill(
             arrays.least,
-            most,
+            arrays.most,
             arrays.cost,
             arrays.low,
             arrays.high,
             sparse.csr_matrix(arrays.matrix),
         )
-        settings = native(
-            self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations}
-        )
+        settings = native(self.tuning, options, problem.N, "max_number_of_iterations", "")
         return Lowered(
             program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
         )
@@ -104,13 +100,7 @@ class Glop(Unlifted):
         solver.solve(lowered.model)
         seconds = time.perf_counter() - started
         claimed = f"{solver.status().name} {solver.status_string()}".strip()
-        # GLOP does not report the time limit: if it ends this late without an optimum, it was
-        # reached
-        late = (
-            options.time_limit is not None
-            and claimed != "OPTIMAL"
-            and seconds >= 0.9 * options.time_limit
-        )
+        late = claimed != "OPTIMAL" and is_late(options, seconds)
         variables = point_of(
             "GLOP",
             claimed,

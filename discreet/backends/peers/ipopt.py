@@ -96,10 +96,9 @@ class Ipopt(Unlifted):
         arrays = program.linear_program()
         x = casadi.MX.sym("x", arrays.cost.size)
         form, derivatives = _functions(program, arrays, x)
-        limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
         settings: Any = {
             "print_time": False,
-            "ipopt": native(self.tuning, options, problem.N, limits),
+            "ipopt": native(self.tuning, options, problem.N, "max_iter", "max_wall_time"),
         }
         solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
         smooth = form["g"].size1() - arrays.low.size

@@ -18,7 +18,6 @@ iterations certify ten outcomes, at a ten-thousandth 5 s are not enough.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,13 +93,9 @@ class Pdlp(Unlifted):
     ) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
         """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
         program = Program.linear(problem)
-        limits = {
-            "termination_criteria.time_sec_limit": options.time_limit,
-            "termination_criteria.iteration_limit": options.max_iterations,
-        }
-        return Lowered(
-            program, _model(program), _parameters(native(self.tuning, options, problem.N, limits))
-        )
+        limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
+        settings = native(self.tuning, options, problem.N, *limits)
+        return Lowered(program, _model(program), _parameters(settings))
 
     def solve(
         self, lowered: Lowered[QuadraticProgram, PrimalDualHybridGradientParams], options: Options
@@ -133,7 +128,7 @@ def _model(program: Program) -> QuadraticProgram:
     model.constraint_lower_bounds = arrays.low
     model.constraint_upper_bounds = arrays.high
     model.variable_lower_bounds = arrays.least
-    model.variable_upper_bounds = np.full(arrays.cost.size, math.inf)
+    model.variable_upper_bounds = arrays.most
     return model
 
 

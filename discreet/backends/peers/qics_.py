@@ -78,9 +78,9 @@ class Qics(Unlifted):
     def lower(self, problem: Problem, options: Options) -> Lowered[_QicsModel, dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
-        limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else _QicsModel({}, [], [])
-        return Lowered(program, model, native(self.tuning, options, problem.N, limits))
+        settings = native(self.tuning, options, problem.N, "max_iter", "max_time")
+        return Lowered(program, model, settings)
 
     def solve(
         self, lowered: Lowered[_QicsModel, dict[str, Setting]], options: Options

@@ -115,9 +115,7 @@ class TrustConstr(Unlifted):
 
         cost = lowered.objective()
         size = sum(lowered.sizes)
-        settings = native(
-            self.tuning, options, lowered.problem.N, {"maxiter": options.max_iterations}
-        )
+        settings = native(self.tuning, options, lowered.problem.N, "maxiter", "")
         flat = sparse.csr_array((size, size))
         run: Any = minimize  # the stubs know neither sparse Hessians nor this callback
         with warnings.catch_warnings():

@@ -8,11 +8,10 @@ iterations) are added; the same file names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.backends.contract import Options
-from discreet.backends.lowering import Setting
+from discreet.backends.lowering import Setting, limits
 from discreet.backends.precision import ShareOfGap
 
 
@@ -32,10 +31,10 @@ Tuning = tuple[Tuned, ...]
 
 
 def native(
-    tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]
+    tuning: Tuning, options: Options, outcomes: int, iterations: str, seconds: str
 ) -> dict[str, Setting]:
     """All settings for the solver: every entry of the table by its name there, and the limits that
-    are not None.
+    the caller asks for by theirs (`limits`).
     """
     found: dict[str, Setting] = {
         each.name: each.value.of(options.gap, outcomes)
@@ -43,5 +42,4 @@ def native(
         else each.value
         for each in tuning
     }
-    found.update({name: value for name, value in limits.items() if value is not None})
-    return found
+    return found | limits(options, iterations, seconds)

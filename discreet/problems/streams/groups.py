@@ -31,7 +31,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import checked_law, count_text
-from discreet.problems.streams.lattice import Lattice, checked_tail
+from discreet.problems.streams.lattice import Lattice
 
 _TABLES = 1 << 29
 """Most bytes of tables, and of what building them takes: half a GiB."""
@@ -56,8 +56,7 @@ class GroupLattice(Lattice):
     def __init__(
         self, groups: Sequence[Any], p_xy: Any, loss_matrix: Any = None, tail: float = 0.0
     ) -> None:
-        super().__init__(p_xy, loss_matrix)
-        tail = checked_tail(tail)
+        super().__init__(p_xy, loss_matrix, tail)
         laws = [
             checked_law(law, self.prior, f"groups[{g}]", sensors=True)
             for g, law in enumerate(listed(groups, "groups", "one law per group"))

@@ -63,9 +63,10 @@ class Lattice(ABC):
     size: int
     left_out: int
     N: int
-    tail: float
 
-    def __init__(self, p_xy: Any, loss_matrix: Any) -> None:
+    def __init__(self, p_xy: Any, loss_matrix: Any, tail: float) -> None:
+        """tail: the most mass that may be left out, from 0 to ½."""
+        self.tail = positive(tail, "tail", zero=True, most=0.5)
         self.prior = checked_prior(p_xy)
         self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
         self.n = self.prior.shape[0]
@@ -100,11 +101,6 @@ class Lattice(ABC):
         return BlockProblem(self, terms, p_x, losses, name, self.tail)
 
 
-def checked_tail(tail: float) -> float:
-    """The most mass that may be left out, from 0 to ½, or InputError."""
-    return positive(tail, "tail", zero=True, most=0.5)
-
-
 class CountLattice(Lattice):
     """The counts of `sensors` independent sensors as blocks of outcomes [n, ·] and [m, ·]; nothing
     is stored.
@@ -136,10 +132,9 @@ class CountLattice(Lattice):
         compiled: bool | None = None,
     ) -> None:
         self.sensors = whole(sensors, "sensors", 1)
-        super().__init__(p_xy, loss_matrix)
+        super().__init__(p_xy, loss_matrix, tail)
         law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
-        tail = checked_tail(tail)
         self.size = _allowed_size(self.sensors, self.bins, self.prior)
         # from 2^16 outcomes on waiting for a compiled kernel pays
         self._compiled = (
