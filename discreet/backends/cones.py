@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 class Block:
     """Rows in one cone. `power` is that of a power cone, else 0.
 
-    ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure
+    ENTROPY    rows (x, y_1, …, z_1, …) with x ≤ Σ_j y_j log(z_j/y_j) and y_j > 0, or in its
+               closure; three rows are the exponential cone y e^{x/y} ≤ z
     QUADRATIC  `size` rows, the first at least the Euclidean norm of the others
     POWER      three rows (x, y, z) with |z| ≤ x^power y^{1 − power} and x, y ≥ 0
     """
@@ -66,12 +67,17 @@ class ConeProgram:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, program: Program, power: float = 0.5) -> ConeProgram:
-        """The cones of a program; entropy cones are divided by B^power."""
+    def of(
+        cls, program: Program, power: float = 0.5, *, relative_entropy: bool = False
+    ) -> ConeProgram:
+        """The cones of a program; entropy cones are divided by B^power.
+
+        relative_entropy: state those of all private values of a guess as one cone.
+        """
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size, power)
+        found = _Cones(arrays.cost.size, power, relative_entropy)
         for part in program.parts:
             if not part.linear:
                 found.add_part(program, part)
@@ -119,9 +125,10 @@ class _Cones:
     program and new ones.
     """
 
-    def __init__(self, variables: int, power: float) -> None:
+    def __init__(self, variables: int, power: float, relative_entropy: bool) -> None:
         self.variables = variables
         self.power = power
+        self.relative_entropy = relative_entropy
         self.blocks = list[Block]()
         self.rows = list[Sum]()
         self.budgets = list[Sum]()
@@ -167,15 +174,18 @@ class _Cones:
         scale = part.unit**self.power
         along = part.root / scale
         extra = list[int]()
-        for place, prior in zip(deviation, group.prior.tolist(), strict=True):
+        priors = group.prior.tolist()
+        count = len(priors) if self.relative_entropy else 1
+        for first in range(0, len(priors), count):
+            some = slice(first, first + count)
             extra.append(self._new())
-            independent = prior / scale
-            self._add(
-                Block(Cone.ENTROPY),
-                ([extra[-1]], [1.0]),
-                ([guess, place], [independent, along]),
-                ([guess], [independent]),
-            )
+            joint = [
+                ([guess, place], [prior / scale, along])
+                for place, prior in zip(deviation[some], priors[some], strict=True)
+            ]
+            independent = [([guess], [prior / scale]) for prior in priors[some]]
+            members = [([extra[-1]], [1.0]), *joint, *independent]
+            self._add(Block(Cone.ENTROPY, len(members)), *members)
         share = scale / part.unit
         return [*deviation, *extra], [-along * share] * len(deviation) + [-share] * len(extra)
 
