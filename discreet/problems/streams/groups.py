@@ -31,7 +31,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import checked_law, count_text
-from discreet.problems.streams.lattice import Lattice
+from discreet.problems.streams.lattice import Lattice, problem_of
 
 _TABLES = 1 << 29
 """Most bytes of tables, and of what building them takes: half a GiB."""
@@ -125,7 +125,8 @@ def grouped_problem(
     Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put
     together, are the problem of `grouped_sensors` within a relative 1e-12.
     """
-    return GroupLattice(groups, p_xy, loss_matrix, tail).problem(budget, equivocation, name)
+    lattice = GroupLattice(groups, p_xy, loss_matrix, tail)
+    return problem_of(lattice, budget, equivocation, name)
 
 
 def _allowed_size(laws: Sequence[Array], prior: Array) -> int:

@@ -91,14 +91,15 @@ class Lattice(ABC):
     def _read_rest(self) -> tuple[Array, Array]:
         return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
 
-    def problem(
-        self, budget: float | LeakageBudget | None, equivocation: float | None, name: str
-    ) -> BlockProblem:
-        """The problem of these outcomes under a budget or an equivocation in nats."""
-        p_x = self.prior.sum(axis=1)
-        terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
-        losses = self.loss_matrix.T @ self.prior.sum(axis=0)
-        return BlockProblem(self, terms, p_x, losses, name, self.tail)
+
+def problem_of(
+    lattice: Lattice, budget: float | LeakageBudget | None, equivocation: float | None, name: str
+) -> BlockProblem:
+    """The problem of the outcomes of a lattice under a budget or an equivocation in nats."""
+    p_x = lattice.prior.sum(axis=1)
+    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+    losses = lattice.loss_matrix.T @ lattice.prior.sum(axis=0)
+    return BlockProblem(lattice, terms, p_x, losses, name, lattice.tail)
 
 
 class CountLattice(Lattice):
@@ -230,7 +231,7 @@ def lattice_problem(
     lattice = CountLattice(
         p_z_given_xy, p_xy, sensors, loss_matrix, tail, threads=threads, compiled=compiled
     )
-    return lattice.problem(budget, equivocation, name)
+    return problem_of(lattice, budget, equivocation, name)
 
 
 def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
