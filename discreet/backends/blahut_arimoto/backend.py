@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,11 @@ import numpy as np
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
-from discreet.backends.blahut_arimoto.several import Secrets, sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.settings import choice
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.problems.constraint import is_plain
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
@@ -25,8 +22,17 @@ from discreet.problems.problem import Problem
 class _Lowered:
     problem: Problem
     precision: Precision
-    outcomes: Outcomes | Secrets
+    outcomes: Outcomes
     acceleration: str
+
+    @property
+    def plain(self) -> bool:
+        """Whether the plain sweeps run: they are asked for, and one constraint bounds the guess, by
+        a positive budget.
+        """
+        outcomes = self.outcomes
+        bounded = np.isfinite(outcomes.budget).sum()
+        return self.acceleration == "none" and bounded == outcomes.priced.size == 1
 
 
 class BlahutArimoto(Unlifted):
@@ -35,9 +41,9 @@ class BlahutArimoto(Unlifted):
     acceleration "none" runs the constrained fixed-point sweeps of `plain`: every iterate keeps the
     budget, the error probability never rises, and the gap falls like one over the number of sweeps.
     "proximal", the default, runs the exact sweeps of `proximal`. At budget 0 the fixed-point step
-    vanishes with 1/μ, so both run exact sweeps, "none" with a constant step, and so they do with
-    several secrets or groups of rows. The answer is the best feasible estimator and the best duals
-    met, whatever ended the run.
+    vanishes with 1/μ, so both run exact sweeps, "none" with a constant step, and so they do where
+    several constraints bound the guess. The answer is the best feasible estimator and the best
+    duals met, whatever ended the run.
     """
 
     name = "blahut-arimoto"
@@ -59,7 +65,7 @@ class BlahutArimoto(Unlifted):
         settings={
             "acceleration": '"proximal" (default): exact proximal sweeps of growing step; "none": '
             "the plain fixed-point "
-            "sweeps (at budget 0: proximal sweeps of constant step)"
+            "sweeps (at budget 0 and under several constraints: proximal sweeps of constant step)"
         },
     )
 
@@ -68,54 +74,25 @@ class BlahutArimoto(Unlifted):
         acceleration.
         """
         acceleration = choice(options, self.name, "acceleration", ("proximal", "none"), "proximal")
-        precision = Precision.at(problem, 0, options.gap)
-        plain = is_plain(problem.terms)
-        outcomes = Outcomes.of(problem, precision) if plain else Secrets.of(problem, options.gap)
-        return _Lowered(problem, precision, outcomes, acceleration)
+        precision = Precision.of(problem, options.gap)
+        return _Lowered(problem, precision, Outcomes.of(problem, options.gap), acceleration)
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Iterate until the bracket is as narrow as asked or a limit is reached."""
-        deadline = options.deadline()
-        if isinstance(lowered.outcomes, Secrets):
-            return _several(lowered, lowered.outcomes, options, deadline)
         slack = bayes_answer(lowered.problem, lowered.precision)
         if slack is not None:
             return Raw(SLACK, slack, 0)
         outcomes = lowered.outcomes
-        accelerated = lowered.acceleration == "proximal"
-        most = options.max_iterations or (3_000 if accelerated else 200_000)
-        bracket = Bracket(outcomes, lowered.precision.small, most, deadline)
+        most = options.max_iterations or (200_000 if lowered.plain else 3_000)
+        bracket = Bracket(outcomes, lowered.precision.small, most, options.deadline())
         with np.errstate(under="ignore"):
-            if outcomes.perfect or accelerated:
-                claimed = proximal_sweeps(outcomes, bracket, growing=accelerated)
-            else:
+            if lowered.plain:
                 claimed = plain_sweeps(outcomes, bracket)
-        anchors = () if outcomes.perfect else (bracket.leak_free,)
+            else:
+                growing = lowered.acceleration == "proximal"
+                claimed = proximal_sweeps(outcomes, bracket, growing=growing)
         estimator = normalise(bracket.estimator)
-        duals = bracket.duals
-        kept = within_budget(lowered.problem, estimator) if outcomes.perfect else estimator
-        return Raw(
-            claimed, Answer(kept, duals.tilt, np.array([duals.multiplier]), anchors), bracket.passes
-        )
-
-
-def _several(lowered: _Lowered, secrets: Secrets, options: Options, deadline: float) -> Raw[Answer]:
-    """The sweeps for several secrets, or groups of one."""
-    problem = lowered.problem
-    prices = np.where(secrets.budget == 0.0, math.inf, 0.0)
-    if all(
-        most <= budget
-        for most, budget in zip(problem.bayes_leakages, secrets.budget.tolist(), strict=True)
-    ):
-        slack = Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), prices)
-        return Raw(SLACK, slack, 0)
-    bracket = Bracket(secrets, lowered.precision.small, options.max_iterations or 3_000, deadline)
-    with np.errstate(under="ignore"):
-        claimed = sweeps(secrets, bracket, growing=lowered.acceleration == "proximal")
-    tilt, found = bracket.duals
-    multiplier = np.asarray(found) + np.zeros_like(prices) if np.any(tilt) else prices
-    return Raw(
-        claimed,
-        Answer(normalise(bracket.estimator), tilt, multiplier, (bracket.leak_free,)),
-        bracket.passes,
-    )
+        if (outcomes.budget == 0.0).any():
+            estimator = within_budget(lowered.problem, estimator)
+        anchors = (bracket.leak_free,) if outcomes.priced.size else ()
+        return Raw(claimed, Answer(estimator, *bracket.prices, anchors), bracket.passes)

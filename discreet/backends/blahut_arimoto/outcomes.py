@@ -1,14 +1,19 @@
 """The arrays on which both iterations work, and the bracket that is their stopping rule.
 
-Everything is per unit of outcome mass: conditional losses c_il = L_il / w_l and features f_l = a_l
-/ w_l − π, so that an outcome of mass 1e-30 is as well scaled as any other. The output law of an
-estimator is s_i = Σ_l w_l P_il and dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)),
-so nothing cancels when the guess reveals almost nothing.
+Every constraint has groups of rows of p_xz with a prior of their own: all rows of a secret, or the
+rows of one given value. With the share ω^g_l of the mass of outcome l that belongs to group g (1
+for a secret), everything is stated per unit of outcome mass: losses c_il = L_il / w_l and features
+f^g_l = a^g_l / w_l − ω^g_l π^g, so that an outcome of mass 1e-30 is as well scaled as any other.
+The law of the guess in a group is s_i^g = Σ_l w_l ω^g_l P_il and dev_i^g = Σ_l w_l f^g_l P_il.
+Every log ratio is log1p(dev / (π s)), so nothing cancels when the guess reveals almost nothing.
 
-The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i = h_i(t,
-μ) − π·t_i = μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) −
-μ ε is a bound for every t and μ > 0. Upper side: the estimator itself, or its blend with a
-leak-free one when it leaks more than ε. The judge recomputes both in its own way.
+The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i^g =
+h_i(t^g, μ_c) − π^g·t_i^g = μ_c log Σ_j π_j exp((t_ij − π·t_i)/μ_c) ≥ 0, and
+
+    Σ_l w_l min_i (c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g)) − Σ_c μ_c ε_c
+
+is a bound for every t and μ > 0. Upper side: the estimator itself, or its blend with a leak-free
+one when it leaks more than a budget. The judge recomputes both in its own way.
 
 Source: weak duality, docs/theory.md.
 """
@@ -18,29 +23,41 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blended
-from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
-from discreet.problems.measures.laws import Law
+from discreet.problems.blend import least_common_share
+from discreet.problems.lazy import cached_property
+from discreet.problems.measures.law import OutputLaw, distance_from_private
+from discreet.problems.measures.laws import Law, laws_of
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
+
+
+class Prices(NamedTuple):
+    """A tilt [m, n] and the multiplier of each constraint [C].
+
+    A multiplier is inf under perfect privacy. Where it is 0 the constraint does not count, and the
+    tilt of its rows is 0.
+    """
+
+    tilt: Array
+    multipliers: Array
 
 
 @dataclass(frozen=True)
 class TiltedLaw:
-    """What a tilt [m, n] at a multiplier μ stands for: the posteriors q_i with log(q_ij/π_j) =
-    (t_ij − h_i)/μ.
+    """The posteriors q_i that a tilt stands for: log(q_ij/π_j) = (t_ij − h_i)/μ in each group.
 
     log_ratio    log(q_ij/π_j)                                      [m, n]
     excess       q_ij − π_j, accurate relative to itself             [m, n]
-    divergence   KL(q_i ‖ π) in nats                                [m]
-    cost         h_i(t, μ) − π·t_i ≥ 0, what the tilt costs         [m]
+    divergence   KL(q_i^g ‖ π^g) in nats                            [m, G]
+    cost         h_i(t^g, μ) − π^g·t_i^g ≥ 0, what the tilt costs    [m, G]
     """
 
     log_ratio: Array
@@ -53,55 +70,116 @@ class TiltedLaw:
 class Outcomes:
     """A problem without zero-mass outcomes or private values, per unit of mass.
 
-    cost      c_il = L_il / w_l                                     [m, N]
-    feature   f_jl = a_jl / w_l − π_j [n, N], columns sum to 0, mass-weighted rows too
-    joint     a_jl                                                  [n, N]
-    mass      w_l                                                   [N]
-    prior     π_j                                                   [n]
-    budget    ε in nats
-    target    the leakage aimed at: ε less what rounding an estimator's entries can add. So the
-              answer need not be blended afterwards, which costs far more when the error probability
-              is small
+    cost        c_il [m, N]
+    mass        w_l [N]
+    joint       a_jl [n, N], the rows of all groups one under the other
+    feature     f_jl [n, N]; 0 in the rows of a constraint with an infinite budget
+    share       ω^g_l [G, N]
+    prior       π_j within the group [n]
+    first_row, group      the first row of each group [G], and the group of each row [n]
+    first_group, term     the first group of each constraint [C], and the constraint of each
+                          group [G]
+    budget      ε of each constraint in nats [C]
+    target      the leakage aimed at [C]: ε less what rounding an estimator's entries can add. So
+                the answer need not be blended afterwards, which costs far more when the error
+                probability is small
     """
 
     cost: Array
-    feature: Array
-    joint: Array
     mass: Array
+    joint: Array
+    feature: Array
+    share: Array
     prior: Array
-    budget: float
-    target: float
+    first_row: NDArray[np.intp]
+    group: NDArray[np.intp]
+    first_group: NDArray[np.intp]
+    term: NDArray[np.intp]
+    budget: Array
+    target: Array
 
     @classmethod
-    def of(cls, problem: Problem, precision: Precision) -> Outcomes:
+    def of(cls, problem: Problem, gap: float) -> Outcomes:
         """The arrays of a problem; the features come from double-double differences and are exact
         to rounding.
         """
         joint = problem.p_xz
-        # Of (X, Z)
-        law = law_of(
-            (joint.T, np.zeros_like(joint.T)), problem.marginal, np.zeros(problem.n, dtype=np.int32)
-        )
-        feature = np.ascontiguousarray(law.deviation.T / law.mass)
-        target = problem.budget * (1.0 - precision.undercut)
+        terms = problem.terms
+        lift = np.zeros(problem.n, dtype=np.int32)
+        law = laws_of((joint.T, np.zeros_like(joint.T)), problem.marginal, lift, terms)
+        feature = np.concatenate([group.deviation for group in law.groups], axis=1).T
+        mass = problem.p_z
+        sizes = np.array([group.stop - group.start for group in problem.groups])
+        counts = np.array([len(term.groups) for term in terms])
+        group = np.repeat(np.arange(sizes.size), sizes)
+        term = np.repeat(np.arange(len(terms)), counts)
+        budget = np.array([each.budget.amount for each in terms])
+        numbers = range(len(terms))
+        undercut = np.array([Precision.at(problem, number, gap).undercut for number in numbers])
         return cls(
-            problem.loss / law.mass, feature, joint, law.mass, problem.p_x, problem.budget, target
+            cost=problem.loss / mass,
+            mass=mass,
+            joint=joint,
+            feature=np.where(np.isfinite(budget)[term[group], None], feature / mass, 0.0),
+            share=np.array([group.mass for group in law.groups]) / mass,
+            prior=np.concatenate([group.p_x for group in law.groups]),
+            first_row=np.cumsum(sizes) - sizes,
+            group=group,
+            first_group=np.cumsum(counts) - counts,
+            term=term,
+            budget=budget,
+            target=budget * (1.0 - undercut),
         )
 
-    @property
-    def perfect(self) -> bool:
-        """Budget 0: the tilts are unconstrained and cost only their own prior mean."""
-        return self.budget == 0.0
+    @cached_property
+    def priced(self) -> NDArray[np.intp]:
+        """The constraints with a positive finite budget, which has a price."""
+        return np.flatnonzero((self.budget > 0.0) & np.isfinite(self.budget))
+
+    @cached_property
+    def seen(self) -> Array:
+        """The projector [n, n] onto the tilts that the features of private rows can tell apart.
+
+        At budget 0 a tilt counts only as far as features see it. With fewer outcomes than private
+        values some directions are not seen, and a Newton step has nothing but rounding there.
+        """
+        projector = np.eye(self.prior.size)
+        private = np.flatnonzero(self.budget[self.row_term] == 0.0)
+        if private.size:
+            left, values, _ = np.linalg.svd(self.feature[private], full_matrices=False)
+            basis = left[:, values > private.size * UNIT * values[0]]
+            projector[np.ix_(private, private)] = basis @ basis.T
+        return projector
 
     @property
-    def size(self) -> int:
-        """How many private values there are."""
-        return self.prior.size
+    def row_term(self) -> NDArray[np.intp]:
+        """The constraint of each row [n]."""
+        return self.term[self.group]
 
     @property
     def spread(self) -> float:
         """Mean difference between the worst and the best guess: the unit of costs."""
         return float(self.mass @ (self.cost.max(axis=0) - self.cost.min(axis=0)))
+
+    @property
+    def first_multipliers(self) -> Array:
+        """The order of μ [C]: near independence leakage is half a squared length, so μ falls like
+        1/√(2ε).
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(0.3 * self.spread / np.sqrt(2.0 * self.budget))
+
+    def by_group(self, values: Array) -> Array:
+        """Sums [m, G, …] over the rows of each group of values [m, n, …]."""
+        return np.add.reduceat(values, self.first_row, axis=1)
+
+    def by_term(self, values: Array) -> Array:
+        """Sums [C] over the groups of each constraint of values [G]."""
+        return np.add.reduceat(values, self.first_group)
+
+    def centred(self, tilt: Array) -> Array:
+        """The tilt less its prior mean in each group [m, n]."""
+        return np.asarray(tilt - self.by_group(tilt * self.prior)[:, self.group])
 
     def constant(self) -> Array:
         """The best constant guess [m, N], which leaks nothing."""
@@ -109,107 +187,92 @@ class Outcomes:
         estimator[int(np.argmin(self.cost @ self.mass))] = 1.0
         return estimator
 
-    def law(self, estimator: Array) -> OutputLaw:
-        """The joint law of (X, Ŷ) under an estimator [m, N], in working precision."""
+    def sums(self, estimator: Array) -> tuple[Array, Array]:
+        """s_i^g [m, G] and dev_ij [m, n] under an estimator [m, N], in working precision."""
         weighted = estimator * self.mass
-        return OutputLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
+        return weighted @ self.share.T, weighted @ self.feature.T
 
-    def log_ratios(self, estimator: Array) -> Array:
-        """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least
-        `Precision.log_zero`.
-        """
-        law = self.law(estimator)
-        ratio = law.ratio_minus_one()
-        base = law.mass[:, None] * self.prior
-        direct = np.divide(estimator @ self.joint.T, base, out=np.ones_like(base), where=base > 0.0)
-        with np.errstate(divide="ignore"):
-            logs = np.where(ratio > -0.5, np.log1p(np.maximum(ratio, -0.5)), np.log(direct))
-        return np.maximum(logs, Precision.log_zero)
+    def law(self, estimator: Array) -> Law:
+        """The joint laws of each secret and the guess under an estimator [m, N]."""
+        mass, deviation = self.sums(estimator)
+        rows = np.split(np.arange(self.prior.size), self.first_row[1:])
+        groups = [
+            OutputLaw(mass[:, number], deviation[:, own], self.prior[own])
+            for number, own in enumerate(rows)
+        ]
+        ends = [*self.first_group[1:], len(groups)]
+        spans = zip(self.first_group, ends, strict=True)
+        return Law(tuple([tuple(groups[start:end]) for start, end in spans]))
 
     def error(self, estimator: Array) -> float:
         """⟨L, P⟩."""
         return float((self.cost * estimator * self.mass).sum())
 
-    def tilted_law(self, tilt: Array, multiplier: float) -> TiltedLaw:
-        """What the tilt stands for. At budget 0 (μ = inf) every posterior is the prior and the tilt
-        costs nothing.
+    def tilted_law(self, prices: Prices) -> TiltedLaw:
+        """What the tilt stands for.
+
+        Under perfect privacy (μ = inf) every posterior is the prior and the tilt costs nothing.
         """
-        zero = np.zeros_like(tilt)
-        if self.perfect:
-            return TiltedLaw(zero, zero, zero[:, 0], zero[:, 0])
-        return tilted_law(tilt, multiplier, self.prior)
+        multipliers = prices.multipliers[self.term]
+        counts = (multipliers > 0.0) & np.isfinite(multipliers)
+        x = self.centred(prices.tilt) / np.where(counts, multipliers, np.inf)[self.group]
+        log_mean = self._log_mean_exp(x)
+        log_ratio = x - log_mean[:, self.group]
+        ratio = np.expm1(log_ratio)
+        return TiltedLaw(
+            log_ratio,
+            self.prior * ratio,
+            self.by_group(phi_divergence(ratio) * self.prior),
+            np.where(counts, multipliers, 0.0) * log_mean,
+        )
+
+    def _log_mean_exp(self, x: Array) -> Array:
+        """log Σ_j π_j exp(x_ij) in each group [m, G], for rows with Σ_j π_j x_ij = 0: second order
+        in x, and accurate as such.
+        """
+        largest = np.maximum.reduceat(x, self.first_row, axis=1)
+        small = np.maximum.reduceat(np.abs(x), self.first_row, axis=1) <= 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            # exp(x) − 1 − x, to full relative accuracy
+            remainder = np.exp(x) * phi_divergence(np.expm1(-x))
+            near = np.log1p(self.by_group(remainder * self.prior))
+            shifted = np.exp(x - largest[:, self.group])
+            far = largest + np.log(self.by_group(shifted * self.prior))
+        return np.where(small, near, far)
 
     def tilted_costs(self, tilt: Array, law: TiltedLaw) -> Array:
-        """c_il + f_l·t_i − cost_i [m, N]: what the optimal rule minimises over i."""
-        return self.cost + tilt @ self.feature - law.cost[:, None]
-
-    def lower(self, tilt: Array, multiplier: float) -> float:
-        """The error probability that no feasible estimator beats, proved by any tilt [m, n] and μ >
-        0.
+        """c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g) [m, N]: what the optimal rule minimises over
+        i.
         """
-        smallest = self.tilted_costs(tilt, self.tilted_law(tilt, multiplier)).min(axis=0)
-        price = 0.0 if self.perfect else multiplier * self.budget
-        return float(self.mass @ smallest) - price
+        return self.cost + tilt @ self.feature - law.cost @ self.share
+
+    def lower(self, prices: Prices) -> float:
+        """The error probability that no feasible estimator beats, proved by any tilt and μ > 0."""
+        smallest = self.tilted_costs(prices.tilt, self.tilted_law(prices)).min(axis=0)
+        paid = prices.multipliers[self.priced] @ self.budget[self.priced]
+        return float(self.mass @ smallest - paid)
 
     def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]:
         """Error probability of the estimator, blended with a leak-free one if it leaks too much,
         and the blend.
 
-        At budget 0 an estimator that leaks has error probability inf.
+        An estimator that leaks where it must leak nothing has error probability inf.
         """
         law = self.law(estimator)
-        if self.perfect:
-            private = distance_from_private(law) <= Precision.private
-            return self.error(estimator) if private else math.inf, estimator
-        if law.leakage() > self.budget:
-            estimator = blended(
-                estimator, Law(((law,),)), leak_free, Law(((self.law(leak_free),),)), self.target
-            )
+        for budget, groups in zip(self.budget, law.constraints, strict=True):
+            if budget == 0.0 and max(map(distance_from_private, groups)) > Precision.private:
+                return math.inf, estimator
+        over = (law.leakages > self.budget) & (self.budget > 0.0)
+        if over.any():
+            targets = np.where(over, self.target, math.inf)
+            share = least_common_share(law, self.law(leak_free), targets.tolist(), 0.0)
+            share = 1.0 if share is None else share
+            estimator = (1.0 - share) * estimator + share * leak_free
         return self.error(estimator), estimator
 
 
-def tilted_law(tilt: Array, multiplier: float, prior: Array) -> TiltedLaw:
-    """What a tilt [m, n] stands for, of a prior [n], at 0 < μ < ∞."""
-    x = (tilt - (tilt @ prior)[:, None]) / multiplier
-    log_mean = _log_mean_exp(x, prior)
-    log_ratio = x - log_mean[:, None]
-    ratio = np.expm1(log_ratio)
-    return TiltedLaw(log_ratio, prior * ratio, phi_divergence(ratio) @ prior, multiplier * log_mean)
-
-
-def _log_mean_exp(x: Array, prior: Array) -> Array:
-    """log Σ_j π_j exp(x_ij) for rows with Σ_j π_j x_ij = 0: second order in x, and accurate as
-    such.
-    """
-    largest = x.max(axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        # exp(x) − 1 − x, to full relative accuracy
-        near = np.log1p((np.exp(x) * phi_divergence(np.expm1(-x))) @ prior)
-        far = largest + np.log(np.exp(x - largest[:, None]) @ prior)
-    return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
-
-
-class Bracketed(Protocol):
-    """Outcomes of one secret or of several: what a bracket asks of them. Of several there is a
-    multiplier for each.
-    """
-
-    @property
-    def cost(self) -> Array: ...
-    @property
-    def mass(self) -> Array: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def perfect(self) -> bool: ...
-    def constant(self) -> Array: ...
-    def error(self, estimator: Array) -> float: ...
-    def lower(self, tilt: Array, multiplier: Any) -> float: ...
-    def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]: ...
-
-
 class Bracket:
-    """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant
+    """The best feasible estimator [m, N] and the best prices seen so far. It starts from a constant
     guess and no tilt.
 
     `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, say when to
@@ -217,31 +280,31 @@ class Bracket:
     narrowed the bracket.
     """
 
-    def __init__(self, outcomes: Bracketed, gap: float, most_passes: int, deadline: float) -> None:
+    def __init__(self, outcomes: Outcomes, gap: float, most_passes: int, deadline: float) -> None:
         self._outcomes = outcomes
         self.gap = gap
         self.most_passes = most_passes
         self.deadline = deadline
         self.estimator = self.leak_free = outcomes.constant()
-        no_tilt = np.zeros((len(outcomes.cost), outcomes.size))
-        self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
+        no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
+        self.prices = Prices(no_tilt, np.where(outcomes.budget == 0.0, math.inf, 0.0))
         self.upper = outcomes.error(self.estimator)
         self.lower = float(outcomes.mass @ outcomes.cost.min(axis=0))
         self.stalled = 0
         self.passes = 0
 
-    def offer(self, estimator: Array, duals: Duals | None) -> None:
+    def offer(self, estimator: Array, prices: Prices | None) -> None:
         """Keep what improves either side."""
         before = self.upper - self.lower
         upper, feasible = self._outcomes.upper(estimator, self.leak_free)
         if upper < self.upper:
             self.upper = upper
             self.estimator = feasible
-        if duals is not None and np.max(duals.multiplier) > 0.0:
-            lower = self._outcomes.lower(duals.tilt, duals.multiplier)
+        if prices is not None:
+            lower = self._outcomes.lower(prices)
             if lower > self.lower:
                 self.lower = lower
-                self.duals = duals
+                self.prices = prices
         self.stalled = (
             0 if self.upper - self.lower < Precision.stalled * before else self.stalled + 1
         )

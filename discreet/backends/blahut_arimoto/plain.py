@@ -1,8 +1,8 @@
 """The plain iteration: Blahut–Arimoto sweeps, at a given multiplier or at a given leakage, and
 their loop.
 
-By docs/theory.md, section 12, leakage is at most S(P'), which equals it at P' = P: with v_ij =
-log(p(x_j given ŷ_i)/π_j),
+They are about one constraint with a positive budget. By docs/theory.md, section 12, leakage is at
+most S(P'), which equals it at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j) within each group,
 
     I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij.
 
@@ -20,31 +20,30 @@ import math
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
-from discreet.backends.contract import Duals
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices
 from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
-    """Constrained Blahut–Arimoto sweeps from the uniform guess, at a positive finite budget.
+    """Constrained Blahut–Arimoto sweeps from the uniform guess, under one positive finite budget.
     Returns why it stopped.
 
     After many sweeps, the bracket is checked only every twentieth sweep.
     """
     log_estimator = uniform_start(outcomes)
-    multiplier = first_multiplier(outcomes)
+    multiplier = float(outcomes.first_multipliers[outcomes.priced[0]])
     next_check = 1
     while not (verdict := bracket.verdict()):
         log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
         multiplier = found or multiplier
         bracket.passes += 1
         if bracket.passes >= next_check:
-            bracket.offer(np.exp(log_estimator), own_duals(outcomes, log_estimator, multiplier))
+            bracket.offer(np.exp(log_estimator), _own_prices(outcomes, log_estimator, multiplier))
             next_check = bracket.passes + 1 + bracket.passes // 20
     if verdict != "optimal":  # the last sweeps may not have been checked
-        bracket.offer(np.exp(log_estimator), own_duals(outcomes, log_estimator, multiplier))
+        bracket.offer(np.exp(log_estimator), _own_prices(outcomes, log_estimator, multiplier))
     return verdict
 
 
@@ -59,16 +58,25 @@ def log_normalise(log_weights: Array) -> Array:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=0)))
 
 
-def own_duals(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Duals:
-    """The duals of a fixed point: t_ij = μ log(p(x_j given ŷ_i)/π_j)."""
-    return Duals(multiplier * outcomes.log_ratios(np.exp(log_estimator)), multiplier)
-
-
-def first_multiplier(outcomes: Outcomes) -> float:
-    """The order of μ: near independence leakage is half a squared length, so μ falls
-    like 1/√(2ε).
+def _log_ratios(outcomes: Outcomes, estimator: Array) -> Array:
+    """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least
+    `Precision.log_zero`.
     """
-    return 0.3 * outcomes.spread / math.sqrt(2.0 * outcomes.budget)
+    mass, deviation = outcomes.sums(estimator)
+    base = mass[:, outcomes.group] * outcomes.prior
+    made = base > 0.0
+    ratio = np.divide(deviation, base, out=np.zeros_like(base), where=made)
+    direct = np.divide(estimator @ outcomes.joint.T, base, out=np.ones_like(base), where=made)
+    with np.errstate(divide="ignore"):
+        logs = np.where(ratio > -0.5, np.log1p(np.maximum(ratio, -0.5)), np.log(direct))
+    return np.maximum(logs, Precision.log_zero)
+
+
+def _own_prices(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Prices:
+    """The prices of a fixed point: t_ij = μ log(p(x_j given ŷ_i)/π_j)."""
+    multipliers = np.zeros(outcomes.budget.size)
+    multipliers[outcomes.priced] = multiplier
+    return Prices(multiplier * _log_ratios(outcomes, np.exp(log_estimator)), multipliers)
 
 
 def constrained_sweep(
@@ -80,7 +88,7 @@ def constrained_sweep(
     rule whose budget has no price.
     """
     step = Step(outcomes, log_estimator)
-    rate = step.largest_rate(outcomes.target, 1.0 / multiplier)
+    rate = step.largest_rate(float(outcomes.target[outcomes.priced[0]]), 1.0 / multiplier)
     return step.at(rate), 0.0 if rate * outcomes.spread >= Precision.longest else 1.0 / rate
 
 
@@ -91,9 +99,9 @@ class Step:
         self._outcomes = outcomes
         self._log_estimator = log_estimator
         self._estimator = np.exp(log_estimator)
-        self._log_ratio = outcomes.log_ratios(self._estimator)
-        self._prior_part = self._log_ratio @ outcomes.prior
-        self._evidence = self._log_ratio @ outcomes.feature + self._prior_part[:, None]
+        self._log_ratio = _log_ratios(outcomes, self._estimator)
+        self._prior_part = outcomes.by_group(self._log_ratio * outcomes.prior)
+        self._evidence = self._log_ratio @ outcomes.feature + self._prior_part @ outcomes.share
 
     def at(self, rate: float) -> Array:
         """log P' [m, N] of one sweep at a fixed multiplier μ = 1/rate."""
@@ -117,13 +125,14 @@ class Step:
         outcomes = self._outcomes
         change = self._log_change(rate)
         new = np.exp(self._log_estimator + change)
-        law = outcomes.law(new)
+        mass, deviation = outcomes.sums(new)
         near = self._estimator * phi_divergence(np.expm1(np.clip(change, -0.5, 0.5)))
         distance = np.where(np.abs(change) < 0.5, near, new * change - new + self._estimator)
-        evidence = float(law.mass @ self._prior_part + (self._log_ratio * law.deviation).sum())
+        evidence = (mass * self._prior_part).sum() + (self._log_ratio * deviation).sum()
         mean = (new * outcomes.cost).sum(axis=0)
         variance = float(((new * (outcomes.cost - mean) ** 2).sum(axis=0) * outcomes.mass).sum())
-        return float(distance.sum(axis=0) @ outcomes.mass) + evidence, rate * rate * variance
+        value = float(distance.sum(axis=0) @ outcomes.mass + evidence)
+        return value, rate * rate * variance
 
     def largest_rate(self, budget: float, guess: float) -> float:
         """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""

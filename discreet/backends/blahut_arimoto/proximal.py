@@ -1,21 +1,24 @@
 """The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in
-m·n + 1 unknowns.
+the dual unknowns.
 
 The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ.
 Here the leakage is exact and the weight falls:
 
-    P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators that keep the budget,
+    P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators that keep the budgets,
 
-whose dual is smooth, concave and free of constraints whatever N is. With c_il(t, μ) = c_il +
-f_l·t_i − cost_i(t_i, μ),
+whose dual is smooth, concave and free of constraints whatever N is. With one multiplier for each
+constraint c and tilts of all its groups g,
 
-    D(t, μ) = −(1/η) Σ_l w_l log Σ_i P_il exp(−η c_il(t, μ)) − μ ε,     P⁺_il ∝ P_il exp(−η c_il(t,
-                                                                        μ)),
+    c_il(t, μ) = c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost(t_i^g, μ_c)),
+    D(t, μ) = −(1/η) Σ_l w_l log Σ_i P_il exp(−η c_il(t, μ)) − Σ_c μ_c ε_c,
+    P⁺_il ∝ P_il exp(−η c_il(t, μ)).
 
-the gradient is (dev_i − s_i (q_i − π), Σ_i s_i KL(q_i ‖ π) − ε) and −Hessian is η times a
-covariance over guesses plus s_i times the Hessian of the tilt's cost. Each t is itself dual
-feasible, so the bound of the stopping rule is free. At budget 0 there is no μ and a tilt costs
-nothing: the same code without that row solves Φ P = 0 exactly.
+The gradient is dev_i^g − s_i^g (q_i^g − π^g) by t_i^g and Σ_i s_i^g KL(q_i^g ‖ π^g) − ε_c by μ_c,
+summed over the groups of c. −Hessian is η times a covariance over guesses plus s_i^g times the
+Hessian of the tilt's cost. Each t is itself dual feasible, so the bound of the stopping rule is
+free. Under perfect privacy there is no μ and a tilt costs nothing, so that the same equations solve
+Φ P = 0 exactly. A constraint takes part only in sweeps that would break it otherwise: one whose
+price falls quickly is left out, and comes back if the sweep without it breaks it.
 
 The error after k sweeps is at most log m / Σ η_k, and superlinear once the rows that randomise are
 known (an exponential method of multipliers on the dual). Sources: M. Teboulle, Math. Oper. Res. 17
@@ -31,20 +34,22 @@ of the tilts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Set
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, TiltedLaw
-from discreet.backends.blahut_arimoto.plain import first_multiplier, log_normalise, uniform_start
-from discreet.backends.contract import Duals
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices, TiltedLaw
+from discreet.backends.blahut_arimoto.plain import uniform_start
 from discreet.backends.precision import Precision
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
 
 _STALLED = "stopped: no further progress"
+_IDLE = 0.05
+"""A budget whose price falls below this share of what it was in one sweep may have none; the sweep
+is tried without it.
+"""
 
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
@@ -53,27 +58,42 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     """
     pace = Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
-    duals = Duals(bracket.duals.tilt, math.inf if outcomes.perfect else first_multiplier(outcomes))
+    tilt = np.zeros_like(bracket.prices.tilt)
+    multipliers = outcomes.first_multipliers
+    active = set(np.flatnonzero(outcomes.budget == 0.0).tolist())
+    dropped = set[int]()
+    kept = set[int]()
     while not (verdict := bracket.verdict()):
         if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding is reached
             return _with_perfect_privacy(outcomes, bracket, log_estimator)
-        free = None if outcomes.perfect else _free_sweep(outcomes, log_estimator, pace.eta)
-        bracket.passes += 1
-        if free is not None:
-            log_estimator = free
-            bracket.offer(np.exp(free), None)
-            bracket.stalled = 0
-            pace.faster()
+        counts = np.isin(np.arange(multipliers.size), list(active))
+        rows = counts[outcomes.row_term]
+        start = Prices(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
+        sweep = Sweep(outcomes, log_estimator, start, pace.eta)
+        solved = sweep.run(bracket, active - kept)
+        if sweep.idle:
+            active -= sweep.idle
+            dropped |= sweep.idle
             continue
-        sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
-        solved = _newton(outcomes, sweep, bracket)
-        bracket.offer(sweep.point.estimator, sweep.point.duals)
-        # Also after a failed sweep: its duals are nearer than those it started from.
-        duals = sweep.point.duals
-        if pace.eta * outcomes.spread <= 1.0:  # steps so short need not narrow the bracket
+        point = sweep.point
+        bracket.offer(point.estimator, point.prices)
+        leakages = outcomes.law(point.estimator).leakages
+        broken = set(np.flatnonzero(leakages > outcomes.budget).tolist()) - active
+        # Without a constraint, or with steps so short, a sweep need not narrow the bracket.
+        if broken or not active or pace.eta * outcomes.spread <= 1.0:
             bracket.stalled = 0
+        if broken:  # one at a time, as it may keep the others, too
+            worst = max(broken, key=lambda c: leakages[c] / outcomes.target[c])
+            active.add(worst)
+            kept |= {worst} & dropped
+            continue
+        # Also after a failed sweep: its prices are nearer than those it started from.
+        tilt = np.where(rows, point.prices.tilt, tilt)
+        multipliers = np.where(counts, point.prices.multipliers, multipliers)
         if solved:
-            log_estimator = sweep.point.log_estimator
+            log_estimator = point.log_estimator
+            kept = set()
+            dropped = set()
             pace.faster()
         else:
             pace.slower()
@@ -87,9 +107,10 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
     It is far better than a constant guess, and nearly optimal itself at budgets so small that
     rounding matters.
     """
-    if outcomes.perfect:
+    if not outcomes.priced.size:
         return _STALLED
-    private = replace(outcomes, budget=0.0, target=0.0)
+    nothing = np.where(np.isfinite(outcomes.budget), 0.0, math.inf)
+    private = replace(outcomes, budget=nothing, target=nothing)
     inner = Bracket(private, bracket.gap, bracket.most_passes - bracket.passes, bracket.deadline)
     proximal_sweeps(private, inner)
     bracket.passes += inner.passes
@@ -100,17 +121,22 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
     return bracket.verdict() or _STALLED
 
 
-def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
-    """The perfect-privacy tilt at the multiplier where it proves most.
+def _priced(outcomes: Outcomes, private: Bracket) -> Prices:
+    """The perfect-privacy tilt at the multipliers where it proves most.
 
-    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses is
-    subtracted first.
+    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
+    all guesses is subtracted first.
     """
-    mass = private.estimator @ outcomes.mass
-    tilt = private.duals.tilt - mass @ private.duals.tilt
-    tilt = tilt - (tilt @ outcomes.prior)[:, None]
-    variance = float(mass @ (tilt**2 @ outcomes.prior))
-    return Duals(tilt, math.sqrt(0.5 * variance / outcomes.budget)) if variance > 0.0 else None
+    mass = outcomes.sums(private.estimator)[0]
+    weights = (mass / mass.sum(axis=0))[:, outcomes.group]
+    tilt = private.prices.tilt
+    tilt = outcomes.centred(tilt - (weights * tilt).sum(axis=0))
+    variances = (mass * outcomes.by_group(tilt**2 * outcomes.prior)).sum(axis=0)
+    priced = outcomes.priced
+    ratios = outcomes.by_term(variances)[priced] / outcomes.budget[priced]
+    multipliers = private.prices.multipliers.copy()
+    multipliers[priced] = np.sqrt(0.5 * ratios)
+    return Prices(np.where(multipliers[outcomes.row_term] > 0.0, tilt, 0.0), multipliers)
 
 
 class Pace:
@@ -141,273 +167,263 @@ class Pace:
         return not 1.0 / Precision.longest < self.eta * spread < Precision.longest
 
 
-def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
-    """Newton steps until the sweep is solved; False if it was not, because its step η
-    was too long.
-    """
-    for _ in range(30):
-        gain = sweep.step()
-        bracket.passes += 1
-        if gain <= 0.5 * Precision.searched**2 * outcomes.spread:
-            if outcomes.perfect:  # without curvature, as η is too long, no gain is predicted either
-                return float(np.abs(sweep.point.gradient).max()) <= Precision.leak_free
-            return abs(sweep.point.price_gradient) <= Precision.off_budget * outcomes.budget
-        if bracket.verdict():
-            return False
-    return False
-
-
-def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array | None:
-    """log P⁺ of the sweep without a constraint when it keeps the budget; else None."""
-    free = log_normalise(log_estimator - eta * outcomes.cost)
-    return free if outcomes.law(np.exp(free)).leakage() <= outcomes.target else None
-
-
 # -- one sweep
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Point:
-    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value
-    and gradient.
+    """The dual function at a point of a sweep: the change from its start, prices and law, P⁺,
+    masses s_i^g, value and gradient.
 
     At the end of the sweep the gradient is zero: dev_i = s_i (q_i − π), and Σ s_i KL_i = ε.
     """
 
-    change: Array
-    price_change: float
-    duals: Duals
+    change: Prices
+    prices: Prices
     law: TiltedLaw
     log_estimator: Array
     estimator: Array
+    mass: Array
     value: float
-    gradient: Array
-    price_gradient: float
+    gradient: Prices
 
 
-class _DualPoint(Protocol):
-    """Where a concave dual function is known: changes from a start, value and gradient."""
-
-    @property
-    def change(self) -> Array: ...
-    @property
-    def price_change(self) -> Any: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def gradient(self) -> Array: ...
-    @property
-    def price_gradient(self) -> Any: ...
-
-
-_Where = TypeVar("_Where", bound=_DualPoint)
-
-
-def damped(
-    at: Callable[[Array, Any], _Where],
-    here: _Where,
-    direction: Array,
-    price: Any,
-    slope: float,
-    noise: float,
-) -> tuple[_Where, float]:
-    """The point after a Newton step, damped until the dual rises, and the gain predicted; `here`
-    and 0 if none does.
-
-    slope is that of the dual along (direction, price). Differences of its value below the noise are
-    rounding, where the gradient still counts.
-    """
-    if not slope > 0.0:
-        return here, 0.0
-    share = 1.0
-    for _ in range(30):
-        trial = at(here.change + share * direction, here.price_change + share * price)
-        slope_there = float(
-            (trial.gradient * direction).sum() + np.dot(trial.price_gradient, price)
-        )
-        risen = trial.value >= here.value + 1e-4 * share * slope
-        accept = risen if slope > noise else abs(slope_there) <= 0.5 * slope
-        if np.isfinite(trial.value) and accept:
-            return trial, 0.5 * slope
-        secant = slope / (slope - slope_there) if slope_there < 0.0 else 0.5
-        share *= min(max(secant, 0.1), 0.5)
-    return here, 0.0
-
-
-class ProximalSweep:
+class Sweep:
     """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it
     stands.
+
+    A constraint with multiplier 0 in `start` takes no part. idle: constraints that may have no
+    price.
     """
 
-    def __init__(self, outcomes: Outcomes, log_estimator: Array, duals: Duals, eta: float) -> None:
+    def __init__(self, outcomes: Outcomes, log_estimator: Array, start: Prices, eta: float) -> None:
         self._outcomes = outcomes
         self._eta = eta
-        self._start = duals
-        self._start_law = outcomes.tilted_law(*duals)
-        self._seen = _projector(outcomes.feature)
-        costs = outcomes.tilted_costs(duals.tilt, self._start_law)
+        self._start = start
+        self._start_law = outcomes.tilted_law(start)
+        self._rows = np.flatnonzero(start.multipliers[outcomes.row_term] > 0.0)
+        self._priced = outcomes.priced[start.multipliers[outcomes.priced] > 0.0]
+        costs = outcomes.tilted_costs(start.tilt, self._start_law)
         self._base = log_estimator - eta * (costs - costs.min(axis=0))
         self._scale = float(outcomes.mass @ np.abs(costs).max(axis=0))
-        self.point = self._at(np.zeros_like(duals.tilt), 0.0)
+        self.idle = set[int]()
+        self.point = self._at(np.zeros_like(start.tilt), np.zeros_like(start.multipliers))
+
+    def run(self, bracket: Bracket, droppable: Set[int]) -> bool:
+        """Newton steps until the sweep is solved; False if it was not, as its step η was too long,
+        or once `idle` budgets may have no price.
+        """
+        start = self._start.multipliers
+        for _ in range(40):
+            gain = self.step() if self._rows.size else 0.0
+            bracket.passes += 1
+            found = self.point.prices.multipliers
+            self.idle = {c for c in droppable if found[c] < _IDLE * start[c]}
+            if self.idle:
+                return False
+            if gain <= 0.5 * Precision.searched**2 * self._outcomes.spread:
+                return self._is_solved()
+            if bracket.verdict():
+                return False
+        return False
+
+    def _is_solved(self) -> bool:
+        """Whether budgets are met, or not used up at next to no price, and perfect privacy holds.
+
+        Without curvature, as η is too long, no gain is predicted either.
+        """
+        outcomes = self._outcomes
+        point = self.point
+        leaks = np.abs(point.gradient.tilt).max(axis=0)
+        if leaks[outcomes.budget[outcomes.row_term] == 0.0].max(initial=0.0) > Precision.leak_free:
+            return False
+        off = point.gradient.multipliers[self._priced]
+        budget = outcomes.budget[self._priced]
+        paid = point.prices.multipliers[self._priced] * budget
+        spare = (off < 0.0) & (paid <= Precision.searched * outcomes.spread)
+        return bool((spare | (np.abs(off) <= Precision.off_budget * budget)).all())
 
     def step(self) -> float:
-        """One damped Newton step; returns the gain it predicted (half the squared decrement, in
-        error probability).
+        """One Newton step, damped until the dual rises; returns the gain it predicted (half the
+        squared decrement, in error probability).
 
-        Returns 0 when no step improves: rounding is reached.
+        Returns 0 when no step improves: rounding is reached. Differences of the dual below the
+        noise of its sums are rounding, where the gradient still counts.
         """
-        self.point, gain = damped(
-            self._at, self.point, *self._direction(), Precision.contradicted * self._scale
-        )
-        return gain
+        tilt, multipliers, slope = self._direction()
+        here = self.point
+        if not slope > 0.0:
+            return 0.0
+        noise = Precision.contradicted * self._scale
+        share = 1.0
+        for _ in range(30):
+            trial = self._at(
+                here.change.tilt + share * tilt, here.change.multipliers + share * multipliers
+            )
+            ahead = trial.gradient
+            slope_there = float((ahead.tilt * tilt).sum() + ahead.multipliers @ multipliers)
+            risen = trial.value >= here.value + 1e-4 * share * slope
+            accept = risen if slope > noise else abs(slope_there) <= 0.5 * slope
+            if np.isfinite(trial.value) and accept:
+                self.point = trial
+                return 0.5 * slope
+            secant = slope / (slope - slope_there) if slope_there < 0.0 else 0.5
+            share *= min(max(secant, 0.1), 0.5)
+        return 0.0
 
-    def _at(self, change: Array, price_change: float) -> _Point:
-        """The point at these changes from the sweep's start, kept apart from it: η
-        multiplies them.
+    def _at(self, tilt_change: Array, change: Array) -> _Point:
+        """The point at these changes from the sweep's start, kept apart from it: η multiplies
+        them.
         """
         outcomes = self._outcomes
         eta = self._eta
-        change = change - (change @ outcomes.prior)[:, None]
-        duals = Duals(self._start.tilt + change, self._start.multiplier + price_change)
-        law = outcomes.tilted_law(*duals)
-        exponent = self._base - eta * (
-            change @ outcomes.feature - (law.cost - self._start_law.cost)[:, None]
-        )
+        tilt_change = outcomes.centred(tilt_change)
+        prices = Prices(self._start.tilt + tilt_change, self._start.multipliers + change)
+        law = outcomes.tilted_law(prices)
+        rise = law.cost - self._start_law.cost
+        exponent = self._base - eta * (tilt_change @ outcomes.feature - rise @ outcomes.share)
         largest = exponent.max(axis=0)
         weights = np.exp(exponent - largest)
         total = weights.sum(axis=0)
         log_total = largest + np.log(total)
         estimator = weights / total
-        output = outcomes.law(estimator)
-        price = 0.0 if outcomes.perfect else price_change * outcomes.target
+        mass, deviation = outcomes.sums(estimator)
+        target = outcomes.target[self._priced]
+        spent = outcomes.by_term((mass * law.divergence).sum(axis=0))
+        off = np.zeros_like(change)
+        off[self._priced] = spent[self._priced] - target
+        gradient = np.zeros_like(prices.tilt)
+        gap = deviation - mass[:, outcomes.group] * law.excess
+        gradient[:, self._rows] = gap[:, self._rows]
         return _Point(
-            change,
-            price_change,
-            duals,
-            law,
-            exponent - log_total,
-            estimator,
-            -float(outcomes.mass @ log_total) / eta - price,
-            output.deviation - output.mass[:, None] * law.excess,
-            0.0 if outcomes.perfect else float(output.mass @ law.divergence) - outcomes.target,
+            change=Prices(tilt_change, change),
+            prices=prices,
+            law=law,
+            log_estimator=exponent - log_total,
+            estimator=estimator,
+            mass=mass,
+            value=float(-(outcomes.mass @ log_total) / eta - change[self._priced] @ target),
+            gradient=Prices(gradient, off),
         )
 
-    def _direction(self) -> tuple[Array, float, float]:
-        """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g.
+    def _direction(self) -> tuple[Array, Array, float]:
+        """The Newton direction (dt [m, n], dμ [C]) and its slope gᵀ H⁻¹ g.
 
-        Coordinates: t_i − t_r for every guess but the likeliest, the reference r. Except at budget
-        0 also the tilt common to all guesses, and μ.
+        Coordinates: t_i − t_r for every guess but the likeliest, the reference r; the tilts of
+        priced constraints that are common to all guesses; the multipliers.
         """
         point = self.point
         outcomes = self._outcomes
-        m, n = point.gradient.shape
-        mass = point.estimator @ outcomes.mass
-        steps = coordinates(m, n, int(np.argmax(mass)), outcomes.perfect)
-        common = -mass @ point.law.excess  # Σ_i dev_i = 0 exactly
-        others = np.delete(point.gradient, int(np.argmax(mass)), axis=0).ravel()
-        gradient = (
-            others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
-        )
-        matrix = self._curvature(steps)
-        solution = solve_scaled(matrix, gradient)
-        if not outcomes.perfect:
-            solution = self._within_reach(matrix, gradient, solution)
-        found = steps @ solution  # [m, n + 1]
-        tilt = found[:, :n]
-        if outcomes.perfect:
-            tilt = tilt @ self._seen
-        return tilt, float(found[0, n]), float(gradient @ solution)
+        n = outcomes.prior.size
+        reference = int(np.argmax(point.estimator @ outcomes.mass))
+        # Σ_i dev_i = 0 exactly.
+        common = -(point.mass[:, outcomes.group] * point.law.excess).sum(axis=0)
+        others = np.delete(point.gradient.tilt, reference, axis=0)[:, self._rows]
+        off = point.gradient.multipliers[self._priced]
+        gradient = np.concatenate([others.ravel(), common[self._common_rows], off])
+        steps = self._coordinates(reference)
+        solution = self._within_reach(self._curvature(steps), gradient)
+        found = steps @ solution  # [m, n + C]
+        return found[:, :n] @ outcomes.seen, found[0, n:], float(gradient @ solution)
 
-    def _within_reach(self, matrix: Array, gradient: Array, solution: Array) -> Array:
-        """The solution, or the best one among those that keep μ between 0.3 and 3 times its present
-        value.
+    @property
+    def _common_rows(self) -> NDArray[np.intp]:
+        """The rows whose tilt has a cost."""
+        return self._rows[np.isin(self._outcomes.row_term[self._rows], self._priced)]
+
+    def _coordinates(self, reference: int) -> Array:
+        """How (t_i, μ) of every guess changes with each coordinate, [m, n + C, size]."""
+        m, n = self.point.prices.tilt.shape
+        unit = np.eye(n + self.point.prices.multipliers.size)
+        others = np.delete(np.eye(m), reference, axis=1)  # [m, m − 1]
+        tilts = np.kron(others, unit[:, self._rows]).reshape(m, len(unit), -1)
+        common = unit[:, np.concatenate([self._common_rows, n + self._priced])]
+        return np.concatenate([tilts, np.tile(common, (m, 1, 1))], axis=2)
+
+    def _within_reach(self, matrix: Array, gradient: Array) -> Array:
+        """The solution, or the best one among those that keep every μ between 0.3 and 3 times its
+        present value.
         """
-        multiplier = self.point.duals.multiplier
-        price = min(max(float(solution[-1]), -0.7 * multiplier), 2.0 * multiplier)
-        if price == solution[-1]:
-            return solution
-        rest = solve_scaled(matrix[:-1, :-1], gradient[:-1] - price * matrix[:-1, -1])
-        return np.append(rest, price)
+        solution = solve_scaled(matrix, gradient)
+        multipliers = self.point.prices.multipliers[self._priced]
+        tilts = gradient.size - multipliers.size
+        free = np.ones(gradient.size, dtype=bool)
+        for _ in multipliers:
+            asked = solution[tilts:]
+            prices = np.clip(asked, -0.7 * multipliers, 2.0 * multipliers)
+            if (prices == asked).all():
+                break
+            free[tilts:] &= prices == asked
+            solution[tilts:] = prices
+            rest = gradient[free] - matrix[np.ix_(free, ~free)] @ solution[~free]
+            solution[free] = solve_scaled(matrix[np.ix_(free, free)], rest)
+        return solution
 
     def _curvature(self, steps: Array) -> Array:
-        """−Hessian of D in the coordinates with these `steps` [m, n + 1, size].
+        """−Hessian of D in the coordinates with these `steps` [m, n + C, size].
 
-        The derivative of c_il by (t_i, μ) is (f_l − ρ_i, κ_i), with ρ the excess and κ the
-        divergence of the tilted law; η times the covariance over guesses is Σ_{i<k} w_l P_il P_kl
-        (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never formed. A tilt common to all guesses
-        leaves f_l out of the differences, exactly.
+        The derivative of c_il by (t_i^g, μ_c) is (f^g_l − ω^g_l ρ_i^g, ω^g_l κ_i^g), with ρ the
+        excess and κ the divergence of the tilted law; η times the covariance over guesses is
+        Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never formed. A tilt
+        common to all guesses leaves f_l out of the differences, exactly.
         """
         outcomes = self._outcomes
-        law = self.point.law
+        point = self.point
+        law = point.law
         m, n = law.excess.shape
-        estimator = self.point.estimator
-        extended = np.vstack([outcomes.feature, np.ones_like(outcomes.mass)])
-        constant = np.einsum("ia,iax->ix", np.column_stack([law.excess, -law.divergence]), steps)
+        extended = np.vstack([outcomes.feature, outcomes.share])
+        constant = outcomes.by_group(law.excess[:, :, None] * steps[:, :n])
+        constant -= law.divergence[:, :, None] * steps[:, n + outcomes.term]
         own = steps[:, :n].copy()
-        own[:, :, (m - 1) * n :] = 0.0
-        # Of c_il by (f_l, 1), [m, n + 1, size].
-        slopes = np.concatenate([own, -constant[:, None, :]], axis=1)
+        own[:, :, (m - 1) * self._rows.size :] = 0.0
+        # Of c_il by (f_l, ω_l), [m, n + G, size].
+        slopes = np.concatenate([own, -constant], axis=1)
         matrix = np.zeros((steps.shape[2], steps.shape[2]))
         for i in range(m):
             for k in range(i + 1, m):
                 difference = slopes[i] - slopes[k]
-                moments = (extended * (outcomes.mass * estimator[i] * estimator[k])) @ extended.T
+                weights = outcomes.mass * point.estimator[i] * point.estimator[k]
+                moments = (extended * weights) @ extended.T
                 matrix += difference.T @ (self._eta * moments) @ difference
-        if outcomes.perfect:
-            return matrix + _gauge(matrix, n)
         for curvature, step in zip(self._cost_curvature(), steps, strict=True):
             matrix += step.T @ curvature @ step
-        matrix[:-1, :-1] += _gauge(matrix[:-1, :-1], n)
-        return matrix
+        return matrix + self._gauge(matrix)
 
     def _cost_curvature(self) -> Array:
-        """s_i times the Hessian of cost_i(t_i, μ) [m, n + 1, n + 1]: a perspective, so flat along
-        (t_i, μ) itself.
+        """s_i^g times the Hessian of cost(t_i^g, μ_c) [m, n + C, n + C]: a perspective, so flat
+        along (t_i, μ) itself.
         """
+        outcomes = self._outcomes
         law = self.point.law
-        multiplier = self.point.duals.multiplier
-        posterior = self._outcomes.prior + law.excess
-        covariance = -posterior[:, :, None] * posterior[:, None, :]
-        n = posterior.shape[1]
+        group = outcomes.group
+        n = group.size
+        multipliers = np.full(outcomes.budget.size, math.inf)
+        multipliers[self._priced] = self.point.prices.multipliers[self._priced]
+        posterior = outcomes.prior + law.excess
+        together = group[:, None] == group
+        covariance = -posterior[:, :, None] * posterior[:, None, :] * together
         covariance[:, range(n), range(n)] += posterior
-        mass = (self.point.estimator @ self._outcomes.mass)[:, None, None] / multiplier
-        ray = np.concatenate(
-            [np.broadcast_to(np.eye(n), covariance.shape), -law.log_ratio[:, None, :]], axis=1
-        )
-        return np.asarray(mass * (ray @ covariance @ np.transpose(ray, (0, 2, 1))))
+        covariance *= (self.point.mass / multipliers[outcomes.term])[:, group, None]
+        own = np.arange(multipliers.size)[:, None] == outcomes.row_term
+        identity = np.broadcast_to(np.eye(n), covariance.shape)
+        ray = np.concatenate([identity, -law.log_ratio[:, None, :] * own], axis=1)
+        return np.asarray(ray @ covariance @ np.transpose(ray, (0, 2, 1)))
 
-
-def coordinates(m: int, n: int, reference: int, perfect: bool) -> Array:
-    """How (t_i, μ) of every guess changes with each coordinate, [m, n + 1, size]."""
-    others = np.delete(np.eye(m), reference, axis=1)  # [m, m − 1]
-    tilts = np.kron(others, np.eye(n)).reshape(m, n, -1)
-    if perfect:
-        return np.concatenate([tilts, np.zeros((m, 1, tilts.shape[2]))], axis=1)
-    both = np.concatenate([tilts, np.tile(np.eye(n), (m, 1, 1)), np.zeros((m, n, 1))], axis=2)
-    price = np.zeros((m, 1, both.shape[2]))
-    price[:, :, -1] = 1.0
-    return np.concatenate([both, price], axis=1)
-
-
-def _gauge(matrix: Array, n: int) -> Array:
-    """Curvature for the directions that change nothing: one constant added to all of a block's n
-    tilts.
-    """
-    blocks = matrix.shape[0] // n
-    level = np.repeat(matrix.diagonal().reshape(blocks, n).mean(axis=1), n)
-    return np.kron(np.eye(blocks), np.ones((n, n))) * (level / n)[:, None]
-
-
-def _projector(feature: Array) -> Array:
-    """The projector [n, n] onto what features [n, N] span.
-
-    At budget 0 a tilt counts only as far as features see it. With fewer outcomes than private
-    values some directions are not seen, and a Newton step has nothing but rounding there.
-    """
-    left, values, _ = np.linalg.svd(feature, full_matrices=False)
-    seen = left[:, values > len(feature) * UNIT * values[0]]
-    return np.asarray(seen @ seen.T)
+    def _gauge(self, matrix: Array) -> Array:
+        """Curvature for the directions that change nothing: one constant added to all tilts of a
+        guess in one group.
+        """
+        group = self._outcomes.group
+        m = len(self.point.estimator)
+        blocks = [group[self._rows] + (group.size * i) for i in range(m - 1)]
+        labels = np.concatenate([*blocks, group[self._common_rows] + group.size * m])
+        together = labels[:, None] == labels
+        size = together.sum(axis=0)
+        level = together @ matrix.diagonal()[: labels.size] / size
+        gauge = np.zeros_like(matrix)
+        gauge[: labels.size, : labels.size] = together * (level / size)
+        return gauge
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
