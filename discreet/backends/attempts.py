@@ -19,10 +19,11 @@ import numpy as np
 from discreet.backends.contract import Answer, AnyProblem, Backend, Kind, Options
 from discreet.backends.registry import versions_of
 from discreet.backends.solution import Status, Timings
-from discreet.problems.blocks import ArrayBlocks, BlockProblem
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import BackendError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce, without_known_secrets
 from discreet.problems.rule import OutcomeRule

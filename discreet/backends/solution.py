@@ -329,8 +329,8 @@ class Solution:
         A rule that ignores the outcome with some probability is stated as it was judged, since its
         matrix is rounded. Raises FileError without an answer.
         """
-        from discreet.problems.blocks import ArrayBlocks
         from discreet.problems.exact_privacy import exact_columns
+        from discreet.problems.outcomes import ArrayBlocks
         from discreet.problems.private_rows import PrivateRows
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
