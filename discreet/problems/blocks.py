@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class BlockProblem(Constrained):
                       none)
     """
 
-    kind = Kind.BLOCKS
+    kind: ClassVar[Literal[Kind.BLOCKS]] = Kind.BLOCKS
     streamed = True
     rows = None
 

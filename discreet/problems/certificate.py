@@ -308,6 +308,7 @@ class Verdict(Generic[_Answer]):
         """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes
         more than 2 GiB.
         """
-        if isinstance(self.answer, OutcomeRule) and self.blocks is not None:
-            return self.answer.dense(self.blocks)
-        return np.asarray(self.answer)
+        if self.blocks is None:
+            return np.asarray(self.answer)
+        rule: OutcomeRule = self.answer  # type: ignore[assignment]
+        return rule.dense(self.blocks)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Problem(Constrained):
     for each given value.
     """
 
-    kind = Kind.ARRAYS
+    kind: ClassVar[Literal[Kind.ARRAYS]] = Kind.ARRAYS
 
     p_xz: Array
     loss: Array

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class CausalProblem(Constrained):
                  measurements before they guess, so that its optimum is at most that of this problem
     """
 
-    kind = Kind.STEPS
+    kind: ClassVar[Literal[Kind.STEPS]] = Kind.STEPS
 
     tree: Tree
     noncausal: Problem

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class ContinuousProblem(Constrained):
     accuracy      assumed relative error of densities, cdfs and survival functions
     """
 
-    kind = Kind.DENSITIES
+    kind: ClassVar[Literal[Kind.DENSITIES]] = Kind.DENSITIES
 
     p_xy: Array
     loss_matrix: Array
