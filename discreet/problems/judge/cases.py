@@ -243,10 +243,9 @@ class Case:
         self._latest = rule, found.sums
         return worth_of(
             found.sums,
-            self.totals.marginal,
+            self.totals,
             self._lift,
             self.terms,
-            self.totals.constraints,
             found.moves if self._private else None,
             rule.inexact(self._discrete),
             self._private,

@@ -57,12 +57,13 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.law import OutputLaw, phi_residual
 from discreet.problems.measures.laws import Law, laws_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
-from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
-from discreet.problems.rule import EXACT, Inexact, Rule
+from discreet.problems.outcomes import Totals
+from discreet.problems.private_rows import PrivateRows
+from discreet.problems.rule import Inexact, Rule
 
 if TYPE_CHECKING:
     from discreet.problems.judge.cases import Case
@@ -117,9 +118,10 @@ class End:
 class Duals:
     """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
 
-    uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so
-    much parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is
-    not finite means "unknown"
+    parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
+             finite means "unknown"
+    uneven   by how much the totals of other constraints' masses, over that of the first, exceed 1,
+             at most
     """
 
     tilt: Array
@@ -130,28 +132,30 @@ class Duals:
 
 def worth_of(
     sums: Sums,
-    marginal: DoubleDouble,
+    totals: Totals,
     lift: NDArray[np.int32],
     terms: Sequence[Term],
-    totals: Sequence[float] | None = None,
-    moves: Sequence[Moves] | None = None,
-    inexact: Inexact = EXACT,
-    private: PrivateRows = NOTHING_PRIVATE,
+    moves: Sequence[Moves] | None,
+    inexact: Inexact,
+    private: PrivateRows,
 ) -> Worth:
     """The worth of an answer with these sums; totals of probability other than one, of each
     constraint, are divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, where there are private rows. inexact: how wrong the
+    moves: of the answer, where there are private rows. inexact: how wrong the
     sums may be besides.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = laws_of(sums.joint, marginal, lift, terms, totals, sums.lost + inexact.vanished)
+    marginal = totals.marginal
+    lost = sums.lost + inexact.vanished
+    law = laws_of(sums.joint, marginal, lift, terms, totals.constraints, lost)
     error = max(0.0, float(sums.loss[0] + sums.loss[1]))
     missed = sums.missed
-    if totals is not None and totals[0] != 1.0:
+    total = totals.constraints[0]
+    if total != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
-        error /= totals[0]
+        error /= total
     accuracy = sums.doubt
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     doubt += inexact.relative
