@@ -12,14 +12,14 @@ import numpy as np
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.judge.cases import MatrixCase, RuleCase
+from discreet.problems.judge.cases import Case
 from discreet.problems.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.laws import Law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.rule import Matrix, OutcomeRule
 
 __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 
@@ -37,17 +37,19 @@ class Repaired(NamedTuple):
 
 def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) -> Repaired:
     """The judge's repair alone, which gives the upper bound."""
-    answer, worth, share = _within_budget(MatrixCase(problem, estimator, None, None, anchors))
-    return Repaired(answer, worth.law.groups[0], worth.error, share)
+    answer, worth, share = _within_budget(
+        Case(problem, problem.rule_of(estimator, anchors), None, None)
+    )
+    return Repaired(answer.answer, worth.law.groups[0], worth.error, share)
 
 
 def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     """The bound that feasible duals prove by themselves."""
     best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
-    case = MatrixCase(problem, np.eye(problem.m)[:, best], None, None)
+    case = Case(problem, Matrix(np.eye(problem.m)[:, best]), None, None)
     mass = np.full(problem.m, 1.0 / problem.m)
     even = Law(((OutputLaw(mass, np.zeros((problem.m, problem.n)), problem.p_x),),))
-    parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
+    parts = case._pass(case.answer, tilt).sums.least(tilt, case._lift)
     return _bound(
         problem.terms, Duals(tilt, np.array([multiplier]), parts), Worth(even, 0.0, 0.0, within=0.0)
     )
@@ -63,8 +65,9 @@ def certify_rule(
     compiled: bool | None = None,
 ) -> Verdict[OutcomeRule]:
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
-    case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
-    return conclude(case, case.blocks)
+    return conclude(
+        Case(problem, problem.rule_of(rule), None, multiplier, threads, progress, compiled)
+    )
 
 
 def restated(certificate: Certificate, **changes: Any) -> Certificate:

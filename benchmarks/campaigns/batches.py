@@ -148,7 +148,7 @@ def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
     their batch.
     """
     options = Options(asked.gap, asked.time_limit)
-    if any(Kind.of(each) is Kind.BLOCKS for each in problems):
+    if any(each.kind is Kind.BLOCKS for each in problems):
         return [run.attempt(problem, backend, options) for problem in problems]
     tried: list[Attempt] = []
     while len(tried) < len(problems):

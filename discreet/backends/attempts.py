@@ -19,10 +19,11 @@ import numpy as np
 from discreet.backends.contract import Answer, AnyProblem, Backend, Kind, Options
 from discreet.backends.registry import versions_of
 from discreet.backends.solution import Status, Timings
-from discreet.problems.blocks import ArrayBlocks, BlockProblem
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import BackendError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce, without_known_secrets
 from discreet.problems.rule import OutcomeRule
@@ -73,11 +74,9 @@ def ask(
     clock = Clock() if clock is None else clock
     with clock.step("lower_seconds"):
         reduced = _reduced(solver, problem) if reduced is None else reduced
-        whole = (
-            BlockProblem.of(problem)
-            if isinstance(problem, Problem) and reduced is None
-            else problem
-        )
+        whole = problem
+        if problem.kind is Kind.ARRAYS and reduced is None:
+            whole = BlockProblem.of(problem)
         lowered = solver.lower(
             without_known_secrets(whole if reduced is None else reduced.problem), options
         )
@@ -88,7 +87,7 @@ def ask(
         answer = lifted if reduced is None else restored(reduced, lifted)
         _check_shapes(problem, answer)
         passes = raw.passes
-        if reduced is not None and isinstance(problem, BlockProblem):
+        if reduced is not None and problem.kind is Kind.BLOCKS:
             answer = _as_rule(reduced.original, answer)
             passes = 1
     taken = clock.timings()
@@ -109,12 +108,12 @@ def _reduced(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | Non
     """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on
     in blocks.
     """
-    if isinstance(problem, Problem):
+    if problem.kind is Kind.ARRAYS:
         in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
         return None if in_blocks else reduce(problem)
-    return (
-        reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
-    )
+    if problem.kind is Kind.BLOCKS and problem.few:
+        return reduce(problem.in_memory())
+    return None
 
 
 def _as_rule(problem: Problem, answer: Answer) -> Answer:

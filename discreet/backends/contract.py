@@ -33,10 +33,11 @@ from typing import (
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
-from discreet.problems.constraint import Term, only_entry
+from discreet.problems.constraint import Constrained, Term, only_entry
 from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import Kind as Kind
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,43 +48,24 @@ if TYPE_CHECKING:
     from discreet.problems.rule import OutcomeRule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProblem"
-"""All kinds of problem; `Kind` names them."""
+"""All kinds of problem; the `kind` of each is data of its class."""
 
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
 _Lowered = TypeVar("_Lowered")
 _Found = TypeVar("_Found")
 
 
-class Kind(Enum):
-    """The kinds of problem; the value is the word for it in messages."""
-
-    ARRAYS = "outcomes in arrays"
-    BLOCKS = "outcomes in blocks"
-    DENSITIES = "a continuous measurement"
-    STEPS = "guesses over time"
-
-    @classmethod
-    def of(cls, problem: AnyProblem) -> Kind:
-        """The kind of a problem; raises InputError for anything else."""
-        if isinstance(problem, Problem):
-            return cls.ARRAYS
-        if isinstance(problem, BlockProblem):
-            return cls.BLOCKS
-        from discreet.problems.continuous.model import ContinuousProblem
-
-        if isinstance(problem, ContinuousProblem):
-            return cls.DENSITIES
-        from discreet.problems.causal.model import CausalProblem
-
-        if isinstance(problem, CausalProblem):
-            return cls.STEPS
+def kind_of(problem: AnyProblem) -> Kind:
+    """The kind of a problem; raises InputError for anything else."""
+    if not isinstance(problem, Constrained):
         kinds = "a Problem, a BlockProblem, a ContinuousProblem or a CausalProblem"
         raise InputError(f"{type(problem).__name__} is no problem; give {kinds}")
+    return problem.kind
 
 
 def refuse_all_but_arrays(what: str, problem: AnyProblem) -> None:
     """Raise InputError unless the problem, given to the function of that name, is in arrays."""
-    if (kind := Kind.of(problem)) is not Kind.ARRAYS:
+    if (kind := kind_of(problem)) is not Kind.ARRAYS:
         raise InputError(f"{what} takes {Kind.ARRAYS.value}, not {kind.value}; give a Problem")
 
 
@@ -250,8 +232,7 @@ class Capabilities:
         """Why the problem is not served, as text after the name of the backend; empty if it is
         served.
         """
-        kind = Kind.of(problem)
-        if kind not in self.kinds:
+        if (kind := kind_of(problem)) not in self.kinds:
             return f"does not serve {kind.value}"
         if len(problem.terms) > 1 and not self.several:
             return f"does not serve several constraints, and this problem has {len(problem.terms)}"
@@ -266,15 +247,14 @@ class Capabilities:
                 else ""
             )
             return f"does not serve {regime.value}{named}"
-        if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
+        if problem.kind is not Kind.ARRAYS:
+            return ""
+        if problem.N > self.largest_outcomes:
             return (
                 f"refuses more than {self.largest_outcomes} outcomes and this problem has "
                 f"{problem.N}"
             )
-        if (
-            isinstance(problem, Problem)
-            and (variables := (problem.m - 1) * problem.N) > self.largest_variables
-        ):
+        if (variables := (problem.m - 1) * problem.N) > self.largest_variables:
             return (
                 f"refuses more than {self.largest_variables} variables and here (m − 1) N = "
                 f"{variables}"

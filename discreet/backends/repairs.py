@@ -34,6 +34,7 @@ from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.outcomes import Kind
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -53,7 +54,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     budgets of the others too. If several actions of an adversary are the best, onto the equations
     that keep these equally good.
     """
-    if not isinstance(problem, Problem) or np.ndim(answer) != 2:
+    if problem.kind is not Kind.ARRAYS or np.ndim(answer) != 2:
         return []
     columns = normalise(np.asarray(answer, dtype=np.float64))
     private = PrivateRows.of(problem.terms, problem.p_x)
@@ -152,16 +153,14 @@ def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Arr
     """
     if all(term.budget.oblivious for term in problem.terms):
         return None
-    if isinstance(problem, BlockProblem):
+    if problem.kind is Kind.BLOCKS:
         if not problem.few:
             return None
         problem, answer = problem.in_memory(), answer.dense(problem.blocks)
-    elif not isinstance(problem, Problem):
-        from discreet.problems.causal.rule import CausalRule
-
+    elif problem.kind is not Kind.ARRAYS:
         if problem.budget == 0.0:
             return None
-        if isinstance(answer, CausalRule):
+        if problem.kind is Kind.STEPS:
             return _over_time(problem, answer)
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.attempts import Attempt, Clock, ask
-from discreet.backends.contract import Answer, AnyProblem, Kind, Options, Policy, refuse_unknown
+from discreet.backends.contract import Answer, AnyProblem, Options, Policy, kind_of, refuse_unknown
 from discreet.backends.precision import Precision
 from discreet.backends.registry import (
     capabilities_of,
@@ -136,7 +136,7 @@ def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
         from discreet.problems.files.records import load_problem
 
         return load_problem(problem)
-    Kind.of(problem)
+    kind_of(problem)
     return problem
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
-from discreet.problems.causal.model import CausalProblem
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.lazy import cached_property
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcome_view import outcome_figure, row_names
+from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule
@@ -168,11 +168,8 @@ class Solution:
         """
         if self.verdict is None:
             return None
-        answer = self.verdict.answer
-        if isinstance(answer, np.ndarray):
-            assert isinstance(self.problem, Problem)  # only arrays are answered by a matrix
-            return OutcomeRule.of(self.verdict.tilt, answer, self.problem.p_xz, self.problem.loss)
-        return answer  # type: ignore[no-any-return]
+        judged = self.problem.rule_of(self.verdict.answer)
+        return judged.stated(self.problem, self.verdict.tilt)  # type: ignore[return-value]
 
     @cached_property
     def estimator(self) -> Array | None:
@@ -184,13 +181,7 @@ class Solution:
         """
         if self.verdict is None:
             return None
-        if isinstance(self.problem, CausalProblem):
-            return np.asarray(self.verdict.answer.dense())
-        if not isinstance(self.verdict.answer, np.ndarray | OutcomeRule):
-            raise InputError(
-                "a continuous measurement has no estimator matrix; use `solution.rule`"
-            )
-        return self.verdict.estimator
+        return self.problem.rule_of(self.verdict.answer).matrix(self.problem)
 
     @property
     def error_probability(self) -> float:
@@ -329,33 +320,21 @@ class Solution:
         A rule that ignores the outcome with some probability is stated as it was judged, since its
         matrix is rounded. Raises FileError without an answer.
         """
-        from discreet.problems.blocks import ArrayBlocks
         from discreet.problems.exact_privacy import exact_columns
         from discreet.problems.private_rows import PrivateRows
 
-        found = self.estimator if isinstance(self.problem, Problem) else self.rule
-        if (
-            self.verdict is not None
-            and isinstance(self.verdict.answer, OutcomeRule)
-            and self.verdict.answer.share > 0.0
-        ):
-            found = self.verdict.answer
-        if self.verdict is None or found is None:
-            raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        if isinstance(self.problem, CausalProblem):
-            raise FileError("no file holds a rule for guesses over time; keep `rule.kernels`")
-        if not isinstance(found, np.ndarray | OutcomeRule):
-            raise FileError(
-                "no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`"
-            )
         judged = self.verdict
-        blocks = self.verdict.blocks
-        if isinstance(self.problem, Problem):
-            blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
-        assert blocks is not None  # a rule was judged on them
-        private = PrivateRows.of(self.problem.terms, self.problem.p_x)
-        exact = exact_columns(blocks, found, judged.moved, private)
-        return found, judged.tilt, judged.multipliers, exact
+        if judged is None:
+            raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
+        problem: Any = self.problem
+        found = problem.rule_of(judged.answer)
+        if found.unfiled:
+            raise FileError(found.unfiled)
+        if not problem.streamed and found.share == 0.0:
+            found = problem.rule_of(self.estimator)
+        private = PrivateRows.of(problem.terms, problem.p_x)
+        exact = exact_columns(problem.blocks, found, judged.moved, private)
+        return found.answer, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a
@@ -377,7 +356,7 @@ class Solution:
         from discreet.problems.files.records import save_solution
 
         estimator, tilt, multipliers, exact = self._stated
-        report = getattr(self.problem, "samples", None)
+        report = self.problem.samples
         record = self.to_dict() | {"date": date_now()}
         save_solution(
             path,
@@ -412,7 +391,7 @@ class Solution:
 
     def _drawn(self) -> tuple[Problem, Array]:
         """The problem and its estimator, both as arrays."""
-        if not isinstance(self.problem, Problem):
+        if self.problem.kind is not Kind.ARRAYS:
             raise InputError(
                 "only a problem in arrays can be shown outcome by outcome; use `solution.rule`"
             )

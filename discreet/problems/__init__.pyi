@@ -9,7 +9,6 @@ from .adversary.inference import inference as inference
 from .adversary.local_estimates import local_inference as local_inference
 from .adversary.local_estimates import local_law as local_law
 from .binning import BinnedColumn as BinnedColumn
-from .blocks import ArrayBlocks as ArrayBlocks
 from .blocks import BlockProblem as BlockProblem
 from .catalog.adversarial import duplicated as duplicated
 from .catalog.adversarial import independent as independent
@@ -55,6 +54,7 @@ from .files.records import load_solution as load_solution
 from .files.records import save_problem as save_problem
 from .files.records import save_solution as save_solution
 from .judge import certify as certify
+from .outcomes import ArrayBlocks as ArrayBlocks
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
 from .reduction import reduce as reduce

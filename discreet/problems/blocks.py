@@ -1,191 +1,26 @@
 """Problems too large for memory: the outcomes come in blocks that are read again in every pass.
 
-`Blocks` is the interface of a source of outcomes: its sizes, and chunks that can be read in any
-order and from several threads. `BlockProblem` is the same problem as `Problem` with such a source,
-and with the totals that every pass would otherwise have to compute again.
+`BlockProblem` is the same problem as `Problem` with a source of outcomes (`outcomes.Blocks`), and
+with the totals that every pass would otherwise have to compute again.
 """
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.constraint import Constrained, Term, stated
 from discreet.problems.errors import InputError
-from discreet.problems.measures.law import faint_lift
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.measures.law import faint_lift, total_of
+from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 
-CHUNK_OUTCOMES = 1 << 16
-# Outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs.
-_LARGE_FROM = 1 << 22
-_SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
 _FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short
-_AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
-
-Item = TypeVar("Item")
-Found = TypeVar("Found")
-
-
-def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:
-    """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the
-    items.
-
-    Only a few items are taken ahead of the results, so that few chunks are in memory at once. When
-    the caller stops early or an exception passes through, items that have not begun are cancelled.
-    """
-    workers = threads or os.cpu_count() or 1
-    if workers <= 1:
-        yield from map(work, items)
-        return
-    waiting: deque[Future[Found]] = deque()
-    pool = ThreadPoolExecutor(workers)
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) >= _AHEAD * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def stored(blocks: Blocks) -> bool:
-    """Whether the outcomes are in arrays, from which they are read quickly; all others are made
-    anew in every pass.
-    """
-    return isinstance(blocks, ArrayBlocks | Elsewhere)
-
-
-def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are
-    read quickly.
-    """
-    return 1 if asked == 0 and stored(blocks) and blocks.N < _SHARED_FROM else asked
-
-
-def chunk_size(outcomes: int) -> int:
-    """Outcomes in a chunk of arrays, by how many there are in all; there are at most 2¹⁷ chunks."""
-    larger = CHUNK_OUTCOMES * (4 if outcomes >= _LARGE_FROM else 1)
-    return max(larger, 1 << max(0, (outcomes - 1).bit_length() - 17))
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be
-    called from any thread.
-    """
-
-    start: int
-    count: int
-    read: Callable[[], tuple[Array, Array]]
-
-    def changed(self, change: Callable[[Array, Array], tuple[Array, Array]]) -> Chunk:
-        """The chunk whose outcomes are change(p_xz, loss)."""
-        return Chunk(self.start, self.count, lambda: change(*self.read()))
-
-
-class Blocks(Protocol):
-    """A source of N outcomes that can be passed over any number of times, always in
-    the same order.
-    """
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def m(self) -> int: ...
-    @property
-    def N(self) -> int: ...  # noqa: N802 (the symbol of the theory)
-    def chunks(self) -> Iterator[Chunk]: ...
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """Blocks in arrays of other processes or machines: work is sent there, and what it finds comes
-    back merged.
-    """
-
-    def fold(
-        self,
-        work: Callable[..., Any],
-        merge: Callable[[list[Any]], Any],
-        given: Mapping[int, Any] | None,
-    ) -> Any:
-        """As the function `fold` of `folds`."""
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayBlocks:
-    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0:
-    a size that suits N).
-    """
-
-    p_xz: Array
-    loss: Array
-    size: int = 0
-
-    @property
-    def n(self) -> int:
-        """Private values."""
-        return int(self.p_xz.shape[0])
-
-    @property
-    def m(self) -> int:
-        """Guesses."""
-        return int(self.loss.shape[0])
-
-    @property
-    def N(self) -> int:  # noqa: N802
-        """Outcomes."""
-        return int(self.p_xz.shape[1])
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Slices; nothing is copied."""
-        size = self.size or chunk_size(self.N)
-        for start in range(0, self.N, size):
-            stop = min(start + size, self.N)
-            yield Chunk(start, stop - start, partial(self._read, slice(start, stop)))
-
-    def _read(self, places: slice) -> tuple[Array, Array]:
-        return self.p_xz[:, places], self.loss[:, places]
-
-
-@dataclass(frozen=True, eq=False)
-class Mapped:
-    """Blocks that are those of `base`, each changed when it is read: change(p_xz [n, ·], loss [m,
-    ·]) gives both anew.
-    """
-
-    base: Blocks
-    change: Callable[[Array, Array], tuple[Array, Array]]
-
-    @property
-    def n(self) -> int:
-        """Private values."""
-        return self.base.n
-
-    @property
-    def m(self) -> int:
-        """Guesses."""
-        return self.base.m
-
-    @property
-    def N(self) -> int:  # noqa: N802
-        """Outcomes."""
-        return self.base.N
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The chunks of the base, changed."""
-        return (chunk.changed(self.change) for chunk in self.base.chunks())
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +35,10 @@ class BlockProblem(Constrained):
                       none)
     """
 
+    kind: ClassVar[Literal[Kind.BLOCKS]] = Kind.BLOCKS
+    streamed = True
+    rows = None
+
     blocks: Blocks
     terms: tuple[Term, ...]
     p_x: Array
@@ -210,8 +49,7 @@ class BlockProblem(Constrained):
     @classmethod
     def of(cls, problem: Problem) -> BlockProblem:
         """A problem in memory, seen as blocks."""
-        blocks = ArrayBlocks(problem.p_xz, problem.loss)
-        return cls(blocks, problem.terms, problem.p_x, problem.loss_totals, problem.name)
+        return cls(problem.blocks, problem.terms, problem.p_x, problem.loss_totals, problem.name)
 
     @property
     def m(self) -> int:
@@ -234,6 +72,24 @@ class BlockProblem(Constrained):
             [np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1
         )
         return Problem.of_rows(columns[: self.n], columns[self.n :], self.terms, name=self.name)
+
+    def totals(self, found: DoubleDouble) -> Totals:
+        """Those found in a pass [n + m]; InputError if they differ by more than 1e-9 from those
+        stated.
+        """
+        high, low = found
+        marginal = high[: self.n], low[: self.n]
+        sums = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
+        errors = high[self.n :] / sums[0]
+        self.check_totals(marginal[0], sums, errors)
+        return Totals(marginal, sums, errors, 0.0)
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """Those found in the pass."""
+        assert found is not None  # a rule over blocks is judged in one pass
+        return found
 
     def check_totals(self, p_x: Array, totals: Sequence[float], errors: Array) -> None:
         """Refuse blocks whose Σ_l a_l [n], its sum for each constraint, or constant errors [m]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import Blocks
 from discreet.problems.checks import at_most
 from discreet.problems.constraint import only_entry
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import Blocks
 from discreet.problems.rule import OutcomeRule
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
@@ -308,6 +308,7 @@ class Verdict(Generic[_Answer]):
         """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes
         more than 2 GiB.
         """
-        if isinstance(self.answer, OutcomeRule) and self.blocks is not None:
-            return self.answer.dense(self.blocks)
-        return np.asarray(self.answer)
+        if self.blocks is None:
+            return np.asarray(self.answer)
+        rule: OutcomeRule = self.answer  # type: ignore[assignment]
+        return rule.dense(self.blocks)

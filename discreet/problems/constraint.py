@@ -7,13 +7,13 @@ and a `Term` says which rows are whose (docs/decisions/0007-several-secrets.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import Kind
+from discreet.problems.rule import Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.samples import SampleReport
 
 _PRECISE = Context(prec=40)
 
@@ -221,13 +226,27 @@ class Constrained:
     """The part of every kind of problem that needs only its constraint, the prior of X and the
     errors of constant guesses.
 
+    kind              of the problem
+    blocks            of outcomes: their source
+    streamed          whether the outcomes are counted in every pass, as no totals of them are known
+    tail              mass that the source gathered in one last outcome
+    samples           the report of the table that the problem came from
     terms             the constraints, one for each secret
     p_x               π_j [n]
     constant_errors   error probability of always guessing y_i [m]
     """
 
+    kind: ClassVar[Kind]
+    streamed: ClassVar[bool] = False
+    tail: float = 0.0
+    samples: SampleReport | None = None
+
     if TYPE_CHECKING:
 
+        @property
+        def m(self) -> int: ...
+        @property
+        def name(self) -> str: ...
         @property
         def terms(self) -> tuple[Term, ...]: ...
         @property
@@ -239,6 +258,31 @@ class Constrained:
     def _prior(self) -> Sequence[Array]:
         """Numbers [n] each that add up to p(x_j)."""
         return (self.p_x,)
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """Numbers whose exact sum is at most the least expected tilted loss of any rule.
+
+        tilt, multipliers   feasible duals [m, n] and [C]
+        error               what some rule errs: a much smaller loss of accuracy does not count
+        found               those of a pass over the outcomes under this tilt; None if there was no
+                            such pass. It is only asked for a zero tilt then.
+        """
+        raise NotImplementedError
+
+    def rule_of(self, answer: Any, anchors: Iterable[Array] = ()) -> Rule:
+        """An answer as a rule for this problem, in the form that is judged.
+
+        anchors: estimators [m, N] to blend a matrix towards. Raises InputError for what answers
+        another kind of problem, and for wrong sizes.
+        """
+        if not isinstance(answer, Rule) or self.kind not in answer.kinds:
+            raise InputError(
+                f"the judge was given {type(answer).__name__} for {self.kind.value}; "
+                f"give {self.kind.answer}"
+            )
+        return answer.fitted(self)
 
     def with_budget(
         self,

@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import Blocks, Chunk
 from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.outcomes import Blocks, Chunk
 from discreet.problems.private_rows import PrivateRows
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.rule import Rule
 
 _PRIME = 2**127 - 1
 
@@ -37,9 +36,9 @@ _Parts = tuple[_Fractions, dict[int, _Fractions], dict[int, _Fractions]]
 
 
 def exact_columns(
-    blocks: Blocks, answer: Array | OutcomeRule, moved: NDArray[np.intp], private: PrivateRows
+    blocks: Blocks, answer: Rule, moved: NDArray[np.intp], private: PrivateRows
 ) -> dict[int, list[int]]:
-    """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is
+    """Outcome → integers in proportion to its column, with which a rule for outcomes is
     exactly private.
 
     moved    outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`
@@ -63,17 +62,13 @@ def exact_columns(
     return {outcome: _integers(columns[outcome]) for outcome in sorted(columns)}
 
 
-def _in_chunk(answer: Array | OutcomeRule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
+def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
     """Of a chunk: the law of all probabilities but those moved, and columns and masses of outcomes
     with these.
     """
     p_xz, loss = chunk.read()
     here = np.arange(chunk.start, chunk.start + chunk.count)
-    made = (
-        answer.decisions(here, p_xz, loss)
-        if isinstance(answer, OutcomeRule)
-        else Decisions.of(answer[:, here])
-    )
+    made = answer.decisions(here, p_xz, loss)
     law = np.array([_exact_sums(p_xz[:, certain]) for certain in made.certain > 0.0])
     tied = _fractions(p_xz[:, made.places])
     drawn = _completed(made.columns)

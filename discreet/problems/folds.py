@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from discreet.problems.blocks import Blocks, Chunk, Elsewhere, Mapped, in_order, threads_for
 from discreet.problems.errors import InputError
+from discreet.problems.outcomes import Blocks, Chunk, Elsewhere, Mapped, in_order, threads_for
 
 FAN = 16
 """Neighbours that are merged at once: few merges, and few incomplete groups at the

@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -47,14 +47,16 @@ from discreet.problems.constraint import (
 )
 from discreet.problems.errors import InputError
 from discreet.problems.lazy import cached_property
-from discreet.problems.measures.law import OutputLaw, faint_lift
+from discreet.problems.measures.law import OutputLaw, faint_lift, total_error
 from discreet.problems.measures.laws import Law, laws_of
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
-from discreet.problems.numerics.estimators import Decisions
-from discreet.problems.numerics.rounding import sum_doubt
+from discreet.problems.numerics.estimators import Decisions, normalise
+from discreet.problems.numerics.rounding import UNIT, sum_doubt
 from discreet.problems.numerics.sums import lifted_rows, split_rows
+from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
+from discreet.problems.rule import Matrix, Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
@@ -106,6 +108,8 @@ class Problem(Constrained):
     counts all rows. Of X given another variable it holds p(given value, x_j, z_l), a group of rows
     for each given value.
     """
+
+    kind: ClassVar[Literal[Kind.ARRAYS]] = Kind.ARRAYS
 
     p_xz: Array
     loss: Array
@@ -325,6 +329,28 @@ class Problem(Constrained):
     def p_z(self) -> Array:
         """w_l = p(z_l) [N]."""
         return _frozen(self.p_xz[self.terms[0].rows].sum(axis=0))
+
+    @property
+    def blocks(self) -> ArrayBlocks:
+        """The outcomes as a source."""
+        return ArrayBlocks(self.p_xz, self.loss)
+
+    def rule_of(self, answer: Any, anchors: Iterable[Array] = ()) -> Rule:
+        """A rule for this problem as it is, and an estimator [m, N] of any numbers normalised."""
+        if isinstance(answer, Rule):
+            return super().rule_of(answer)
+        return Matrix(normalise(real_numbers("estimator", answer, (self.m, self.N))), anchors)
+
+    def totals(self, found: DoubleDouble) -> Totals:
+        """Those that are stated; none are found in a pass."""
+        off = total_error(self.marginal, self.terms[0].rows)
+        return Totals(self.marginal, [1.0] * len(self.terms), self.constant_errors, off)
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """Those found; for a zero tilt that the pass did not have, the Bayes error."""
+        return (self.bayes_error * (1.0 - 4.0 * UNIT),) if found is None else found
 
     @cached_property
     def deviations(self) -> Array:

@@ -11,27 +11,220 @@ Tilted losses are formed by `in_order_losses`, so a rule decides alike wherever 
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import Blocks
-from discreet.problems.checks import as_numbers, check_columns, freeze, mass_array, positive
+from discreet.problems.checks import (
+    as_numbers,
+    check_columns,
+    freeze,
+    mass_array,
+    positive,
+    real_numbers,
+)
 from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array
 from discreet.problems.files.writing import replacing
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions, normalise, one_hot
-from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.numerics.label_strips import StripSums
+from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
+from discreet.problems.numerics.sums import clear_strips
 from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
+from discreet.problems.outcomes import Blocks, Kind
+
+if TYPE_CHECKING:
+    from discreet.problems.blocks import BlockProblem
+    from discreet.problems.constraint import Constrained
+    from discreet.problems.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Inexact:
+    """How wrong the sums under a rule may be, at most, where masses or the rule itself are rounded.
+
+    joint      of every u_ij = Pr(X = x_j, Ŷ = y_i) [m, n]
+    loss       of the error probability
+    relative   of every u_ij and of the error probability, as a share of it
+    vanished   of every u_ij times 2^lift_j, as products underflowed [m, n]
+    """
+
+    joint: Array | float = 0.0
+    loss: float = 0.0
+    relative: float = 0.0
+    vanished: Array | float = 0.0
+
+    def relative_to(self, law: OutputLaw) -> float:
+        """The relative error that `joint` is of the entries of a law, at most; inf if one may be
+        positive of which nothing is known.
+        """
+        if not np.any(self.joint):
+            return 0.0
+        entries = law.mass[:, None] * law.p_x + law.deviation
+        unknown = np.where(self.joint > np.zeros(entries.shape), math.inf, 0.0)
+        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (
+            1.0 + 2.0**-30
+        )
+
+
+EXACT = Inexact()
+"""The sums are those of the numbers that are stored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete:
+    """The problem over outcomes in which a rule is a matrix or an `OutcomeRule`.
+
+    wrong_mass, wrong_loss   how far entries of `p_xz` [n, N] and `loss` [m, N] may be from the true
+                             ones, at most
+    """
+
+    problem: Problem | BlockProblem
+    wrong_mass: Array | None = None
+    wrong_loss: Array | None = None
+
+
+class Rule:
+    """A randomised rule for guessing, as the judge and the loop use it; the base of every rule.
+
+    kinds      the kinds of problem that it answers
+    explicit   whether it lists the guess of every outcome, so that another pass over the outcomes
+               costs no more than the rule itself
+    unfiled    why no solution file holds it; empty if one does
+    tilt       duals that come with the rule [m, n]; None if none do
+    share      probability that what is measured is ignored, and the guess drawn from `towards` [m]
+    """
+
+    kinds: ClassVar[frozenset[Kind]]
+    explicit: ClassVar[bool] = False
+    unfiled: ClassVar[str] = ""
+    tilt: Array | None = None
+    share: float = 0.0
+    towards: Array
+
+    @property
+    def answer(self) -> Any:
+        """The rule as a backend gives it: an array if it is a matrix."""
+        return self
+
+    def fitted(self, problem: Any) -> Self:
+        """The rule for the problem, in the form that is judged; InputError if its sizes differ."""
+        raise NotImplementedError
+
+    def discrete(self, problem: Any) -> Discrete:
+        """The problem over outcomes in which the rule is judged."""
+        return Discrete(problem)
+
+    def on_outcomes(self) -> Rule:
+        """The rule for the outcomes of the discrete problem."""
+        return self
+
+    def inexact(self, discrete: Discrete) -> Inexact:
+        """How wrong sums over the outcomes of the discrete problem may be."""
+        return EXACT
+
+    def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
+        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B]."""
+        raise NotImplementedError
+
+    def clear(self, start: int, p_xz: Array, loss: Array, tilt: Array) -> StripSums | None:
+        """Sums, by compiled code, over those of the outcomes from `start` on whose guess is the
+        best whatever the rounding; None if no guess follows a tilt.
+        """
+        return None
+
+    def blended(self, share: float, towards: Any) -> Rule:
+        """This rule with probability 1 − share, else a guess drawn from `towards`, probabilities
+        [m]; towards itself at share 1.
+        """
+        raise NotImplementedError
+
+    def anchors(self, problem: Any) -> Iterable[tuple[Matrix, float]]:
+        """Estimators that the judge may blend it towards, and how likely each guesses otherwise."""
+        return ()
+
+    def draws_exactly(self, column: Array) -> bool:
+        """Whether the rule blended at share 1 draws from the column [m] without any rounding."""
+        return True
+
+    def blended_doubt(self, own: float) -> float:
+        """At most the relative error of the law of a blend, where that of this rule is `own`."""
+        return own
+
+    def matrix(self, problem: Any) -> Array:
+        """The rule as a matrix [m, N]; InputError where there is none."""
+        raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
+
+    def stated(self, problem: Any, tilt: Array) -> Rule:
+        """The rule as a solution states it, with the tilt of its duals [m, n]."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Rule):
+    """A rule that lists the guess of every outcome: a column-stochastic matrix.
+
+    estimator   P_il [m, N]
+    near        estimators to blend it towards; those of another shape are left out
+    """
+
+    kinds = frozenset({Kind.ARRAYS})
+    explicit = True
+
+    estimator: Array
+    near: Iterable[Array] = ()
+
+    @property
+    def answer(self) -> Array:
+        """The estimator."""
+        return self.estimator
+
+    def fitted(self, problem: Constrained) -> Matrix:
+        """The estimator as it is; it was checked when it was read."""
+        return self
+
+    def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
+        """The columns of consecutive outcomes."""
+        return Decisions.of(self.estimator[:, outcomes[0] : outcomes[-1] + 1])
+
+    def blended(self, share: float, towards: Array) -> Matrix:
+        """The blend with a column [m] or with another estimator [m, N], rounded and normalised."""
+        end = towards if towards.ndim == 2 else towards[:, None]
+        if share == 1.0:
+            return Matrix(np.array(np.broadcast_to(end, self.estimator.shape)))
+        return Matrix(normalise((1.0 - share) * self.estimator + share * end))
+
+    def anchors(self, problem: Problem) -> Iterator[tuple[Matrix, float]]:
+        """Those that are near, normalised."""
+        for each in self.near:
+            if np.shape(each) == self.estimator.shape:
+                end = normalise(np.asarray(each, dtype=np.float64))
+                changed = np.abs(end - self.estimator).sum(axis=0)
+                yield Matrix(end), 0.5 * float(changed @ problem.p_z)
+
+    def blended_doubt(self, own: float) -> float:
+        """The rounding of blended entries and of their columns; the sums are formed anew."""
+        return 2.0 * (len(self.estimator) + 1) * UNIT
+
+    def matrix(self, problem: Any) -> Array:
+        """The estimator."""
+        return self.estimator
+
+    def stated(self, problem: Any, tilt: Array) -> OutcomeRule:
+        """The estimator as a rule with few ties."""
+        return OutcomeRule.of(tilt, self.estimator, problem.p_xz, problem.loss)
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class OutcomeRule:
+class OutcomeRule(Rule):
     """A randomised rule for guessing Y from outcomes; immutable.
 
     tilt      t_ij [m, n]
@@ -43,6 +236,8 @@ class OutcomeRule:
     tie_classes   probabilities of the guesses in the class of (best i, second k), in row i·m + k
                   [m·m, m]
     """
+
+    kinds = frozenset({Kind.ARRAYS, Kind.BLOCKS})
 
     tilt: Array
     ties: NDArray[np.int64]
@@ -135,6 +330,22 @@ class OutcomeRule:
         """Guesses."""
         return int(self.tilt.shape[0])
 
+    def fitted(self, problem: Problem | BlockProblem) -> Self:
+        """The rule itself; InputError for another shape of tilt, or a tie that is no outcome."""
+        real_numbers("rule's tilt", self.tilt, (problem.m, problem.n))
+        if self.ties.size and self.ties[-1] >= problem.N:
+            raise InputError(
+                f"outcome {self.ties[-1]} is listed as a tie, but the problem has "
+                f"{problem.N} outcomes"
+            )
+        return self
+
+    def matrix(self, problem: Problem | BlockProblem) -> Array:
+        """The rule as a matrix [m, N] of at most 2 GiB; `dense` can write a larger one to a
+        file.
+        """
+        return self.dense(problem.blocks)
+
     def ties_in(self, start: int, count: int) -> slice:
         """Which of the ties lie among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
@@ -168,6 +379,15 @@ class OutcomeRule:
         )
         places = np.concatenate([places, within])
         return Decisions.labelled(best, places, columns)
+
+    def clear(self, start: int, p_xz: Array, loss: Array, tilt: Array) -> StripSums:
+        """Sums over the clear outcomes; none of the ties is clear."""
+        ties = self.ties[self.ties_in(start, p_xz.shape[1])] - start
+        masses = p_xz
+        if ties.size:
+            masses = p_xz.copy()
+            masses[:, ties] = 0.0
+        return clear_strips(masses, loss, self.tilt, tilt, self.band)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and

@@ -82,15 +82,15 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
         (lambda: ds.certify(5, BAYES), "int is no problem"),  # type: ignore[arg-type]
         (
             lambda: ds.certify(BLOCKS, BAYES),
-            ("the judge was given a matrix for a problem in blocks; give an OutcomeRule"),
+            ("the judge was given ndarray for outcomes in blocks; give an OutcomeRule"),
         ),
         (
             lambda: ds.certify(DENSITIES, BAYES),
-            "the judge was given ndarray for densities; give an IntervalRule",
+            "the judge was given ndarray for a continuous measurement; give an IntervalRule",
         ),
         (
             lambda: ds.audit(DENSITIES, ds.solve(BLOCKS)),
-            "the judge was given OutcomeRule for densities; give an IntervalRule",
+            "the judge was given OutcomeRule for a continuous measurement; give an IntervalRule",
         ),
         (lambda: ds.solve(MODEL, gap="x"), ("the gap is 'x'; give a relative gap")),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]

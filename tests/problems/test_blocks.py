@@ -21,10 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.records import load_problem, save_problem
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import ArrayBlocks, Blocks, Chunk, in_order
 from discreet.problems.problem import Problem
 from discreet.problems.streams.sources import block_problem, blocks_from, map_problem, write_blocks
 
@@ -467,7 +468,7 @@ def test_damaged_files_are_read_correctly_or_refused(
 _MEASURE = """
 import sys
 import numpy as np
-from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.judge import certify
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.sources import blocks_from, map_problem, write_blocks

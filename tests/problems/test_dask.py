@@ -17,12 +17,12 @@ import pytest
 
 import discreet as ds
 from discreet.backends.solution import Solution
-from discreet.problems import BlockProblem, OutcomeRule, blocks
-from discreet.problems.blocks import ArrayBlocks, Chunk
+from discreet.problems import BlockProblem, OutcomeRule, outcomes
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import Absent, InputError
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams import dask_
 from discreet.problems.streams.dask_ import DaskBlocks, from_dask
 from discreet.problems.streams.sources import block_problem
@@ -53,7 +53,7 @@ def in_numpy() -> Iterator[None]:
     process.
     """
     with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="threads", num_workers=2):
-        patch.setattr(blocks, "chunk_size", lambda outcomes: SIZE)
+        patch.setattr(outcomes, "chunk_size", lambda count: SIZE)
         patch.setattr(dask_, "chunk_size", lambda outcomes: SIZE)
         patch.setattr(dask_, "_threads", lambda: 2)
         for module in ("judge.cases", "streams.sources"):

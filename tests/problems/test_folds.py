@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.problems.blocks import ArrayBlocks, Chunk, Mapped, chunk_size
 from discreet.problems.errors import InputError
 from discreet.problems.folds import FAN, finished, fold, found_in, joined
+from discreet.problems.outcomes import ArrayBlocks, Chunk, Mapped, chunk_size
 
 
 class Counted:

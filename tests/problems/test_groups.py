@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.problems.blocks import CHUNK_OUTCOMES, Blocks
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, grouped_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams import groups

@@ -21,13 +21,14 @@ from judging import certify_rule, lower_bound
 from strategies import problems
 
 from discreet import solve
-from discreet.problems.blocks import BlockProblem, Chunk
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import Chunk
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams.sample import sample
 
 SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]

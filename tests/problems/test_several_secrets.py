@@ -694,4 +694,5 @@ def test_a_term_knows_its_level_and_price() -> None:
     assert not Term.of(LeakageBudget(0.0), [2]).priced
     private = PrivateRows.of(TWO.terms, TWO.p_x)
     nothing = np.zeros((2, 0), dtype=np.intp)
-    assert exact_columns(BlockProblem.of(TWO).blocks, TWO.bayes_estimator, nothing, private) == {}
+    rule = TWO.rule_of(TWO.bayes_estimator)
+    assert exact_columns(TWO.blocks, rule, nothing, private) == {}

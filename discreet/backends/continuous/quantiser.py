@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.contract import Kind
+from discreet.backends.contract import Kind, kind_of
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
@@ -80,7 +80,7 @@ def design_quantiser(
 
     Raises InputError for fewer than two bins, or more than 2,000.
     """
-    if (kind := Kind.of(problem)) is not Kind.DENSITIES:
+    if (kind := kind_of(problem)) is not Kind.DENSITIES:
         raise InputError(
             f"design_quantiser takes {Kind.DENSITIES.value}, not {kind.value}; give "
             "a ContinuousProblem"

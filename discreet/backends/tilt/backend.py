@@ -89,17 +89,15 @@ class Tilt(Unlifted):
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
         """Arrays of few outcomes as they are; all else in blocks."""
-        return (
-            BlockProblem.of(problem)
-            if isinstance(problem, Problem) and _has_many(problem)
-            else problem
-        )
+        if problem.kind is Kind.ARRAYS and _has_many(problem):
+            return BlockProblem.of(problem)
+        return problem
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
         precision = Precision.of(lowered, options.gap)
         limits = _limits(options)
-        if isinstance(lowered, Problem):
+        if lowered.kind is Kind.ARRAYS:
             return _whole(lowered, precision, limits)
         return _in_blocks(lowered, precision, limits)
 

@@ -32,6 +32,7 @@ from discreet.problems.constraint import Constrained, entropy
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import output_law
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.roots import bisected
 
@@ -91,18 +92,22 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
     The estimator is used as it is: the result is no certificate. Raises InputError unless it is
     column-stochastic of the right shape.
     """
-    if isinstance(model, Constrained) and not isinstance(model, Problem):
+    joint = None
+    if not isinstance(model, Constrained):
+        joint = _joint(model)
+        p_xz = joint.sum(axis=1)
+    elif model.kind is not Kind.ARRAYS:
         raise InputError(
             "inference takes a Problem or a joint tensor [n, m, N], not a "
             f"{type(model).__name__}; of guesses over time "
             "give its `noncausal` and the rule's `dense()`"
         )
-    if isinstance(model, Problem) and len(model.groups) > 1:
+    elif len(model.groups) > 1:
         raise InputError(
             "inference is about one secret; give the problem of one of them, or a joint tensor"
         )
-    joint = None if isinstance(model, Problem) else _joint(model)
-    p_xz = model.p_xz if isinstance(model, Problem) else joint.sum(axis=1)  # type: ignore[union-attr]
+    else:
+        p_xz = model.p_xz  # type: ignore[attr-defined]
     guesses = _estimator(estimator, p_xz.shape[1])
     law = output_law(p_xz, guesses)
     x_seen = guesses @ p_xz.T

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -36,11 +36,16 @@ from discreet.problems.checks import (
 from discreet.problems.constraint import Constrained, LeakageBudget, Term
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
+from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 
 _LARGEST = 1 << 24
 """Entries of an array over all sequences, above which `from_chain` refuses."""
+
+_VANISHED = 1e-300
+"""More than what a product that is not exact, as it is below 1e-290, loses."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -51,6 +56,8 @@ class CausalProblem(Constrained):
     noncausal    the same without the order of time: a `Problem` whose estimators see all
                  measurements before they guess, so that its optimum is at most that of this problem
     """
+
+    kind: ClassVar[Literal[Kind.STEPS]] = Kind.STEPS
 
     tree: Tree
     noncausal: Problem
@@ -236,6 +243,23 @@ class CausalProblem(Constrained):
     def constant_errors(self) -> Array:
         """Error probability of always making the same sequence of guesses [m_1 ⋯ m_T]."""
         return self.noncausal.constant_errors
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """Minima over each guess, sums over each measurement, from the last step to the first.
+
+        The tilted losses are added up in double-double, from products without error but for what
+        underflows.
+        """
+        model = self.noncausal
+        costs: DoubleDouble = (model.loss, np.zeros_like(model.loss))
+        for j in np.flatnonzero(tilt.any(axis=0)):
+            costs = dd_add(costs, exact_product(tilt[:, j : j + 1], model.p_xz[j]))
+        size = model.loss + np.abs(tilt) @ model.p_xz
+        return self.tree.least_bound(
+            costs, 8.0 * (model.n + 1) * UNIT**2 * size + (model.n + 1) * _VANISHED
+        )
 
     @cached_property
     def bayes_rule(self) -> CausalRule:

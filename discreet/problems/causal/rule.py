@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,10 +16,17 @@ from discreet.problems.checks import freeze, listed, real_numbers, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
+from discreet.problems.outcomes import Kind
+from discreet.problems.rule import Discrete, Inexact, Matrix, Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.causal.model import CausalProblem
+    from discreet.problems.problem import Problem
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class CausalRule:
+class CausalRule(Rule):
     """Kernels of T steps: how ŷ_t is drawn from what was measured and guessed up to then.
     Immutable.
 
@@ -29,6 +36,10 @@ class CausalRule:
 
     What is meant by stored kernels is their exact quotients by their totals.
     """
+
+    kinds = frozenset({Kind.STEPS})
+    explicit = True
+    unfiled = "no file holds a rule for guesses over time; keep `rule.kernels`"
 
     tree: Tree
     kernels: tuple[Array, ...]
@@ -74,10 +85,71 @@ class CausalRule:
         """Pr(ŷ_1 … ŷ_t given z_1 … z_t) [m_1 ⋯ m_t, N_1 ⋯ N_t] for t = 0 … T."""
         return self.tree.weights(self.kernels)
 
-    def blended(self, share: float, other: CausalRule) -> CausalRule:
+    def fitted(self, problem: CausalProblem) -> Self:
+        """The rule itself; InputError for other sizes."""
+        if self.tree != problem.tree:
+            raise InputError(
+                f"the rule is {self} and the problem has {problem.tree}; give a rule "
+                "of the same sizes"
+            )
+        return self
+
+    def discrete(self, problem: CausalProblem) -> Discrete:
+        """The problem without the order of time, in which the rule is the matrix of all guesses
+        given all measurements.
+        """
+        return Discrete(problem.noncausal)
+
+    def on_outcomes(self) -> Matrix:
+        """The matrix, normalised."""
+        return Matrix(normalise(self.dense()))
+
+    def inexact(self, discrete: Discrete) -> Inexact:
+        """What the rounding of products of kernels may change.
+
+        Of each of T factors: its exact quotient by a total of m terms, and its product; then the
+        total of a column.
+        """
+        tree = self.tree
+        model: Problem = discrete.problem  # type: ignore[assignment]
+        stored = self.dense()
+        positive = [np.asarray(kernel > 0.0, dtype=np.float64) for kernel in self.kernels]
+        made = tree.weights(positive)[-1] > 0.0
+        sure = bool(((stored == 1.0) == made).all())
+        factors = sum(tree.guesses) + 4 * tree.steps + len(stored)
+        # Of a faint entry each product, and each of two quotients of `normalise`, loses at most
+        # half of SMALLEST.
+        faint = made & (stored < LEAST_EXACT)
+        most = (tree.steps + 4) * SMALLEST
+        loss = most * (1.0 + float(model.loss[faint].sum())) if faint.any() else 0.0
+        return Inexact(
+            loss=loss,
+            relative=0.0 if sure else 2.0 * factors * UNIT,
+            vanished=np.asarray(most * np.outer(faint.any(axis=1), model.p_x > 0.0)),
+        )
+
+    def blended_doubt(self, own: float) -> float:
+        """The rounding of the weights of both rules, and of their quotients."""
+        return 2.0 * own + 8.0 * self.tree.steps * UNIT
+
+    def draws_exactly(self, column: Array) -> bool:
+        """Whether the column has no draw: kernels of other laws are rounded."""
+        return bool(np.count_nonzero(column) == 1)
+
+    def matrix(self, problem: CausalProblem) -> Array:
+        """The law of all guesses given all measurements."""
+        return self.dense()
+
+    def blended(self, share: float, other: CausalRule | Array) -> CausalRule:
         """The rule that follows another one with probability `share`, decided once, before the
         first guess.
+
+        other: may also be a law of sequences of guesses [m_1 ⋯ m_T], drawn whatever is measured.
         """
+        if not isinstance(other, CausalRule):
+            other = CausalRule.drawn(self.tree, other)
+        if share == 1.0:
+            return other
         pairs = zip(self.weights, other.weights, strict=True)
         mixed = [(1.0 - share) * own + share * towards for own, towards in pairs]
         kernels = []

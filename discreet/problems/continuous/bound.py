@@ -21,14 +21,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.roots import midpoints
+
+if TYPE_CHECKING:
+    from discreet.problems.continuous.model import ContinuousProblem
 
 
 @dataclass(frozen=True)

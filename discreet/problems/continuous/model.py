@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -30,11 +30,14 @@ from discreet.problems.checks import (
     positive,
 )
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
+from discreet.problems.continuous.bound import sweep
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.families import Member
 from discreet.problems.lazy import cached_property
+from discreet.problems.measures.duals import change_with_prior
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
@@ -56,6 +59,8 @@ class ContinuousProblem(Constrained):
     losses        coefficients of L_i(z) [guesses, Q]
     accuracy      assumed relative error of densities, cdfs and survival functions
     """
+
+    kind: ClassVar[Literal[Kind.DENSITIES]] = Kind.DENSITIES
 
     p_xy: Array
     loss_matrix: Array
@@ -301,6 +306,20 @@ class ContinuousProblem(Constrained):
     def tilted(self, tilt: Array) -> Array:
         """Coefficients α [m, Q] of the tilted losses F_i = Σ_q α_iq f_q for a tilt [m, n]."""
         return np.asarray(self.losses + tilt @ self.private)
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """The integral of the least tilted loss, bounded from below by certified subdivision.
+
+        So no rule, on any number of intervals, has an error probability under the bound.
+        """
+        # For undecided intervals: well under any gap.
+        value = sweep(self, tilt, 2e-10 * (error or self.constant_error)).value
+        # The p(x_j) for which the tilt is feasible err by a share of themselves. So does the total
+        # of all densities, by which the value is to be divided.
+        infeasible = change_with_prior(tilt, float(multipliers[0]), self.p_x)
+        return value, -8.0 * self.rounding * (abs(value) + infeasible)
 
     def posterior(self, z: Any) -> Array:
         """p(x_j given z) [n, points]; the prior where no density is positive."""

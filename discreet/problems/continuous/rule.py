@@ -19,12 +19,15 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Discrete, Inexact, Matrix, Rule
 from discreet.problems.sensors.bins import check_edges
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalRule:
+class IntervalRule(Rule):
     """Guess i with probability estimator[i, k] when the measurement lies in (edges[k], edges[k +
     1]].
 
@@ -33,6 +36,9 @@ class IntervalRule:
 
     Raises InputError for edges out of order, NaN, or columns that do not sum to one within 1e-9.
     """
+
+    kinds = frozenset({Kind.DENSITIES})
+    unfiled = "no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`"
 
     edges: Array
     estimator: Array
@@ -119,6 +125,43 @@ class IntervalRule:
             raise InputError(
                 f"the rule has {self.estimator.shape[0]} guesses and the problem {problem.m}"
             )
+
+    def fitted(self, problem: ContinuousProblem) -> IntervalRule:
+        """The same rule with intervals of equal columns joined, so that no edge between equals is
+        charged, and columns normalised.
+        """
+        problem.refuse_other_measures("constraints on densities are")
+        self.check(problem)
+        joined = self.simplified()
+        columns = normalise(joined.estimator)
+        kept = columns.shape == self.estimator.shape and np.array_equal(columns, self.estimator)
+        return self if kept else IntervalRule(joined.edges, columns)
+
+    def discrete(self, problem: ContinuousProblem) -> Discrete:
+        """The problem on the rule's own partition, whose masses are inexact."""
+        return Discrete(*problem.on_within(self.edges))
+
+    def on_outcomes(self) -> Matrix:
+        """The columns of the intervals."""
+        return Matrix(self.estimator)
+
+    def inexact(self, discrete: Discrete) -> Inexact:
+        """What the errors of masses may change."""
+        assert discrete.wrong_mass is not None
+        assert discrete.wrong_loss is not None
+        spare = 1.0 + 2.0**-30
+        return Inexact(
+            self.estimator @ discrete.wrong_mass.T * spare,
+            float((self.estimator * discrete.wrong_loss).sum()) * spare,
+        )
+
+    def blended(self, share: float, towards: Array) -> IntervalRule:
+        """A blend on the rule's own partition."""
+        return IntervalRule(self.edges, self.on_outcomes().blended(share, towards).estimator)
+
+    def blended_doubt(self, own: float) -> float:
+        """That of the matrix on the partition."""
+        return self.on_outcomes().blended_doubt(own)
 
     def error_probability(self, problem: ContinuousProblem) -> float:
         """Error probability (expected loss), exact through the cdf."""

@@ -1,12 +1,14 @@
-"""The judge's cases for a matrix [m, N] and for a rule: one pass gives the sums under the answer
-and under the duals.
+"""The judge's case: an answer to a problem as sums, found in one pass over the outcomes.
 
-The repair of a matrix is again a matrix, which is summed anew. A rule is judged in one pass that
-keeps no outcome: the law of (X, Ŷ) is linear in the estimator, so blending towards a guess that
-ignores the outcome changes only its m·n numbers. The totals that a problem in blocks states make
-the duals feasible before that pass; those found in it correct them afterwards.
+Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule of
+guesses over time as the matrix of all guesses given all measurements. A rule that lists the guess
+of every outcome is summed anew when it is blended. The law of (X, Ŷ) is linear in the estimator, so
+for any other rule blending towards a guess that ignores the outcome changes only m·n numbers. The
+totals that a problem in blocks states make the duals feasible before the pass; those found in it
+correct them afterwards.
 
-Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncation).
+Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pass; truncation) and
+24 (guesses over time).
 """
 
 from __future__ import annotations
@@ -15,19 +17,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
-from discreet.problems.checks import are_masses, real_numbers
+from discreet.problems.checks import are_masses
 from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
 from discreet.problems.folds import fold
 from discreet.problems.judge.conclusion import (
     Duals,
     End,
-    Inexact,
     Worth,
     usable_duals,
     worth_of,
@@ -35,136 +35,27 @@ from discreet.problems.judge.conclusion import (
 )
 from discreet.problems.judge.privacy import Moves, distance, groups_of
 from discreet.problems.measures.duals import measure_of_tilts
-from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, difference_below
-from discreet.problems.numerics.estimators import Decisions, column_error, normalise
+from discreet.problems.measures.law import faint_lift
+from discreet.problems.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    Split,
+    dd_add,
+    difference_below,
+)
+from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
-from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
+from discreet.problems.numerics.sums import Sums, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
-from discreet.problems.private_rows import PrivateRows
-from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcomes import Blocks, Chunk
+from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
+from discreet.problems.rule import EXACT, Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.constraint import Constrained
 
 Progress = Callable[[int, int], None]
-
-
-class MatrixCase:
-    """An estimator [m, N] of any numbers, with optional duals and anchors to blend towards."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        estimator: Array,
-        tilt: Array | None,
-        multipliers: float | Array | None,
-        anchors: Iterable[Array] = (),
-        wrong: tuple[Array, Array] | None = None,
-    ) -> None:
-        """Raises InputError for wrong shapes and entries that are not real numbers.
-
-        wrong: how far entries of `p_xz` [n, N] and `loss` [m, N] may be from the true ones, at
-        most; None if they are exact.
-        """
-        self._problem = problem
-        self._towards = anchors
-        self._wrong = wrong
-        self._tilt, self._multipliers = usable_duals(problem, tilt, multipliers)
-        self._lift = faint_lift(problem.p_x)
-        self.terms = problem.terms
-        self.off = total_error(problem.marginal, problem.terms[0].rows)
-        self._private = PrivateRows.of(problem.terms, problem.p_x)
-        self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
-        self.own = self._worth(self.answer)
-        self._sums = self._latest[1]
-        # Rounding of the blended entries and their columns.
-        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT
-
-    @property
-    def constant_errors(self) -> Array:
-        """Error probability of always guessing y_i [m]."""
-        return self._problem.constant_errors
-
-    def _sums_under(self, estimator: Array, tilt: Array, found: list[Moves] | None = None) -> Sums:
-        p_xz = self._problem.p_xz
-        loss = self._problem.loss
-
-        def decide(block: slice) -> Decisions:
-            decided = Decisions.of(estimator[:, block])
-            if found is not None and decided.places.size:
-                drawn = block.start + decided.places
-                found.append(
-                    Moves.of(
-                        decided,
-                        drawn,
-                        p_xz[:, block],
-                        loss[:, block],
-                        self._problem.p_x,
-                        self._private,
-                    )
-                )
-            return decided
-
-        return sums_over(decide, p_xz, loss, tilt, self._lift, self._problem.rows)
-
-    def _worth(self, estimator: Array) -> Worth:
-        found: list[Moves] | None = [] if self._private else None
-        # What an exactly private rule costs is only known up to the errors of masses: such a rule
-        # is not looked for.
-        self._latest = (
-            estimator,
-            self._sums_under(estimator, self._tilt, found if self._wrong is None else None),
-        )
-        sums = self._latest[1]
-        marginal = self._problem.marginal
-        inexact = self._inexact(estimator)
-        return worth_of(sums, marginal, self._lift, self.terms, None, found, inexact, self._private)
-
-    def _inexact(self, estimator: Array) -> Inexact | None:
-        if self._wrong is None:
-            return None
-        (wrong_mass, wrong_loss) = self._wrong
-        spare = 1.0 + 2.0**-30
-        return Inexact(
-            estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare
-        )
-
-    def blended(self, share: float, end: End) -> tuple[Array, Worth]:
-        """Entries are rounded and columns normalised again; at share 1 the end as it is."""
-        towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
-        if share == 1.0:
-            estimator = np.array(np.broadcast_to(towards, self.answer.shape))
-            inexact = self._inexact(estimator)
-            return estimator, end.worth if inexact is None else replace(
-                end.worth, upper=end.worth.upper + 2.0 * inexact.loss
-            )
-        estimator = normalise((1.0 - share) * self.answer + share * towards)
-        return estimator, self._worth(estimator)
-
-    @property
-    def anchors(self) -> Iterator[End]:
-        """The given anchors that have the right shape."""
-        for anchor in self._towards:
-            if np.shape(anchor) == self.answer.shape:
-                estimator = normalise(np.asarray(anchor, dtype=np.float64))
-                moved = 0.5 * float(np.abs(estimator - self.answer).sum(axis=0) @ self._problem.p_z)
-                yield End(estimator, self._worth(estimator), moved)
-
-    def duals(self) -> Iterator[Duals]:
-        """Zero duals, which prove the Bayes error, and the given ones."""
-        yield Duals(
-            *usable_duals(self._problem, None, None),
-            (self._problem.bayes_error * (1.0 - 4.0 * UNIT),),
-        )
-        if self._tilt.any():
-            yield Duals(self._tilt, self._multipliers, self._sums.least(self._tilt, self._lift))
-
-    def worst_entry(self, answer: Array, tilt: Array) -> float:
-        """max_il P_il r_il / w_l."""
-        known = answer is self._latest[0] and tilt is self._tilt
-        worst = (self._latest[1] if known else self._sums_under(answer, tilt)).worst
-        # The rows of an outcome add up to w_l once for each constraint.
-        return worst * len(self.terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +65,7 @@ class _Found:
     outcomes   how many they are
     sums       under the rule and the duals
     totals     of (p_xz, loss), of problems in blocks      double-double [n + m]
-    last       the last outcome's p_xz [n] and loss [m]
+    last       the last outcome's p_xz [n] and loss [m], of problems in blocks
     moves      where the guess must be private, those that its draws allow
     """
 
@@ -204,32 +95,33 @@ class _Visit:
     compiled  whether clear outcomes are summed by compiled code
     streamed  whether the outcomes come in blocks, which are checked and added up
     private   groups of rows that must be private; p_x: of the problem   [n]
+    rows      those of the only chunk, split, where they are known
     """
 
-    rule: OutcomeRule
+    rule: Rule
     tilt: Array
     lift: Any
     compiled: bool
     streamed: bool
     private: PrivateRows
     p_x: Array
+    rows: Split | None
 
     def __call__(self, chunk: Chunk) -> _Found:
         """The sums over a chunk."""
-        rule = self.rule
         (a, loss) = chunk.read()
-        last = (a[:, -1].copy(), loss[:, -1].copy())
-        clear = None
+        outcomes = np.arange(chunk.start, chunk.start + chunk.count)
+        clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
         parts = []
-        if self.compiled:
-            clear = clear_strips(
-                self._without_ties(chunk.start, a), loss, rule.tilt, self.tilt, rule.band
-            )
+        last = (np.zeros(0), np.zeros(0))
+        counted = (np.zeros(0), np.zeros(0))
+        if self.streamed:
+            last = (a[:, -1].copy(), loss[:, -1].copy())
+        if clear is not None:
             parts.append(sums_of_strips(clear, self.lift))
+            outcomes = outcomes[clear.unclear]
             a = a[:, clear.unclear]
             loss = loss[:, clear.unclear]
-        counted = (np.zeros(0), np.zeros(0))
-        found = list[Moves]()
         if self.streamed:
             if not are_masses(a, loss):
                 raise InputError(
@@ -238,139 +130,131 @@ class _Visit:
                     "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
                 )
             counted = totals(a, loss, clear)
+        found = list[Moves]()
+
+        def decide(block: slice) -> Decisions:
+            decided = self.rule.decisions(outcomes[block], a[:, block], loss[:, block])
+            if self.private and decided.places.size:
+                drawn = outcomes[block][decided.places]
+                found.append(
+                    Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private)
+                )
+            return decided
+
         if a.size:
-            outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
-
-            def decide(block: slice) -> Decisions:
-                decided = rule.decisions(outcomes[block], a[:, block], loss[:, block])
-                if self.private and decided.places.size:
-                    drawn = outcomes[block][decided.places]
-                    found.append(
-                        Moves.of(
-                            decided, drawn, a[:, block], loss[:, block], self.p_x, self.private
-                        )
-                    )
-                return decided
-
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
+            rows = self.rows if clear is None else None
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
         moves = [Moves.joined(found)] if found else found
         return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
-    def _without_ties(self, start: int, p_xz: Array) -> Array:
-        """The same outcomes with the mass of ties set to 0, so that no tie is clear."""
-        ties = self.rule.ties[self.rule.ties_in(start, p_xz.shape[1])] - start
-        if ties.size:
-            p_xz = p_xz.copy()
-            p_xz[:, ties] = 0.0
-        return p_xz
 
+class Case:
+    """An answer to a problem with optional duals; the default tilt is the rule's own.
 
-class RuleCase:
-    """A rule for outcomes in memory or in blocks, with optional duals; the default tilt is the
-    rule's own.
+    answer, own       the rule that was given, and its worth
+    totals            of the outcomes, and errors of constant guesses
+    blended_doubt     upper bound of the `doubt` of a blend
+    blocks            the outcomes of a rule that does not list their guesses; else None
     """
-
-    anchors: tuple[End, ...] = ()  # each would need another pass
 
     def __init__(
         self,
-        problem: Problem | BlockProblem,
-        rule: OutcomeRule,
+        problem: Constrained,
+        rule: Rule,
         tilt: Array | None,
         multipliers: float | Array | None,
-        threads: int,
-        progress: Progress | None,
+        threads: int = 0,
+        progress: Progress | None = None,
         compiled: bool | None = None,
     ) -> None:
         """Pass over the outcomes once.
 
-        Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that
-        are negative or not numbers, another number of outcomes, totals that differ by more than
-        1e-9.
+        Raises InputError for duals of wrong shapes, and for blocks that contradict the problem:
+        entries that are negative or not numbers, another number of outcomes, totals that differ by
+        more than 1e-9.
         """
-        real_numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
-        if rule.ties.size and rule.ties[-1] >= problem.N:
-            raise InputError(
-                f"outcome {rule.ties[-1]} is listed as a tie, but the problem has "
-                f"{problem.N} outcomes"
-            )
         self._problem = problem
         self.answer = rule
         self.terms = problem.terms
-        self._private = PrivateRows.of(problem.terms, problem.p_x)
-        self.blocks: Blocks = (
-            problem.blocks
-            if isinstance(problem, BlockProblem)
-            else ArrayBlocks(problem.p_xz, problem.loss)
-        )
         self._tilt, self._multipliers = usable_duals(
             problem, rule.tilt if tilt is None else tilt, multipliers
         )
-        self._lift = faint_lift(problem.p_x)
-        self._compiled = compiled_pays(problem.N) if compiled is None else compiled
-        found = self._pass(threads, progress)
+        self._discrete = rule.discrete(problem)
+        model = self._discrete.problem
+        self._model = model
+        self._threads = threads
+        self._progress = progress
+        self._compiled = compiled_pays(model.N) if compiled is None else compiled
+        self._lift = faint_lift(model.p_x)
+        self._private = PrivateRows.of(self.terms, model.p_x)
+        found = self._pass(rule, self._tilt)
         self._sums = found.sums
-        (high, low) = found.totals
         self._last = found.last
-        moves = found.moves
-        if isinstance(problem, BlockProblem):
-            self._marginal = high[: problem.n], low[: problem.n]
-            self._totals = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
-            self._errors = high[problem.n :] / self._totals[0]
-            problem.check_totals(self._marginal[0], self._totals, self._errors)
-            self.off = 0.0
-        else:
-            self._marginal = problem.marginal
-            self._totals = [1.0] * len(self.terms)
-            self.off = total_error(problem.marginal, self.terms[0].rows)
-        recorded = moves if self._private else None
-        self._plain = worth_of(
-            self._sums,
-            self._marginal,
-            self._lift,
-            self.terms,
-            self._totals,
-            recorded,
-            private=self._private,
-        )
-        self.blended_doubt = self._plain.doubt
-        self.own = self._worth(rule)
+        self.totals = model.totals(found.totals)
+        self._plain = self._worth(rule, found)
+        self.own = self._ignoring_some(rule)
+        self.blended_doubt = rule.blended_doubt(self._plain.doubt)
 
     @property
-    def constant_errors(self) -> Array:
-        """Error probability of always guessing y_i [m]."""
-        return self._problem.constant_errors if isinstance(self._problem, Problem) else self._errors
+    def blocks(self) -> Blocks | None:
+        """The outcomes that an `OutcomeRule` is a rule for."""
+        single_pass = self._model is self._problem and not self.answer.explicit
+        return self._model.blocks if single_pass else None
 
-    def _pass(self, threads: int, progress: Progress | None) -> _Found:
-        """Sums under the rule, totals of the outcomes, and the last outcome."""
+    def _pass(self, rule: Rule, tilt: Array) -> _Found:
+        """Sums under the rule and the tilt, totals of the outcomes, and the last outcome."""
+        model = self._model
         visited = 0
 
         def seen(count: int) -> None:
             nonlocal visited
             visited += count
-            if progress is not None:
-                progress(visited, self._problem.N)
+            if self._progress is not None:
+                self._progress(visited, model.N)
 
-        streamed = isinstance(self._problem, BlockProblem)
+        # What an exactly private rule costs is only known up to the errors of masses, so such a
+        # rule is only looked for if there are none.
+        exact = rule.inexact(self._discrete) is EXACT
         visit = _Visit(
-            self.answer,
-            self._tilt,
+            rule.on_outcomes(),
+            tilt,
             self._lift,
             self._compiled,
-            streamed,
-            self._private,
-            self._problem.p_x,
+            model.streamed,
+            self._private if exact else NOTHING_PRIVATE,
+            model.p_x,
+            model.rows,
         )
-        found: _Found = fold(self.blocks, visit, _together, threads=threads, seen=seen)
-        if found.outcomes != self._problem.N:
+        found: _Found
+        if model.rows is None:
+            found = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
+        else:  # arrays of one chunk
+            found = visit(next(model.blocks.chunks()))
+        if found.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {found.outcomes} outcomes, but the problem states "
-                f"{self._problem.N}; "
+                f"{model.N}; "
                 "make the problem anew from these blocks"
             )
         return found
 
-    def _worth(self, rule: OutcomeRule) -> Worth:
+    def _worth(self, rule: Rule, found: _Found) -> Worth:
+        """The worth of a rule from its pass, without its share of ignored outcomes."""
+        self._latest = rule, found.sums
+        return worth_of(
+            found.sums,
+            self.totals,
+            self._lift,
+            self.terms,
+            found.moves if self._private else None,
+            rule.inexact(self._discrete),
+            self._private,
+        )
+
+    def _summed(self, rule: Rule) -> Worth:
+        return self._worth(rule, self._pass(rule, self._tilt))
+
+    def _ignoring_some(self, rule: Rule) -> Worth:
         """The worth of the rule blended towards a guess that ignores the outcome, by the rule's
         share.
         """
@@ -378,7 +262,7 @@ class RuleCase:
         share = rule.share
         if share == 0.0:
             return plain
-        end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
+        end = worth_of_guess(rule.towards, self.totals.errors, plain.law)
         if share == 1.0:
             return end
         law = plain.law.blend(end.law, share)
@@ -395,39 +279,61 @@ class RuleCase:
         within = min(plain.within, max(private, default=math.inf))
         return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
 
-    def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
-        """The rule that ignores the outcome with a larger probability."""
+    def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
+        """The blend (1 − share)·answer + share·end, and its worth as it is stored."""
         rule = self.answer.blended(share, end.answer)
-        return rule, self._worth(rule)
+        if rule.share == 0.0 and rule is not self.answer:
+            if share == 1.0 and rule.draws_exactly(end.answer):
+                more = 2.0 * rule.inexact(self._discrete).loss
+                return rule, replace(end.worth, upper=end.worth.upper + more)
+            self._plain = self._summed(rule)
+        return rule, self._ignoring_some(rule)
+
+    @property
+    def anchors(self) -> Iterator[End]:
+        """Answers to blend towards besides guesses that ignore the outcome, read only if a budget
+        is exceeded.
+        """
+        for rule, moved in self.answer.anchors(self._problem):
+            yield End(rule.estimator, self._summed(rule), moved)
 
     def duals(self) -> Iterator[Duals]:
-        """The duals of the pass, lowered as far as the totals of the outcomes require."""
-        tilt = self._tilt
-        total = self._totals[0]
+        """The given duals; and zero duals, which prove the Bayes error, where these cost little."""
+        problem = self._problem
+        error = self.own.error
+        if self.answer.explicit:
+            zero = usable_duals(problem, None, None)
+            yield Duals(*zero, problem.least(*zero, error, None))
+        if self._tilt.any() or not self.answer.explicit:
+            found = self._sums.least(self._tilt, self._lift)
+            parts = problem.least(self._tilt, self._multipliers, error, found)
+            duals = Duals(self._tilt, self._multipliers, parts)
+            yield self._corrected(duals) if self._model.streamed else duals
+
+    def _corrected(self, duals: Duals) -> Duals:
+        """The duals lowered as far as the totals found in blocks require."""
+        total = self.totals.constraints[0]
         shifts = self._shifts()
-        unseen = self._unseen()
-        parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
+        parts = (*duals.parts, -self._unseen() * (1.0 + 2.0**-30))
         for group, shift in shifts:
-            mass = float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
+            mass = float(self.totals.marginal[0][group].sum()) * (1.0 + 2.0**-30)
             parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
-        if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
+        if all(map(math.isfinite, parts)):
             least = math.fsum(parts)
             # Sum, total and quotient are rounded once each.
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
-        uneven = (
-            max(0.0, max(self._totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
-            if len(self._totals) > 1
-            else 0.0
-        )
-        yield Duals(*self._lowered(shifts), parts, uneven)
+        uneven = 0.0
+        if len(self.totals.constraints) > 1:
+            uneven = max(0.0, max(self.totals.constraints) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        return Duals(*self._lowered(shifts), parts, uneven)
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
         """Each group of rows with its constraint, multiplier and prior, for the totals found."""
         for term, multiplier, total in zip(
-            self.terms, self._multipliers.tolist(), self._totals, strict=True
+            self.terms, self._multipliers.tolist(), self.totals.constraints, strict=True
         ):
             for group in term.groups:
-                mass = self._marginal[0][group]
+                mass = self.totals.marginal[0][group]
                 yield (
                     term,
                     multiplier,
@@ -484,7 +390,7 @@ class RuleCase:
         """At most by how much Σ min_i F_il of the outcomes left out lies under that of rest; 0
         without truncation.
         """
-        if not isinstance(self._problem, BlockProblem) or self._problem.tail == 0.0:
+        if self._problem.tail == 0.0:
             return 0.0
         mass, loss = self._last
         reached = float(in_order_losses(mass[:, None], loss[:, None], self._tilt).min())
@@ -493,9 +399,16 @@ class RuleCase:
             max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
         )
 
-    def worst_entry(self, answer: OutcomeRule, tilt: Array) -> float:
-        """max_il P_il r_il / w_l; inf (unknown) for a blended rule. `tilt` differs from that of the
-        pass by a shift only.
+    def worst_entry(self, answer: Rule, tilt: Array) -> float:
+        """max_il P_il r_il / w_l of a (repaired) answer, or inf where it is not known: for
+        densities, guesses over time, and blended rules that do not list their guesses.
         """
-        # As for a matrix.
-        return math.inf if answer.share > 0.0 else self._sums.worst * len(self.terms)
+        if self._model is not self._problem or answer.share > 0.0:
+            return math.inf
+        rule, sums = self._latest
+        # The tilt of a rule that does not list its guesses differs from that of the pass by a shift
+        # only.
+        if answer.explicit and not (rule is answer and tilt is self._tilt):
+            sums = self._pass(answer, tilt).sums
+        # The rows of an outcome add up to w_l once for each constraint.
+        return sums.worst * len(self.terms)

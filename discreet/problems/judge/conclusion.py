@@ -1,5 +1,4 @@
-"""From sums to conclusion: the one path by which every answer is judged, for arrays, blocks and
-densities.
+"""From sums to conclusion: the one path by which every answer is judged.
 
 A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and
 a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
@@ -33,10 +32,10 @@ Source: docs/theory.md, sections 8 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,7 @@ from numpy.typing import NDArray
 from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
-from discreet.problems.constraint import Term, asks_privacy
+from discreet.problems.constraint import Constrained, Term, asks_privacy
 from discreet.problems.judge.privacy import (
     PRIVATE_LIMIT,
     Group,
@@ -58,16 +57,16 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.measures.duals import feasible_for, no_multipliers
 from discreet.problems.measures.law import OutputLaw, phi_residual
 from discreet.problems.measures.laws import Law, laws_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
-from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
+from discreet.problems.outcomes import Totals
+from discreet.problems.private_rows import PrivateRows
+from discreet.problems.rule import Inexact, Rule
 
 if TYPE_CHECKING:
-    from discreet.problems.blocks import BlockProblem, Blocks
-    from discreet.problems.continuous.model import ContinuousProblem
-    from discreet.problems.problem import Problem
+    from discreet.problems.judge.cases import Case
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +118,10 @@ class End:
 class Duals:
     """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
 
-    uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so
-    much parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is
-    not finite means "unknown"
+    parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
+             finite means "unknown"
+    uneven   by how much the totals of other constraints' masses, over that of the first, exceed 1,
+             at most
     """
 
     tilt: Array
@@ -130,60 +130,40 @@ class Duals:
     uneven: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Inexact:
-    """How wrong the numbers of an answer may be, at most, as the masses of outcomes are: those of
-    densities.
-
-    joint      every u_ij                                                    [m, n]
-    loss       the error probability
-    """
-
-    joint: Array
-    loss: float
-
-    def relative(self, law: OutputLaw) -> float:
-        """The relative error of the entries of a law, at most; inf if one may be positive of which
-        nothing is known.
-        """
-        entries = law.mass[:, None] * law.p_x + law.deviation
-        unknown = np.where(self.joint > 0.0, math.inf, 0.0)
-        return float(np.divide(self.joint, entries, out=unknown, where=entries > 0.0).max()) * (
-            1.0 + 2.0**-30
-        )
-
-
 def worth_of(
     sums: Sums,
-    marginal: DoubleDouble,
+    totals: Totals,
     lift: NDArray[np.int32],
     terms: Sequence[Term],
-    totals: Sequence[float] | None = None,
-    moves: Sequence[Moves] | None = None,
-    inexact: Inexact | None = None,
-    private: PrivateRows = NOTHING_PRIVATE,
+    moves: Sequence[Moves] | None,
+    inexact: Inexact,
+    private: PrivateRows,
 ) -> Worth:
     """The worth of an answer with these sums; totals of probability other than one, of each
     constraint, are divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, where there are private rows.
+    moves: of the answer, where there are private rows. inexact: how wrong the
+    sums may be besides.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = laws_of(sums.joint, marginal, lift, terms, totals, sums.lost)
+    marginal = totals.marginal
+    lost = sums.lost + inexact.vanished
+    law = laws_of(sums.joint, marginal, lift, terms, totals.constraints, lost)
     error = max(0.0, float(sums.loss[0] + sums.loss[1]))
     missed = sums.missed
-    if totals is not None and totals[0] != 1.0:
+    total = totals.constraints[0]
+    if total != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
-        error /= totals[0]
+        error /= total
     accuracy = sums.doubt
-    wrong = 0.0 if inexact is None else inexact.loss
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
-    if inexact is not None and moves is None:
+    doubt += inexact.relative
+    if moves is not None:
+        doubt += inexact.relative_to(law.groups[0])  # of every entry, and so of the totals π_j
+    elif np.any(inexact.joint):
         ((group,),) = law.constraints
         law = Law(((replace(group, off=group.off + inexact.joint),),))
-    if inexact is not None and moves is not None:
-        doubt += inexact.relative(law.groups[0])  # of every entry, and so of the totals π_j
     found = Privacy(math.inf)
     if moves is not None:
         groups = groups_of(law, terms)
@@ -195,7 +175,8 @@ def worth_of(
         found = privacy(groups, moves, marginal, doubt, accuracy)
 
     def worth(found: Privacy, law: Law) -> Worth:
-        upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
+        upper = rounded_up(error + found.rise + inexact.loss, sums.column_error, missed)
+        upper *= 1.0 + 2.0 * inexact.relative
         return Worth(
             law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied
         )
@@ -229,50 +210,15 @@ def rounded_up(error: float, column_error: float, missed: float) -> float:
     return error * (1.0 + column_error + 16 * UNIT) + missed
 
 
-class Case(Protocol):
-    """An answer to a problem, as sums.
-
-    answer, own       the answer that was given (a matrix is normalised), and its worth
-    constant_errors   error probability of always guessing y_i [m]
-    anchors           answers to blend towards besides guesses that ignore the outcome; read only if
-                      the budget is exceeded
-    blended_doubt     upper bound of the `doubt` of a blend
-    off               |total of the stored masses − 1|, where they are not divided by it
-    """
-
-    terms: tuple[Term, ...]
-    answer: Any
-    own: Worth
-    blended_doubt: float
-    off: float
-
-    @property
-    def constant_errors(self) -> Array: ...
-
-    @property
-    def anchors(self) -> Iterable[End]: ...
-
-    def blended(self, share: float, end: End) -> tuple[Any, Worth]:
-        """The blend (1 − share)·answer + share·end, and its worth as it is stored."""
-
-    def duals(self) -> Iterable[Duals]:
-        """Feasible duals to choose from, at least one."""
-
-    def worst_entry(self, answer: Any, tilt: Array) -> float:
-        """max_il P_il r_il / w_l of a (repaired) answer, or an upper bound of it."""
-
-
-def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
-    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper
-    for every case.
-    """
+def conclude(case: Case) -> Verdict[Any]:
+    """Repair, bracket and residuals of a case. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
     duals, bound = max(
         ((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1)
     )
     # a bound above the upper side would be wrong: claim nothing
     lower = max(0.0, bound) if bound <= worth.upper else 0.0
-    lower, upper = _of_either_total(lower, worth.upper, case.off)
+    lower, upper = _of_either_total(lower, worth.upper, case.totals.off)
     private = asks_privacy(case.terms)
     own = case.own
     residual = _phi_residual(worth)
@@ -294,7 +240,7 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
         if made is not None
         else np.zeros((2, 0), dtype=np.intp)
     )
-    return Verdict(answer, duals.tilt, duals.multipliers, certificate, blocks, moved)
+    return Verdict(answer.answer, duals.tilt, duals.multipliers, certificate, case.blocks, moved)
 
 
 def _phi_residual(worth: Worth) -> float:
@@ -357,14 +303,14 @@ def _ignoring(case: Case) -> list[End]:
     """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw
     from the law of Ŷ.
     """
-    errors = case.constant_errors
+    errors = case.totals.errors
     law = case.own.law
     mass = law.mass
     columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], mass / mass.sum()]
     return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
 
-def _within_budget(case: Case) -> tuple[Any, Worth, float]:
+def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
     """The answer if it keeps the budgets, else its best blend that does; its worth; the share
     blended in, then > 0.
     """
@@ -398,7 +344,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
 
 
 def usable_duals(
-    problem: Problem | BlockProblem | ContinuousProblem,
+    problem: Constrained,
     tilt: Array | None,
     multipliers: float | Array | None,
 ) -> tuple[Array, Array]:

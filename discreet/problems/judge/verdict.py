@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
-from discreet.problems.judge.conclusion import Case, conclude
+from discreet.problems.judge.cases import Case, Progress
+from discreet.problems.judge.conclusion import conclude
 from discreet.problems.measures.leaks import Leak, Odds, leaks_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
     from discreet.problems.causal.model import CausalProblem
@@ -55,8 +53,8 @@ def certify(
     Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are
     negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
     """
-    case = _case(problem, answer, tilt, multiplier, anchors, threads, progress)
-    return conclude(case, case.blocks if isinstance(case, RuleCase) else None)
+    rule = problem.rule_of(answer, anchors)
+    return conclude(Case(problem, rule, tilt, multiplier, threads, progress))
 
 
 def leaks(
@@ -73,45 +71,5 @@ def leaks(
     """
     limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
     free = problem.with_budget(limits)
-    worth = _case(free, answer, None, None, (), threads, None).own
+    worth = Case(free, free.rule_of(answer), None, None, threads).own
     return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])
-
-
-def _case(
-    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
-    answer: Any,
-    tilt: Array | None,
-    multiplier: float | Array | None,
-    anchors: Iterable[Array],
-    threads: int,
-    progress: Progress | None,
-) -> Case:
-    from discreet.problems.causal.model import CausalProblem
-
-    if isinstance(problem, CausalProblem):
-        from discreet.problems.causal.rule import CausalRule
-        from discreet.problems.judge.causal import CausalCase
-
-        if not isinstance(answer, CausalRule):
-            raise InputError(
-                f"the judge was given {type(answer).__name__} for guesses over time; "
-                "give a CausalRule"
-            )
-        return CausalCase(problem, answer, tilt, multiplier)
-    if not isinstance(problem, Problem | BlockProblem):
-        from discreet.problems.continuous.rule import IntervalRule
-        from discreet.problems.judge.densities import DensityCase
-
-        if not isinstance(answer, IntervalRule):
-            raise InputError(
-                f"the judge was given {type(answer).__name__} for densities; give an IntervalRule"
-            )
-        return DensityCase(problem, answer, tilt, multiplier)
-    if isinstance(answer, OutcomeRule):
-        return RuleCase(problem, answer, tilt, multiplier, threads, progress)
-    if isinstance(problem, Problem):
-        return MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
-    raise InputError(
-        "the judge was given a matrix for a problem in blocks; give an OutcomeRule, "
-        "or a Problem in memory"
-    )

@@ -31,12 +31,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import checked_prior, loss_table, positive, whole
 from discreet.problems.compiled import compiled_available
 from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
 from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, count_text

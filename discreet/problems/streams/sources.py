@@ -20,14 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from discreet.problems.blocks import (
-    CHUNK_OUTCOMES,
-    ArrayBlocks,
-    BlockProblem,
-    Blocks,
-    Chunk,
-    Mapped,
-)
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import (
     TOTAL_TOLERANCE,
     are_masses,
@@ -48,6 +41,7 @@ from discreet.problems.folds import fold
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
+from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks, Blocks, Chunk, Mapped
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, masses_of_joint
 from discreet.problems.stacking import check_rows, check_same_outcomes
 
