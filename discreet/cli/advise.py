@@ -18,20 +18,20 @@ def advise(
         float | None,
         typer.Option(
             metavar="S",
-            help=("Seconds that one solve may take; a note warns if it may take longer."),
+            help="Seconds that one solve may take; a note warns if it may take longer.",
         ),
     ] = None,
     results: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help=("Results measured here: a folder of discreet bench, or a file; may be repeated."),
+            help="Results measured here: a folder of discreet bench, or a file; may be repeated.",
         ),
     ] = None,
     peers: Annotated[
         bool,
         typer.Option(
-            "--peers", help=("Also consider peers: backends that exist only for comparison.")
+            "--peers", help="Also consider peers: backends that exist only for comparison."
         ),
     ] = False,
     among: Among = None,

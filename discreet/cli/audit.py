@@ -25,7 +25,7 @@ def audit(
         bool,
         typer.Option(
             "--budget-only",
-            help=("Exit with 0 if the budget is proven kept, however wide the gap."),
+            help="Exit with 0 if the budget is proven kept, however wide the gap.",
         ),
     ] = False,
     as_json: Json = False,

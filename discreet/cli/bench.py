@@ -31,49 +31,47 @@ def bench(
         str,
         typer.Argument(
             metavar="STUDY",
-            help=("A TOML file, default, quick, or the folder of a study to continue."),
+            help="A TOML file, default, quick, or the folder of a study to continue.",
         ),
     ] = "default",
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+        typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]"),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
             "--only",
             metavar="TEXT",
-            help=("Only cells with TEXT in their title. Repeat it to require several texts."),
+            help="Only cells with TEXT in their title. Repeat it to require several texts.",
         ),
     ] = None,
     executor: Annotated[
         str,
         typer.Option(
             metavar="WHERE",
-            help=(
-                "What runs the cells: local (one at a time), loky[:N], "
-                "dask:ADDRESS or submitit:PARTITION."
-            ),
+            help="What runs the cells: local (one at a time), loky[:N], "
+            "dask:ADDRESS or submitit:PARTITION.",
         ),
     ] = "local",
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help=("List the profiles, the cells and the estimated time; run nothing.")
+            "--dry-run", help="List the profiles, the cells and the estimated time; run nothing."
         ),
     ] = False,
     query: Annotated[
         str | None,
         typer.Option(
             metavar="SQL",
-            help=("Query the table `cells` of a study's folder with DuckDB; run nothing."),
+            help="Query the table `cells` of a study's folder with DuckDB; run nothing.",
         ),
     ] = None,
     reference: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help=("Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
+            help="Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing.",
         ),
     ] = None,
     force: Force = False,
@@ -299,7 +297,7 @@ def _report(
     statuses = [(row.label, row.status) for row in summary.rows]
     screen.show(
         lambda: record,
-        lambda tables: [tables.status_table(("Cells by backend and status"), statuses)],
+        lambda tables: [tables.status_table("Cells by backend and status", statuses)],
         as_json=as_json,
     )
     if not as_json:

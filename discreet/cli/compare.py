@@ -36,7 +36,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[PROBLEM]...",
-            help=("Catalog names, name:key=value,..., or .npz files."),
+            help="Catalog names, name:key=value,..., or .npz files.",
             autocompletion=problem_names,
         ),
     ] = None,
@@ -44,13 +44,13 @@ def compare(
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help=("Where the page and the pictures go."))
+        str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")
     ] = "discreet-compare",
     fail_on_disagreement: Annotated[
         bool,
         typer.Option(
             "--fail-on-disagreement",
-            help=("Exit with 1 if two certified brackets exclude one another."),
+            help="Exit with 1 if two certified brackets exclude one another.",
         ),
     ] = False,
     force: Force = False,

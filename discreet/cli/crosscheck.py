@@ -20,14 +20,14 @@ def crosscheck(
     size: Annotated[
         int | None,
         typer.Option(
-            help=("Number of instances. Default: every family in every regime of the budget, once.")
+            help="Number of instances. Default: every family in every regime of the budget, once."
         ),
     ] = None,
     backends: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help=("Only these. Default: all but peers."),
+            help="Only these. Default: all but peers.",
             autocompletion=backend_list,
         ),
     ] = None,
@@ -35,22 +35,22 @@ def crosscheck(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help=("Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
+            help="Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS.",
         ),
     ] = None,
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed."))
+        float, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")
     ] = 5.0,
     within: Annotated[
-        float, typer.Option(metavar="S", help=("Seconds for all attempts, shared by the backends."))
+        float, typer.Option(metavar="S", help="Seconds for all attempts, shared by the backends.")
     ] = 80.0,
     jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
     junit: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
     ] = None,
     github: Annotated[
-        bool, typer.Option("--github", help=("Annotations for GitHub, also outside its runners."))
+        bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")
     ] = False,
     force: Force = False,
     as_json: Json = False,

@@ -18,7 +18,7 @@ def doctor(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help=("Exit with 1 unless these backends can run here."),
+            help="Exit with 1 unless these backends can run here.",
             autocompletion=backend_list,
         ),
     ] = None,

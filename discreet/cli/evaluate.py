@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 Paths = Annotated[
     list[str],
     typer.Argument(
-        metavar="[RULE] PEOPLE.csv", help=("A folder with a rule, if it guesses; CSV or Parquet.")
+        metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet."
     ),
 ]
 Truth = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help=("Column of what was to be guessed."))
+    str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")
 ]
 Guesses = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help=("Column of the guesses, without a rule."))
+    str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")
 ]
 
 

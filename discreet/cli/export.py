@@ -15,30 +15,30 @@ def export(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help=("A problem as for solve; with --study a study."),
+            help="A problem as for solve; with --study a study.",
             autocompletion=problem_names,
         ),
     ],
     asked: Asked,
     out: Annotated[
-        str, typer.Option(metavar="FILE", help=("Where the file goes; with --study the folder."))
+        str, typer.Option(metavar="FILE", help="Where the file goes; with --study the folder.")
     ],
     format: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help=("cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]"),
+            help="cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]",
         ),
     ] = None,
     study: Annotated[
         bool,
-        typer.Option("--study", help=("PROBLEM names a study: hard, default, or a TOML file.")),
+        typer.Option("--study", help="PROBLEM names a study: hard, default, or a TOML file."),
     ] = False,
     certify: Annotated[
         bool,
         typer.Option(
             "--certify",
-            help=("Solve first, and state the certified bracket of the optimum in the file."),
+            help="Solve first, and state the certified bracket of the optimum in the file.",
         ),
     ] = False,
     force: Force = False,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
 Out = Annotated[
-    str, typer.Option(metavar="FOLDER", help=("Where the rule, its graph and its card go."))
+    str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")
 ]
 Fraction = Annotated[
     list[str] | None,
@@ -31,11 +31,11 @@ Ignore = Annotated[
     typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated."),
 ]
 Calibration = Annotated[
-    float, typer.Option(metavar="F", help=("Share of people who are kept apart for the promise."))
+    float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(metavar="N", help=("Makes the same rule again; its key is then no secret.")),
+    typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret."),
 ]
 
 # Of the people have a text or a whole number of their own in a column that is no feature.
@@ -256,7 +256,7 @@ def _facts(out: str, card: dict[str, Any]) -> Facts:
     model = card["model"]
     data = card["data"]
     facts = [
-        ("people", (f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart"))
+        ("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")
     ]
     if people:
         secrets = (

@@ -35,27 +35,25 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help=(
-            "A catalog name, name:key=value,..., a .npz file, or a table, "
-            "people.csv:hide=...,guess=...."
-        ),
+        help="A catalog name, name:key=value,..., a .npz file, or a table, "
+        "people.csv:hide=...,guess=....",
         autocompletion=problem_names,
     ),
 ]
 SolutionFile = Annotated[
-    str, typer.Argument(metavar="SOLUTION.npz", help=("A solution file; only its arrays are read."))
+    str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")
 ]
 Backend = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help=("Which backend; see discreet doctor."), autocompletion=backend_list
+        metavar="NAME", help="Which backend; see discreet doctor.", autocompletion=backend_list
     ),
 ]
 Among = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        help=("Only these; conic:solver=scs gives a setting. Default: all."),
+        help="Only these; conic:solver=scs gives a setting. Default: all.",
         autocompletion=backend_list,
     ),
 ]
@@ -64,33 +62,33 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help=("Parameter of a catalog problem or a table; may be repeated."),
+        help="Parameter of a catalog problem or a table; may be repeated.",
     ),
 ]
 Leakage = Annotated[
-    float | None, typer.Option(metavar="NATS", help=("Leakage budget I(X;Ŷ) ≤ NATS."))
+    float | None, typer.Option(metavar="NATS", help="Leakage budget I(X;Ŷ) ≤ NATS.")
 ]
 Equivocation = Annotated[
-    float | None, typer.Option(metavar="NATS", help=("The paper's H0: keep H(X given Ŷ) ≥ NATS."))
+    float | None, typer.Option(metavar="NATS", help="The paper's H0: keep H(X given Ŷ) ≥ NATS.")
 ]
 Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leakage 0.")]
 Fraction = Annotated[
     float | None,
-    typer.Option(metavar="F", help=("Budget as a fraction of what the Bayes rule leaks.")),
+    typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks."),
 ]
 Measure = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=("What the budget bounds; mutual information by default.")),
+    typer.Option(metavar="NAME", help="What the budget bounds; mutual information by default."),
 ]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed.")),
+    typer.Option(metavar="S", help="Seconds per attempt; then its process is killed."),
 ]
 Force = Annotated[
     bool,
     typer.Option(
-        "--force", help=("Replace files that are in the way, also ones not made by discreet.")
+        "--force", help="Replace files that are in the way, also ones not made by discreet."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]

@@ -19,20 +19,20 @@ def frontier(
     asked: Asked,
     points: Annotated[
         int | None,
-        typer.Option(metavar="K", help=("Largest number of budgets to solve, at least 2.")),
+        typer.Option(metavar="K", help="Largest number of budgets to solve, at least 2."),
     ] = None,
     width: Annotated[
         float | None,
         typer.Option(
             metavar="W",
-            help=("Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
+            help="Stop once the bracket is within W of the curve's height.  [default: 0.01]",
         ),
     ] = None,
     backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="S", help=("Seconds per point, if the backend can keep to it.")),
+        typer.Option(metavar="S", help="Seconds per point, if the backend can keep to it."),
     ] = None,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")
@@ -41,7 +41,7 @@ def frontier(
         str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help=("Write frontier.svg, .csv and .json there."))
+        str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv and .json there.")
     ] = None,
     force: Force = False,
     as_json: Json = False,

@@ -11,7 +11,7 @@ from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError, InputError
 
 People = Annotated[
-    str, typer.Argument(metavar="PEOPLE.csv", help=("CSV or Parquet, a line for each person."))
+    str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")
 ]
 Hide = typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")
 Person = Annotated[
@@ -26,14 +26,14 @@ Budgets = Annotated[
     ),
 ]
 Confidence = Annotated[
-    float, typer.Option(metavar="P", help=("Probability with which limits and promises hold."))
+    float, typer.Option(metavar="P", help="Probability with which limits and promises hold.")
 ]
 Measures = Annotated[
     list[str] | None,
     typer.Option(
         "--measure",
         metavar="[COLUMN=]NAME",
-        help=("What the budget bounds; mutual information by default."),
+        help="What the budget bounds; mutual information by default.",
     ),
 ]
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Folder = Annotated[str, typer.Argument(metavar="RULE", help="A folder that discreet fit wrote.")]
 Out = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help=("CSV or Parquet; by default CSV on standard output.")),
+    typer.Option(metavar="FILE", help="CSV or Parquet; by default CSV on standard output."),
 ]
 Fresh = Annotated[
-    bool, typer.Option("--fresh", help=("Toss new coins, instead of the same for the same person."))
+    bool, typer.Option("--fresh", help="Toss new coins, instead of the same for the same person.")
 ]
 Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help=("Also how likely each guess was made."))
+    bool, typer.Option("--probabilities", help="Also how likely each guess was made.")
 ]
 
 

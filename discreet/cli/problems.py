@@ -18,7 +18,7 @@ def problems(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help=("Show this one, with its parameters."),
+            help="Show this one, with its parameters.",
             autocompletion=problem_names,
         ),
     ] = None,

@@ -22,34 +22,32 @@ def report(
     results: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RESULTS", help=("Folders of discreet bench, .parquet, .csv or .csv.gz files.")
+            metavar="RESULTS", help="Folders of discreet bench, .parquet, .csv or .csv.gz files."
         ),
     ] = None,
     asv: Annotated[
         list[str] | None,
         typer.Option(
-            "--asv", metavar="DIR", help=("Results of asv, shown over commits; may be repeated.")
+            "--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated."
         ),
     ] = None,
     backends: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help=("Only these backends, ranked among themselves; commas separate them."),
+            help="Only these backends, ranked among themselves; commas separate them.",
         ),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE.html", help=(f"Where the page goes.  [default: {DEFAULT_OUT}]")),
+        typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]"),
     ] = None,
     publish: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
-            help=(
-                "Write a snapshot of Markdown, SVG and CSV there, instead of the "
-                "page unless --out is given."
-            ),
+            help="Write a snapshot of Markdown, SVG and CSV there, instead of the "
+            "page unless --out is given.",
         ),
     ] = None,
     force: Force = False,
@@ -57,10 +55,8 @@ def report(
         bool,
         typer.Option(
             "--json",
-            help=(
-                "The numbers as JSON, and nothing else, on standard output; no page "
-                "unless --out is given."
-            ),
+            help="The numbers as JSON, and nothing else, on standard output; no page "
+            "unless --out is given.",
         ),
     ] = False,
 ) -> None:

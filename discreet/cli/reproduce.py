@@ -17,17 +17,15 @@ def reproduce(
         str, typer.Option(metavar="DIR", help="Where everything goes.")
     ] = "discreet-paper",
     sensors: Annotated[
-        int, typer.Option(metavar="M", help=("Every number of sensors from 1 to M."))
+        int, typer.Option(metavar="M", help="Every number of sensors from 1 to M.")
     ] = 30,
     samples: Annotated[
-        int, typer.Option(metavar="K", help=("Guesses simulated at 10 sensors."))
+        int, typer.Option(metavar="K", help="Guesses simulated at 10 sensors.")
     ] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     edges: Annotated[
         str,
-        typer.Option(
-            metavar="A,B,...", help=("Inner bin edges; the paper does not state its own.")
-        ),
+        typer.Option(metavar="A,B,...", help="Inner bin edges; the paper does not state its own."),
     ] = "0.2,0.5,0.8",
     curves: Annotated[
         str, typer.Option(metavar="M,M,...", help="Whole curves for these numbers of sensors.")

@@ -66,7 +66,7 @@ def solve(
         screen.say(
             f"wrote {out}"
             if solution.estimator is not None
-            else (f"{out} is not written: there is no answer")
+            else f"{out} is not written: there is no answer"
         )
     if solution.status is not Status.CERTIFIED:
         raise typer.Exit(1)

@@ -22,16 +22,16 @@ def submit(
     study: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY", help=("A TOML file, hard, default, quick, or the folder of a study.")
+            metavar="STUDY", help="A TOML file, hard, default, quick, or the folder of a study."
         ),
     ],
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="The folder of the answers.")],
     name: Annotated[
-        str, typer.Option(metavar="TEXT", help=("The name of the program, as it is to be shown."))
+        str, typer.Option(metavar="TEXT", help="The name of the program, as it is to be shown.")
     ],
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+        typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]"),
     ] = None,
     force: Force = False,
     as_json: Json = False,

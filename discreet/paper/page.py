@@ -78,7 +78,7 @@ def page(study: Study) -> str:
         ("simulated guesses", f"{chosen.samples:,}, seed {chosen.seed}"),
         ("confidence of intervals", f"{100 * chosen.confidence:g} %, each by itself"),
         (
-            ("width of the curves' brackets"),
+            "width of the curves' brackets",
             f"at most {100 * chosen.curve_width:g} % of their height",
         ),
     ]
@@ -88,7 +88,7 @@ def page(study: Study) -> str:
             [
                 _INFERENCE,
                 inference,
-                _folded(("Error probabilities by sensors"), records["sensors"]),
+                _folded("Error probabilities by sensors", records["sensors"]),
             ],
         ),
         Section(

@@ -55,9 +55,7 @@ def _inference(study: Study) -> Figure:
     return Figure(
         name="inference-of-x",
         title="The oblivious scheme reveals X",
-        subtitle=(
-            "error probability of the best inference of X from every sensor's own estimate of Y"
-        ),
+        subtitle="error probability of the best inference of X from every sensor's own estimate of Y",
         x_label="sensors M",
         y_label="error probability of inferring X",
         log_y=True,
@@ -73,18 +71,16 @@ def _inference(study: Study) -> Figure:
                 "Fano's bound (sharp)", counts, tuple(row.local_x_fano for row in rows), "line", 2
             ),
             Series(
-                ("without seeing anything, or only a perfectly private guess"),
+                "without seeing anything, or only a perfectly private guess",
                 counts,
                 (blind,) * len(rows),
                 "line",
                 5,
             ),
         ),
-        description=(
-            f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to "
-            f"{numerals.number(last.local_x_error, 3)} "
-            f"with {last.sensors}; without seeing anything it is {blind:.2g}."
-        ),
+        description=f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to "
+        f"{numerals.number(last.local_x_error, 3)} "
+        f"with {last.sensors}; without seeing anything it is {blind:.2g}.",
     )
 
 
@@ -95,7 +91,7 @@ def _guesses(study: Study) -> Figure:
     lows = tuple(row.low for row in rows)
     highs = tuple(row.high for row in rows)
     hints = tuple(
-        (f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]")
+        f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]"
         for row in rows
     )
     inside = sum(row.low <= row.exact <= row.high for row in rows)
@@ -127,10 +123,8 @@ def _guesses(study: Study) -> Figure:
                 1,
             ),
         ),
-        description=(
-            f"{inside} of {len(rows)} intervals cover the exact value, which is the prior "
-            "of X for either guess."
-        ),
+        description=f"{inside} of {len(rows)} intervals cover the exact value, which is the prior "
+        "of X for either guess.",
     )
 
 
@@ -149,7 +143,7 @@ def _utility(study: Study) -> Figure:
         series=(
             Series("perfect privacy, from all measurements", counts, private, "both", 0),
             Series(
-                ("oblivious fusion of local estimates"),
+                "oblivious fusion of local estimates",
                 counts,
                 tuple(row.local_y_error for row in rows),
                 "both",
@@ -163,11 +157,9 @@ def _utility(study: Study) -> Figure:
                 5,
             ),
         ),
-        description=(
-            f"With {last.sensors} sensors perfect privacy errs "
-            f"{numerals.number(last.private_y_error, 3)}, the "
-            f"oblivious fusion {numerals.number(last.local_y_error, 3)}."
-        ),
+        description=f"With {last.sensors} sensors perfect privacy errs "
+        f"{numerals.number(last.private_y_error, 3)}, the "
+        f"oblivious fusion {numerals.number(last.local_y_error, 3)}.",
     )
 
 

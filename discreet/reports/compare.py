@@ -155,7 +155,7 @@ class Comparison:
             )
         sentences.append(wording.agreement(len(self.agreements), len(self.disagreements)))
         sentences += [
-            (f"On {pair.case} those of {pair.first} and {pair.second} do.")
+            f"On {pair.case} those of {pair.first} and {pair.second} do."
             for pair in self.disagreements[:1]
         ]
         for value, words in (
@@ -272,7 +272,7 @@ def _tolerance(rows: Iterable[Measurement]) -> str:
         default=0.0,
     )
     return (
-        (f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}")
+        f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}"
         if 0.0 < within < math.inf
         else ""
     )
@@ -408,10 +408,8 @@ def write_comparison(
     contents = {
         "index.html": report_page(
             comparison.rows,
-            source=(
-                "a comparison that asked for a relative gap of "
-                f"{numerals.scientific(comparison.gap)}"
-            ),
+            source="a comparison that asked for a relative gap of "
+            f"{numerals.scientific(comparison.gap)}",
             verdict=comparison.verdict(),
         ),
         **svg_files(figures),

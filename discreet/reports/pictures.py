@@ -139,10 +139,8 @@ def _with_claims(
         replace(
             mark,
             value=max(mark.value, _FLOOR),
-            hint=(
-                f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, "
-                f"{mark.hint}"
-            ),
+            hint=f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, "
+            f"{mark.hint}",
         )
         for mark in marks
     ]
@@ -170,8 +168,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         hint = f"{row.label} on {row.instance}: {row.status.value}, {words}"
         marks.append(_Mark(-1, row, _drawn_gap(row), kind, hint))
     told = "; ".join(
-        (f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}")
-        for row in answered
+        f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}" for row in answered
     )
     figure = Figure(
         "brackets",
@@ -242,14 +239,14 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
             fitted = tuple(fit.factor * x**fit.exponent for x in ends)
             series.append(Series("", ends, fitted, "fit", tone[name], owner=name))
         hints = tuple(
-            (f"{name}\n{s:.3g} s at {letter} = {n:,.0f}")
+            f"{name}\n{s:.3g} s at {letter} = {n:,.0f}"
             for n, s in zip(curve.sizes, curve.costs, strict=True)
         )
         series.append(
             Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name)
         )
     told = (
-        (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}")
+        f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}"
         for each in series
         if each.label
     )
@@ -318,7 +315,7 @@ _PROFILES = {
     ),
     "data": (
         "Solved within a time",
-        ("share of all {} tasks certified within so many seconds"),
+        "share of all {} tasks certified within so many seconds",
         "seconds, at most",
     ),
 }

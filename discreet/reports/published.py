@@ -188,7 +188,7 @@ def _page(
     )
     against = Sentences(
         [
-            (f"{each['case']}: {each['first']} and {each['second']}")
+            f"{each['case']}: {each['first']} and {each['second']}"
             for each in numbers["agreement"]["against"]
         ]
     )
@@ -244,10 +244,8 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
         yield "Crossovers beyond the noise:"
         yield Sentences(
             [
-                (
-                    f"{e['faster']} is faster than {e['slower']} from N ≈ "
-                    f"{numerals.number(e['size'], 2)} on"
-                )
+                f"{e['faster']} is faster than {e['slower']} from N ≈ "
+                f"{numerals.number(e['size'], 2)} on"
                 for e in crossovers
             ]
         )
@@ -256,7 +254,7 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
 def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     """The means for each charge of a failure, and over the tasks that all certified."""
     titles: dict[float | None, str] = {
-        k: (f"A failure counts as {k:g} × its time limit") for k in PENALTIES
+        k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES
     }
     titles[None] = "Over the tasks that all certified"
     for penalty, title in titles.items():

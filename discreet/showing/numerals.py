@@ -103,7 +103,7 @@ def span(seconds: float) -> str:
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 0.995:
             return (
-                (f"{seconds * factor:.2g} {unit}")
+                f"{seconds * factor:.2g} {unit}"
                 if seconds * factor < 99.5
                 else f"{seconds * factor:.0f} {unit}"
             )

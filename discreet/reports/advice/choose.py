@@ -355,23 +355,18 @@ def _notes(
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
     if chosen is None and among is not None:
         return (
-            (
-                f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
-                "others may serve"
-            ),
+            f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
+            "others may serve",
         )
     if not cells:
         asked = (
             stakes.measure
             if stakes.secrets == 1
-            else (f"{stakes.secrets} constraints on {stakes.measure}")
+            else f"{stakes.secrets} constraints on {stakes.measure}"
         )
         if chosen is None:
             return (
-                (
-                    f"nothing was measured under {asked}, and no backend that can run here serves "
-                    "that"
-                ),
+                f"nothing was measured under {asked}, and no backend that can run here serves that",
             )
         return (
             f"nothing was measured under {asked}: {chosen.option.label} is named because it "
@@ -380,10 +375,8 @@ def _notes(
         )
     if chosen is None:
         return (
-            (
-                "nothing that was measured under this kind of budget can run here; auto tries "
-                "what there is"
-            ),
+            "nothing that was measured under this kind of budget can run here; auto tries "
+            "what there is",
         )
     found = []
     if chosen.remote:

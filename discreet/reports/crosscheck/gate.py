@@ -182,34 +182,32 @@ def _findings(
         own = f"{name}, a backend of the project,"
         broken = faults.get(name, [])
         found += [
-            finding("certificate", (name,), (f"certificate of {name} is broken: {each}"))
+            finding("certificate", (name,), f"certificate of {name} is broken: {each}")
             for each in broken
         ]
         reliable = name in own_backends() and _kind(instance) not in capabilities()[name].unreliable
         late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
         if late or (solution.status is Status.FAILED and name in own_backends()):
             found.append(
-                finding("failure", (name,), (f"{own} {solution.status.value}: {solution.message}"))
+                finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}")
             )
         elif name in judged and reliable and not broken:  # of a broken one nothing is known
             wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
             found += [
-                finding(
-                    "accuracy", (name,), (f"{own} is wrong beyond its class of methods: {fault}")
-                )
+                finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}")
                 for fault in wrong
             ]
     for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
             first, second = (
-                (f"{who} proves [{c.lower!r}, {c.upper!r}]")
+                f"{who} proves [{c.lower!r}, {c.upper!r}]"
                 for who, c in ((name, its), (rival, theirs))
             )
             found.append(
                 finding(
                     "disagreement",
                     (name, rival),
-                    (f"brackets exclude one another: {first} and {second}"),
+                    f"brackets exclude one another: {first} and {second}",
                 )
             )
     return found
@@ -267,7 +265,7 @@ def github_annotations(result: Crosscheck) -> list[str]:
     """One workflow command `::error` per finding."""
     escapes = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
     return [
-        (f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}")
+        f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}"
         for each in result.findings
     ]
 

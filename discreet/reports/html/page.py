@@ -54,10 +54,8 @@ def report_page(
     return document(
         "discreet: every backend, measured",
         heading="Every backend, measured",
-        lead=(
-            f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" '
-            'id="cards"></dl>'
-        ),
+        lead=f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" '
+        'id="cards"></dl>',
         body=_asset("report.html") + held,
         footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. "
         "Filters, hidden backends and "

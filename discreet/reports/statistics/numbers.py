@@ -75,7 +75,7 @@ def machine_words(row: Measurement) -> str:
     """The machine of a row in one line; empty where it was not recorded."""
     known = ("processor", "cores", "memory_gib", "system")
     return ", ".join(
-        (f"{name.replace('_gib', ' GiB')}: {row.machine[name]}")
+        f"{name.replace('_gib', ' GiB')}: {row.machine[name]}"
         for name in known
         if name in row.machine
     )

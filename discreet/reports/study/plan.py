@@ -288,14 +288,14 @@ _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "na
 _NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
 _GAP = _Kind(
     lambda value: _NUMBER.fits(value) and value < 1.0,
-    ("a relative gap between 0 and 1, such as 1e-9"),
+    "a relative gap between 0 and 1, such as 1e-9",
 )
 _WHOLE = _Kind(
-    lambda value: type(value) is int and 0 <= value < 2**63, ("a whole number from 0 to 2^63")
+    lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63"
 )
 _COUNT = _Kind(
     lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9,
-    ("a whole number from 1 to 1,000,000,000"),
+    "a whole number from 1 to 1,000,000,000",
 )
 _AMOUNT = _Kind(
     lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf,

@@ -207,7 +207,7 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
         if finished:
             files = "read_parquet(?, union_by_name = true)"
             connection.execute(
-                (f"INSERT INTO cells BY NAME SELECT * FROM {files}"), [str(cells / "[!.]*.parquet")]
+                f"INSERT INTO cells BY NAME SELECT * FROM {files}", [str(cells / "[!.]*.parquet")]
             )
         connection.execute("SET enable_external_access = false")
         try:
@@ -239,7 +239,7 @@ def _parquet(row: Measurement, cells: Path) -> bytes:
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
     duckdb = _duckdb()
     duckdb.execute(
-        (f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}"), list(to_record(row).values())
+        f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", list(to_record(row).values())
     )
     place = cells / f".{secrets.token_hex(8)}.part"
     try:
@@ -295,7 +295,7 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
     """
     found: dict[tuple[str, str], Measurement] = {}
     for place in map(
-        path_text, listed(paths, "results", ("a list of folders and files"), empty=True)
+        path_text, listed(paths, "results", "a list of folders and files", empty=True)
     ):
         for row in _read(Path(place)):
             found.setdefault((row.cell, row.started), row)
