@@ -55,7 +55,8 @@ def _inference(study: Study) -> Figure:
     return Figure(
         name="inference-of-x",
         title="The oblivious scheme reveals X",
-        subtitle="error probability of the best inference of X from every sensor's own estimate of Y",
+        subtitle="error probability of the best inference of X from every sensor's own estimate "
+        "of Y",
         x_label="sensors M",
         y_label="error probability of inferring X",
         log_y=True,

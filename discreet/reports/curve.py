@@ -476,8 +476,8 @@ def curve_figure(curve: Frontier) -> Figure:
                 5,
             ),
         ),
-        description=f"The best error probability falls from {numerals.number(perfect, 4)} at budget 0 to "
-        f"{numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
+        description=f"The best error probability falls from {numerals.number(perfect, 4)} at "
+        f"budget 0 to {numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
         f"{curve.axis}.",
     )
 

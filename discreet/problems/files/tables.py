@@ -115,19 +115,16 @@ class TableStream:
             raise FileError(f"{shown} has no people; give a header and a line for each person")
         return people, kinds
 
-    def parts(self, start: int = 0) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns of `TOGETHER` people at a time, of fewer in the last part; from part number
-        `start` on.
-        """
+    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The columns of `TOGETHER` people at a time, of fewer in the last part."""
         people, kinds = self._learnt
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
-            for number, cells in enumerate(_cells(_lines(self.path), self.names, shown, TOGETHER)):
-                if number >= start:
-                    yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
+            for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
+                yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
             return
         wanted = ", ".join(map(_quoted, self.names))
-        for first in range(start * TOGETHER, people, TOGETHER):
+        for first in range(0, people, TOGETHER):
             among = f"file_row_number >= {first} AND file_row_number < {first + TOGETHER}"
             found = _query(self.path, f"SELECT {wanted} FROM people WHERE {among}").fetchnumpy()
             yield {name: _filled(found[name], bool(kinds[name])) for name in self.names}
