@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli.flags import with_options
+from discreet.cli.flags import flag, with_options
 from discreet.cli.screen import INTERRUPTED, drop_output
 from discreet.problems.errors import DiscreetError, shortened
 
@@ -131,7 +131,7 @@ for name in (
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, flag("Print the version and exit.", "--version")] = False,
 ) -> None:
     """Design, solve, compare and certify privacy-aware minimum-error estimators.
 

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Among, Asked, Force, Gap, Json, TimeLimit, problem_names
+from discreet.cli.flags import (
+    Among,
+    Asked,
+    Force,
+    Gap,
+    Json,
+    TimeLimit,
+    argument,
+    flag,
+    option,
+    problem_names,
+)
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -34,23 +45,20 @@ def compare(
     asked: Asked,
     problems: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PROBLEM]...",
-            help="Catalog names, name:key=value,..., or .npz files.",
-            autocompletion=problem_names,
+        argument(
+            "[PROBLEM]...",
+            "Catalog names, name:key=value,..., or .npz files.",
+            complete=problem_names,
         ),
     ] = None,
     backends: Among = None,
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")
-    ] = "discreet-compare",
+    out: Annotated[str, option("DIR", "Where the page and the pictures go.")] = "discreet-compare",
     fail_on_disagreement: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-disagreement",
-            help="Exit with 1 if two certified brackets exclude one another.",
+        flag(
+            "Exit with 1 if two certified brackets exclude one another.", "--fail-on-disagreement"
         ),
     ] = False,
     force: Force = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json
+from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 
 if TYPE_CHECKING:
@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
 Paths = Annotated[
     list[str],
-    typer.Argument(
-        metavar="[RULE] PEOPLE.csv", help="A folder with a rule, if it guesses; CSV or Parquet."
-    ),
+    argument("[RULE] PEOPLE.csv", "A folder with a rule, if it guesses; CSV or Parquet."),
 ]
-Truth = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")
-]
-Guesses = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of the guesses, without a rule.")
-]
+Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed.")]
+Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
 
 
 def evaluate(

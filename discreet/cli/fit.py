@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json
+from discreet.cli.flags import Force, Json, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 from discreet.showing.values import Facts
 
@@ -18,24 +16,20 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, NDArray[Any]]
 
-Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
-Out = Annotated[
-    str, typer.Option(metavar="FOLDER", help="Where the rule, its graph and its card go.")
-]
+Guess = Annotated[str, option("COLUMN", "Column of what is to be guessed.")]
+Out = Annotated[str, option("FOLDER", "Where the rule, its graph and its card go.")]
 Fraction = Annotated[
     list[str] | None,
-    typer.Option(metavar="[COLUMN=]F", help="Budget as a fraction of what a plain guess leaks."),
+    option("[COLUMN=]F", "Budget as a fraction of what a plain guess leaks."),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated."),
+    option("COLUMN", "Column that is not read; may be repeated."),
 ]
-Calibration = Annotated[
-    float, typer.Option(metavar="F", help="Share of people who are kept apart for the promise.")
-]
+Calibration = Annotated[float, option("F", "Share of people who are kept apart for the promise.")]
 Seed = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Makes the same rule again; its key is then no secret."),
+    option("N", "Makes the same rule again; its key is then no secret."),
 ]
 
 # Of the people have a text or a whole number of their own in a column that is no feature.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json
+from discreet.cli.flags import Force, Json, argument, flag, option
 from discreet.cli.people import People, Person, check_column
 from discreet.showing.values import Table
 
@@ -21,17 +19,13 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, NDArray[Any]]
 
-Folder = Annotated[str, typer.Argument(metavar="RULE", help="A folder that discreet fit wrote.")]
+Folder = Annotated[str, argument("RULE", "A folder that discreet fit wrote.")]
 Out = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="CSV or Parquet; by default CSV on standard output."),
+    option("FILE", "CSV or Parquet; by default CSV on standard output."),
 ]
-Fresh = Annotated[
-    bool, typer.Option("--fresh", help="Toss new coins, instead of the same for the same person.")
-]
-Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help="Also how likely each guess was made.")
-]
+Fresh = Annotated[bool, flag("Toss new coins, instead of the same for the same person.", "--fresh")]
+Probabilities = Annotated[bool, flag("Also how likely each guess was made.", "--probabilities")]
 
 
 def predict(

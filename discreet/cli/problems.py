@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Json, Set, problem_names
+from discreet.cli.flags import Json, Set, argument, problem_names
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
@@ -16,11 +14,7 @@ if TYPE_CHECKING:
 def problems(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="Show this one, with its parameters.",
-            autocompletion=problem_names,
-        ),
+        argument("[NAME]", "Show this one, with its parameters.", complete=problem_names),
     ] = None,
     parameters: Set = None,
     as_json: Json = False,

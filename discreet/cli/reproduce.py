@@ -7,28 +7,22 @@ from typing import Annotated, TypeVar
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force
+from discreet.cli.flags import Force, option
 
 _Number = TypeVar("_Number", int, float)
 
 
 def reproduce(
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where everything goes.")
-    ] = "discreet-paper",
-    sensors: Annotated[
-        int, typer.Option(metavar="M", help="Every number of sensors from 1 to M.")
-    ] = 30,
-    samples: Annotated[
-        int, typer.Option(metavar="K", help="Guesses simulated at 10 sensors.")
-    ] = 10_000,
+    out: Annotated[str, option("DIR", "Where everything goes.")] = "discreet-paper",
+    sensors: Annotated[int, option("M", "Every number of sensors from 1 to M.")] = 30,
+    samples: Annotated[int, option("K", "Guesses simulated at 10 sensors.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     edges: Annotated[
         str,
-        typer.Option(metavar="A,B,...", help="Inner bin edges; the paper does not state its own."),
+        option("A,B,...", "Inner bin edges; the paper does not state its own."),
     ] = "0.2,0.5,0.8",
     curves: Annotated[
-        str, typer.Option(metavar="M,M,...", help="Whole curves for these numbers of sensors.")
+        str, option("M,M,...", "Whole curves for these numbers of sensors.")
     ] = "1,2,5,10,20",
     force: Force = False,
 ) -> None:

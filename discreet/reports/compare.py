@@ -44,7 +44,7 @@ from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 from discreet.reports.tables import case_tables
 from discreet.showing import numerals
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import BAD, GOOD, UNSURE, Sentences, Toned
@@ -311,7 +311,7 @@ def _record(row: Measurement) -> dict[str, Any]:
         "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats
         if row.budget_nats > 0.0
         else math.nan,
-        **{name: getattr(row, name) for name in same},
+        **chosen(row, same),
     }
 
 

@@ -31,7 +31,7 @@ from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 from discreet.showing import numerals
-from discreet.showing.data import plain, records_csv
+from discreet.showing.data import chosen, plain, records_csv
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.markdown import markdown
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
@@ -97,7 +97,7 @@ def publish(
     return write_folder(folder, files, {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
 
 
-def _record(trial: Trial) -> dict[str, str | int | float | None]:
+def _record(trial: Trial) -> dict[str, Any]:
     row = trial.rows[0]
     peaks = [each.peak_bytes for each in trial.rows if each.peak_bytes is not None]
     problem = (
@@ -112,12 +112,12 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
     privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
-        **{name: getattr(row, name) for name in problem},
+        **chosen(row, problem),
         "budget": row.limit,
         "backend": trial.label,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
-        **{name: getattr(row, name) for name in answer + privacy},
+        **chosen(row, answer + privacy),
         "seconds": trial.seconds if trial.timed else None,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,

@@ -37,7 +37,7 @@ from discreet.reports.measurements import (
     grouped,
     reference_measurements,
 )
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Advice:
             "local_rows",
             "machine_factor",
         )
-        return {name: plain(getattr(self, name)) for name in same} | {
+        return chosen(self, same) | {
             "kind": self.features.kind,
             "outcomes": self.features.outcomes,
             "budget_nats": plain(self.features.budget_nats),

@@ -42,7 +42,7 @@ from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
 from discreet.reports.advice.evidence import Cell, Features, Option
 from discreet.reports.measurements import grouped
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 
 
 @dataclass(frozen=True)
@@ -257,24 +257,14 @@ class Prospect:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings; None where there is no prediction."""
-        seconds = (math.inf,) * 3 if self.remote else (self.seconds, self.low, self.high)
-        return {
+        numbers = ("certainty", "successes", "failures", "certified", "cases", "evidence")
+        return chosen(self, numbers) | {
             "backend": self.option.backend,
             "settings": self.option.settings,
             "gap_to_ask": self.option.gap,
-            "certainty": self.certainty,
-            "successes": self.successes,
-            "failures": self.failures,
-            "certified": self.certified,
-            "cases": self.cases,
-            **dict(
-                zip(
-                    ("predicted_seconds", "low_seconds", "high_seconds"),
-                    map(plain, seconds),
-                    strict=True,
-                )
-            ),
-            "evidence": [dict(each) for each in self.evidence],
+            "predicted_seconds": None if self.remote else plain(self.seconds),
+            "low_seconds": None if self.remote else plain(self.low),
+            "high_seconds": None if self.remote else plain(self.high),
         }
 
 
