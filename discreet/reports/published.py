@@ -27,7 +27,7 @@ from discreet.reports.pictures import (
     tones,
 )
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
-from discreet.reports.statistics.numbers import statistics_of
+from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 from discreet.showing import numerals
@@ -124,41 +124,6 @@ def _record(trial: Trial) -> dict[str, Any]:
     }
 
 
-_CLAIMS = {
-    "backend": "contestant",
-    "attempts": "attempts",
-    "claimed": "claims",
-    "true": "true_claims",
-    "correct rate": "correct_rate",
-    "broke the budget": "violations",
-    "worst leakage ÷ budget": "worst_leakage",
-    "largest deviation at budget 0": "worst_deviation",
-    "certified, not claimed": "unclaimed",
-}
-_FITS = {
-    "backend": "contestant",
-    "exponent": "exponent",
-    "from": "low",
-    "to": "high",
-    "sizes": "points",
-}
-_MEANS = {
-    "backend": "contestant",
-    "tasks": "tasks",
-    "failures": "failures",
-    "seconds": "seconds",
-    "from": "low",
-    "to": "high",
-}
-_FAILURES = {
-    "backend": "contestant",
-    "status": "status",
-    "reason": "reason",
-    "times": "count",
-    "for example": "example",
-}
-
-
 def _page(
     numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]
 ) -> Section:
@@ -200,7 +165,9 @@ def _page(
         [
             counts,
             *map(figures.get, ("leakage", "perfect", "time")),
-            Section("What a claim is worth", [claim, Table.of("", _CLAIMS, numbers["claims"])]),
+            Section(
+                "What a claim is worth", [claim, Table.of("", TABLES["claims"], numbers["claims"])]
+            ),
             Section("How cost grows", list(_growth(numbers["sweeps"]))),
             Section(
                 "Who solves what, how fast",
@@ -238,7 +205,7 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
         f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out."
     )
     for size, sweep in widest.items():
-        yield Table.of(f"Time by {SIZE_WORDS[size][0]}", _FITS, sweep["fits"])
+        yield Table.of(f"Time by {SIZE_WORDS[size][0]}", TABLES["fits"], sweep["fits"])
     crossovers = widest.get("outcomes", {"crossovers": ()})["crossovers"]
     if crossovers:
         yield "Crossovers beyond the noise:"
@@ -260,12 +227,12 @@ def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     for penalty, title in titles.items():
         rows = [row for row in found if row["penalty"] == penalty and row["tasks"]]
         none = "No task was certified by all, so there is no mean over what all solved."
-        yield Table.of(title, _MEANS, rows) if rows else none
+        yield Table.of(title, TABLES["means"], rows) if rows else none
 
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     skipped = {status.value for status in NOT_TRIED}
     groups = [group for group in found if group["status"] not in skipped]
-    yield Table.of("", _FAILURES, groups[:_MOST_REASONS]) if groups else "Nothing."
+    yield Table.of("", TABLES["failures"], groups[:_MOST_REASONS]) if groups else "Nothing."
     if len(groups) > _MOST_REASONS:
         yield f"… and {len(groups) - _MOST_REASONS} reasons more."

@@ -5,7 +5,7 @@ function claimsSection({ claims, rows }) {
   const leaks = rows.filter((row) => row.weighed);
   const none = "No answer here was called solved under a finite budget, so there is no claim to weigh.";
   const figures = [DATA.leakage, DATA.perfect].filter((figure) => figure).map((figure) => figureOf(figure));
-  return [...(leaks.length ? figures : [empty(none)]), claimTable(claims), leakTable(leaks)];
+  return [...(leaks.length ? figures : [empty(none)]), recordTable("Claims and how often they were true", "claims", claims), leakTable(leaks)];
 }
 
 const leakCell = (row) => ({ words: row.leaks, css: row.violated ? "bad" : null });
@@ -17,12 +17,3 @@ function leakTable(leaks) {
     ["backend", "problem and budget", "gap asked", "claimed", "true leakage ÷ budget"], lines));
 }
 
-function claimTable(claims) {
-  const lines = claims.map((r) => [
-    r.contestant, r.attempts, r.claims, r.true_claims, r.correct_rate,
-    { words: r.violations, css: r.violations ? "bad" : null }, r.worst_leakage, r.worst_deviation,
-    r.unclaimed,
-  ]);
-  return tableOf("Claims and how often they were true", ["backend", "attempts", "claimed solved", "true", "correct rate",
-    "broke the budget", "worst leakage ÷ budget", "largest deviation at budget 0", "certified, not claimed"], lines, "figures");
-}

@@ -22,8 +22,8 @@ from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.comparable import comparable, control_of
+from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
-from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders
@@ -93,6 +93,7 @@ def page_data(
         "precision": page.figure(pictures.precision_figure(rows, page.tone, control)),
         "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
+        "tables": TABLES,
         "views": {words: page.view(kept) for words, kept in _choices(rows)},
         "contents": [json.loads(content) for content in page.contents],
         "samples": [sample_svg(tone) for tone in range(len(LIGHT) ** 2)],

@@ -28,6 +28,18 @@ function tableOf(caption, heads, lines, css = "") {
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
 }
 
+/** A table of records; `DATA.tables` has the key of the values under each heading. */
+function recordTable(caption, name, records) {
+  const keys = Object.values(DATA.tables[name]);
+  return tableOf(caption, Object.keys(DATA.tables[name]), records.map((each) => keys.map((key) => cellOf(key, each[key]))), "figures");
+}
+
+function cellOf(key, value) {
+  if (key === "status") return { node: chip(value) };
+  if (key === "violations" && value) return { words: value, css: "bad" };
+  return { words: value, css: ["reason", "example"].includes(key) ? "long" : null };
+}
+
 /** The sentence that a section shows in place of a plot or table. */
 const empty = (words) => make("p", { class: "empty" }, words);
 

@@ -3,11 +3,9 @@
 function precisionSection({ precision, rows }) {
   const drawn = rows.filter((row) => row.answered && !row.violated && row.seconds !== "0");
   if (!drawn.length) return [empty("No answer with a time kept its budget, so there is nothing to draw.")];
-  const lines = ordered(precision, (own) => placeOf(own.contestant)).map((own) =>
-    [own.contestant, own.answers, own.median_gap, own.largest_gap, own.median_seconds]);
   return [
     figureOf(DATA.precision, true),
-    tableOf("Answers that kept the budget", ["backend", "answers", "median gap", "largest gap", "median seconds"], lines, "figures"),
+    recordTable("Answers that kept the budget", "precision", ordered(precision, (own) => placeOf(own.contestant))),
     folded("Every answer as a table", tableOf("Every answer that kept the budget", ["backend", "problem and budget", "gap asked", "certified gap", "seconds"],
       drawn.map((row) => [row.label, row.instance, row.gap_target, row.relative_gap, row.seconds]))),
   ];
