@@ -85,12 +85,15 @@ def _open_streams() -> None:
 
 def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
     """What went wrong, and what to do."""
-    if isinstance(error, DiscreetError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "the problem does not fit into memory; make it smaller"
-    where = error.filename or "standard output or a temporary file"
-    return f"{where} cannot be used: {error.strerror or error}; make room, or choose another place"
+    match error:
+        case MemoryError():
+            return "the problem does not fit into memory; make it smaller"
+        case OSError():
+            where = error.filename or "standard output or a temporary file"
+            why = error.strerror or error
+            return f"{where} cannot be used: {why}; make room, or choose another place"
+        case _:
+            return str(error)
 
 
 def _complain(sentence: str) -> None:

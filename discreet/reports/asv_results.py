@@ -117,7 +117,7 @@ def _json(path: Path) -> dict[str, Any]:
         raise FileError(
             f"cannot read {path}: {error}; remove the file, or restore it from asv"
         ) from None
-    if not isinstance(found, dict):
+    if type(found) is not dict:
         raise FileError(
             f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv"
         )

@@ -98,13 +98,10 @@ class _Budget:
 
 def _budgets(card: Mapping[str, Any]) -> list[_Budget]:
     asked = card["asked"] or {}
-    budgets, measures, units = (asked.get(name) for name in ("budget", "measure", "unit"))
-    if (
-        not isinstance(budgets, Mapping)
-        or not isinstance(measures, Mapping)
-        or not isinstance(units, Mapping)
-    ):
-        budgets, measures, units = ({None: each} for each in (budgets, measures, units))
+    told: list[Any] = [asked.get(name) for name in ("budget", "measure", "unit")]
+    if not isinstance(told[0], Mapping):  # one budget for all columns together
+        told = [{None: each} for each in told]
+    budgets, measures, units = told
     return [
         _Budget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
         for name, amount in budgets.items()
@@ -329,6 +326,10 @@ def _made(card: Mapping[str, Any]) -> Facts:
 
 
 def _words(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {each}" for name, each in value.items() if each is not None)
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    match value:
+        case Mapping():
+            return ", ".join(f"{name}: {each}" for name, each in value.items() if each is not None)
+        case list() | tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)

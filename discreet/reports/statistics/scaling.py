@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -230,5 +231,5 @@ def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _parameter(row: Measurement, name: str) -> float | None:
-    value = row.parameters.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    value: Any = row.parameters.get(name)
+    return float(value) if type(value) in (int, float) else None

@@ -22,7 +22,7 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
@@ -119,12 +119,11 @@ class Store:
         """The finished cells by key, and one sentence for each file that was set aside."""
         found = {}
         notices = []
-        for path, read in _read_each(self.cells):
-            if isinstance(read, Measurement) and read.cell == path.stem:
-                found[read.cell] = read
-            else:
-                reason = "it holds another cell" if isinstance(read, Measurement) else str(read)
-                notices.append(self._set_aside(path, reason))
+        for path in _files(self.cells):
+            try:
+                found[path.stem] = _read_cell(path)
+            except FileError as error:
+                notices.append(self._set_aside(path, str(error)))
         return found, notices
 
     def add(self, row: Measurement) -> None:
@@ -175,16 +174,16 @@ def rows(folder: str | Path) -> list[Measurement]:
     """The rows of a study, by key. Raises FileError for a folder that holds none and for a file
     that cannot be read.
     """
-    cells = _cells_folder(Path(folder))
     found = []
-    for path, read in _read_each(cells):
-        if isinstance(read, FileError):
+    for path in _files(_cells_folder(Path(folder))):
+        try:
+            found.append(_read_cell(path))
+        except FileError as error:
             raise FileError(
-                f"{path} cannot be read: {read}; run discreet bench on the folder again to "
+                f"{path} cannot be read: {error}; run discreet bench on the folder again to "
                 "measure its cell anew"
-            )
-        found.append(read)
-    return sorted(found, key=lambda row: row.cell)
+            ) from None
+    return found
 
 
 def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -201,7 +200,7 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
     columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
     with contextlib.closing(duckdb.connect()) as connection:
         connection.execute(f"CREATE TABLE cells ({columns})")
-        finished = list(cells.glob("[!.]*.parquet"))
+        finished = _files(cells)
         for path in finished:
             check_ordinary(path)
         if finished:
@@ -266,24 +265,22 @@ def _read_parquet(path: Path) -> list[Measurement]:
         raise FileError(f"cannot read {path}: {' '.join(str(error).split())}") from None
 
 
-def _read_each(cells: Path) -> Iterator[tuple[Path, Measurement | FileError]]:
-    """Every finished file with its row, or the error that reading it raised."""
-    for path in sorted(cells.glob("[!.]*.parquet")):
-        try:
-            found = _read_parquet(path)
-        except FileError as error:
-            yield path, error
-        else:
-            yield (
-                path,
-                found[0]
-                if len(found) == 1
-                else FileError(f"{path.name} holds {len(found)} rows, not one"),
-            )
+def _files(cells: Path) -> list[Path]:
+    """The files of finished cells, by key."""
+    return sorted(cells.glob("[!.]*.parquet"))
 
 
-# -- rows from any place, and rows to publish
-# ------------------------------------------------------------------------------
+def _read_cell(path: Path) -> Measurement:
+    """The row of the file of a cell; FileError where it holds anything else."""
+    found = _read_parquet(path)
+    if len(found) != 1:
+        raise FileError(f"{path.name} holds {len(found)} rows, not one")
+    if found[0].cell != path.stem:
+        raise FileError("it holds another cell")
+    return found[0]
+
+
+# -- rows from any place, and rows to publish ---------------------------------------------------
 
 
 def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
