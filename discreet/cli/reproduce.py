@@ -39,8 +39,8 @@ def reproduce(
 
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
-    from discreet.paper.page import NAMES, write_study
-    from discreet.paper.pictures import tables
+    from discreet.paper.drawings import tables
+    from discreet.paper.section import NAMES, write_study
     from discreet.paper.study import Settings, run_study
     from discreet.problems.errors import FileError
     from discreet.reports.outputs import check_folder

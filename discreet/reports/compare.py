@@ -27,7 +27,7 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 from discreet.reports import wording
-from discreet.reports.html.page import report_page
+from discreet.reports.html.interactive import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import Watch, write_folder
 from discreet.reports.pictures import (
@@ -40,7 +40,7 @@ from discreet.reports.pictures import (
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
-from discreet.reports.study.plan import Limits, Profile
+from discreet.reports.study.plan import AccuracyProfile, AttemptLimits
 from discreet.reports.study.runner import measure
 from discreet.reports.tables import case_tables
 from discreet.showing import numerals
@@ -344,13 +344,13 @@ def run_comparison(
     """
     started = time.perf_counter()
     plan = _plan(cases, configurations)
-    limits = Limits(math.inf if time_limit is None else time_limit, math.inf, None)
+    limits = AttemptLimits(math.inf if time_limit is None else time_limit, math.inf, None)
     rows = []
     for done, (case, configuration) in enumerate(plan):
         if watch is not None:
             watch(done, len(plan), f"{configuration.label} on {case.title}")
         instance = Instance(case.title, "file", "file", {}, "", case.problem)
-        cell = Cell(instance, configuration, Profile("compare", gap), 0, limits, "")
+        cell = Cell(instance, configuration, AccuracyProfile("compare", gap), 0, limits, "")
         rows.append(measure("compare", cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")

@@ -15,10 +15,9 @@ from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
-from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import Profile
-from discreet.reports.statistics.scaling import Sweep
-from discreet.reports.statistics.trials import Trial, labels_of
+from discreet.reports.statistics.scaling import SizeSweep
+from discreet.reports.statistics.trials import Trial, comparable, control_of, labels_of
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
 
@@ -225,7 +224,7 @@ SIZE_WORDS = {
 """What is measured against: its words, and its letter."""
 
 
-def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
+def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
     """Seconds against size in one sweep, certified answers only, with the lines that are fitted."""
     words, letter = SIZE_WORDS[sweep.size]
     fits = {fit.contestant: fit for fit in sweep.fits}

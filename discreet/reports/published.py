@@ -14,7 +14,7 @@ from typing import Any
 from discreet.problems.errors import InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
-from discreet.reports.html.data import cleaned
+from discreet.reports.html.interactive import cleaned
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import write_folder
 from discreet.reports.pictures import (

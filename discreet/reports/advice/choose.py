@@ -28,7 +28,14 @@ from discreet.backends.registry import (
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
-from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
+from discreet.reports.advice.evidence import (
+    FEATURES,
+    Features,
+    Observation,
+    Option,
+    joined,
+    observations_of,
+)
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
 from discreet.reports.measurements import (
     Configuration,
@@ -140,8 +147,8 @@ def advise(
     refuse_unknown_names(name.partition(":")[0] for name in asked or ())
     peers = peers or asked is not None
     own = _rows(results)
-    every = _reference_cells() if reference is None else tuple(cells_of(reference))
-    every_local = cells_of(own, local=True)
+    every = _reference_observations() if reference is None else tuple(observations_of(reference))
+    every_local = observations_of(own, local=True)
     factor = machine_factor(every, every_local)
     shipped, local = (
         [cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local)
@@ -216,11 +223,11 @@ def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
 
 
 @cache
-def _reference_cells() -> tuple[Cell, ...]:
-    return tuple(cells_of([*reference_measurements(), *reference_measurements("measures")]))
+def _reference_observations() -> tuple[Observation, ...]:
+    return tuple(observations_of([*reference_measurements(), *reference_measurements("measures")]))
 
 
-def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
+def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation]) -> float:
     """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer
     than three of them.
     """
@@ -348,7 +355,7 @@ def _notes(
     features: Features,
     gap: float,
     seconds: float | None,
-    cells: Sequence[Cell],
+    cells: Sequence[Observation],
     stakes: Stakes,
     among: Sequence[str] | None,
 ) -> tuple[str, ...]:
@@ -417,7 +424,7 @@ def _notes(
     return tuple(found)
 
 
-def _beyond(features: Features, cells: Sequence[Cell]) -> list[str]:
+def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
     """A sentence for every feature outside what was measured."""
     told = []
     for k, name in enumerate(FEATURES):

@@ -32,7 +32,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.problems.provenance import version_of
-from discreet.reports.crosscheck.instances import Instance, Selection
+from discreet.reports.crosscheck.instances import SeededInstance, Selection
 from discreet.reports.outputs import replace_file
 from discreet.reports.second_opinion import second_opinion
 from discreet.showing.data import plain
@@ -117,7 +117,7 @@ def run_crosscheck(
     started = time.monotonic()
     left = len(names)
 
-    def run_through(name: str) -> list[tuple[Instance, Solution]]:
+    def run_through(name: str) -> list[tuple[SeededInstance, Solution]]:
         nonlocal left
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
@@ -149,7 +149,7 @@ def run_crosscheck(
     )
 
 
-def _served(selection: Selection, name: str) -> list[Instance]:
+def _served(selection: Selection, name: str) -> list[SeededInstance]:
     able = capabilities().get(name)
     return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
 
@@ -163,7 +163,7 @@ def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
 
 
 def _findings(
-    instance: Instance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
+    instance: SeededInstance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
 ) -> list[Finding]:
     """What is wrong with the solutions of an instance, by backend; faults: what `verify`
     contradicts in each.
@@ -213,7 +213,7 @@ def _findings(
     return found
 
 
-def _kind(instance: Instance) -> str:
+def _kind(instance: SeededInstance) -> str:
     """The kind of problem, one of `COLUMNS`."""
     return (
         "tiny budget"
@@ -224,7 +224,9 @@ def _kind(instance: Instance) -> str:
     )
 
 
-def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate) -> list[str]:
+def _beyond_its_class(
+    instance: SeededInstance, method_class: str, judged: Certificate
+) -> list[str]:
     """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what
     the class reaches.
 

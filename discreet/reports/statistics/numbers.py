@@ -20,10 +20,18 @@ from discreet.reports.statistics.claims import (
     claimed_leaks,
     failure_groups,
 )
-from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import sweeps
-from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, timed, trials
+from discreet.reports.statistics.trials import (
+    NOT_TRIED,
+    Trial,
+    by_task,
+    comparable,
+    control_of,
+    labels_of,
+    timed,
+    trials,
+)
 from discreet.showing.data import plain
 
 TABLES = {

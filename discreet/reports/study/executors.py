@@ -31,7 +31,7 @@ from typing import Any, Protocol
 from discreet.backends.process import STARTUP_SECONDS, end_children
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import Absent, InputError
-from discreet.reports.study.plan import Limits
+from discreet.reports.study.plan import AttemptLimits
 
 LOCAL = "local"
 """The executor that runs one cell at a time, in this process."""
@@ -105,7 +105,7 @@ def checked(words: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def opened(words: str, folder: Path, limits: Limits) -> Iterator[Executor]:
+def opened(words: str, folder: Path, limits: AttemptLimits) -> Iterator[Executor]:
     """The executor of these words, until the block ends. Jobs leave their files in the folder while
     they run.
 
@@ -271,7 +271,7 @@ class _Queue:
 
     name = "submitit"
 
-    def __init__(self, partition: str, folder: Path, limits: Limits) -> None:
+    def __init__(self, partition: str, folder: Path, limits: AttemptLimits) -> None:
         submitit = _library("submitit")
         self.run = uuid.uuid4().hex
         self._here = partition == LOCAL

@@ -32,7 +32,7 @@ _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of
 
 
 @dataclass(frozen=True)
-class Limits:
+class AttemptLimits:
     """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads
     (None: all).
     """
@@ -48,7 +48,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Profile:
+class AccuracyProfile:
     """An accuracy profile: the relative certified gap asked for, and what it sets in a backend, by
     backend.
     """
@@ -90,9 +90,9 @@ class Study:
     name: str
     instances: tuple[InstanceSpec, ...]
     backends: tuple[Configuration, ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[AccuracyProfile, ...]
     reach: tuple[tuple[tuple[str, ...], Reach], ...]
-    limits: Limits
+    limits: AttemptLimits
     repeats: int
     seed: int
     source: str
@@ -147,7 +147,7 @@ def parse_study(text: str, where: str) -> Study:
         backends,
         profiles,
         tuple(_reach(each, labels, place) for each, place in _numbered(data, "reach", top)),
-        Limits(**data.get("limits", {})),
+        AttemptLimits(**data.get("limits", {})),
         data.get("repeats", 1),
         data.get("seed", 0),
         text,
@@ -159,13 +159,13 @@ def _numbered(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[st
     return [(each, f"{top}{key}[{k}]") for k, each in enumerate(data.get(key, ()), start=1)]
 
 
-def _profile(name: str, table: Mapping[str, Any], place: str) -> Profile:
+def _profile(name: str, table: Mapping[str, Any], place: str) -> AccuracyProfile:
     settings = table.get("settings", {})
     for backend, values in settings.items():
         _refuse_settings(
             values, backend, f"{place}.settings.{backend}", f"{place}.settings.{backend}"
         )
-    return Profile(name, float(table["gap"]), settings)
+    return AccuracyProfile(name, float(table["gap"]), settings)
 
 
 def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, named: str) -> None:

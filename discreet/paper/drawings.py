@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.paper.study import Study
+from discreet.paper.study import PaperStudy
 from discreet.reports.curve import curve_grid
 from discreet.showing import numerals
 from discreet.showing.data import plain
@@ -22,14 +22,14 @@ FIGURES = (
 """Names of the figures in the order of the page."""
 
 
-def figures(study: Study) -> tuple[Figure, ...]:
+def figures(study: PaperStudy) -> tuple[Figure, ...]:
     """In the order of the page: inference of X, law of X given the guess, cost of privacy, whole
     curves, their shapes.
     """
     return _inference(study), _guesses(study), _utility(study), _curves(study), _shapes(study)
 
 
-def tables(study: Study) -> dict[str, list[dict[str, Any]]]:
+def tables(study: PaperStudy) -> dict[str, list[dict[str, Any]]]:
     """Records of plain values by name: sensors, guesses, curves."""
     curves = [
         {
@@ -47,7 +47,7 @@ def tables(study: Study) -> dict[str, list[dict[str, Any]]]:
     return {"sensors": plain(study.sensors), "guesses": plain(study.guesses), "curves": curves}
 
 
-def _inference(study: Study) -> Figure:
+def _inference(study: PaperStudy) -> Figure:
     rows = study.sensors
     last = study.sensors[-1]
     blind = float(study.p_x.min())
@@ -85,7 +85,7 @@ def _inference(study: Study) -> Figure:
     )
 
 
-def _guesses(study: Study) -> Figure:
+def _guesses(study: PaperStudy) -> Figure:
     rows = study.guesses
     settings = study.settings
     places = tuple(float(k) for k in range(len(rows)))
@@ -129,7 +129,7 @@ def _guesses(study: Study) -> Figure:
     )
 
 
-def _utility(study: Study) -> Figure:
+def _utility(study: PaperStudy) -> Figure:
     rows = study.sensors
     last = study.sensors[-1]
     counts = tuple(float(row.sensors) for row in rows)
@@ -164,7 +164,7 @@ def _utility(study: Study) -> Figure:
     )
 
 
-def _curves(study: Study) -> Figure:
+def _curves(study: PaperStudy) -> Figure:
     return Figure(
         name="privacy-utility-curves",
         title="The whole privacy–utility curve",
@@ -183,7 +183,7 @@ def _curves(study: Study) -> Figure:
     )
 
 
-def _shapes(study: Study) -> Figure:
+def _shapes(study: PaperStudy) -> Figure:
     return Figure(
         name="privacy-utility-shapes",
         title="The same curves, relative to the Bayes rule",
@@ -200,7 +200,7 @@ def _shapes(study: Study) -> Figure:
     )
 
 
-def _lines(study: Study, *, relative: bool) -> tuple[Series, ...]:
+def _lines(study: PaperStudy, *, relative: bool) -> tuple[Series, ...]:
     """Every curve over budgets relative to I_MAP, with the band between its envelopes."""
     drawn = []
     for k, (count, curve) in enumerate(study.curves):
