@@ -71,11 +71,10 @@ def campaign(inputs: int, seed: int, doors: Sequence[str]) -> dict[str, Found]:
     resource.setrlimit(resource.RLIMIT_AS, (_GIB << 30, limits[1]))
     found = {}
     try:
-        with prepared():
-            for door in doors:
-                count = -(-inputs * _SHARES[door] // shares)
-                found[door] = _tried(door, seed, count)
-                print(f"{door}: {dict(found[door].tally)}", file=sys.stderr)
+        for door in doors:
+            with prepared():  # what one door writes is nothing to the next
+                found[door] = _tried(door, seed, -(-inputs * _SHARES[door] // shares))
+            print(f"{door}: {dict(found[door].tally)}", file=sys.stderr)
     finally:
         faulthandler.cancel_dump_traceback_later()
         resource.setrlimit(resource.RLIMIT_AS, limits)
