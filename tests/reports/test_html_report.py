@@ -425,7 +425,7 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     left = [each for each in rows if each.family == "random" and each.label != "blahut-arimoto"]
     wanted = report_numbers(left)
     assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
-    shown = screen.cells("#claims .figures")
+    shown = screen.cells("#claims .body > .scroll")
     assert [
         [r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])]
         for r in wanted["claims"]

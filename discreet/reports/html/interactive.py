@@ -127,6 +127,35 @@ _ROW = (
 )
 
 
+_TABLES = {
+    "answers": {
+        "backend": "label",
+        "status": "status",
+        "claimed": "claimed",
+        "gap asked": "gap_target",
+        "error probability, certified bracket": "bracket",
+        "relative gap": "relative_gap",
+        "true leakage ÷ budget": "leaks",
+        "seconds": "seconds",
+    },
+    "claimed": {
+        "backend": "label",
+        "problem and budget": "instance",
+        "gap asked": "gap_target",
+        "claimed": "claimed",
+        "true leakage ÷ budget": "leaks",
+    },
+    "kept": {
+        "backend": "label",
+        "problem and budget": "instance",
+        "gap asked": "gap_target",
+        "certified gap": "relative_gap",
+        "seconds": "seconds",
+    },
+}
+"""The tables of attempts: each heading with the column of its values."""
+
+
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
     """The rows without folders of a machine, in the order of their trials, which does not depend on
     the order given.
@@ -166,7 +195,7 @@ def page_data(
         "precision": page.figure(pictures.precision_figure(rows, page.tone, control)),
         "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
-        "tables": TABLES,
+        "tables": {**TABLES, **_TABLES},
         "views": {words: page.view(kept) for words, kept in _choices(rows)},
         "contents": [json.loads(content) for content in page.contents],
         "samples": [sample_svg(tone) for tone in range(len(LIGHT) ** 2)],
