@@ -15,6 +15,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, flag, option
+from discreet.problems.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
@@ -106,7 +107,6 @@ def bench(
 
 def place_of(study: str, out: str | None) -> Path:
     """The folder of the results of a study, which may itself be named as the study."""
-    from discreet.problems.errors import InputError
 
     if "\0" in study or (out is not None and "\0" in out):
         raise InputError("a path holds a null character, which no path can; choose another")
@@ -121,7 +121,6 @@ def place_of(study: str, out: str | None) -> Path:
 
 def study_of(name: str) -> Study:
     """The study of that name, file or folder."""
-    from discreet.problems.errors import FileError
     from discreet.reports.study.plan import read_study
 
     if not Path(name).is_dir():
@@ -219,7 +218,6 @@ def _duration(seconds: float) -> str:
 
 
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
-    from discreet.problems.errors import FileError
     from discreet.reports.study.runner import estimated_seconds
     from discreet.reports.study.store import rows
 

@@ -23,6 +23,7 @@ from discreet.cli.flags import (
     option,
     problem_names,
 )
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -97,7 +98,6 @@ def compare(
 
 
 def _cases(specs: Sequence[str], asked: Asked) -> list[Case]:
-    from discreet.problems.errors import InputError
     from discreet.reports import notation
 
     if asked.set_ and not specs:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Force, Json, argument, flag, option, problem_names
+from discreet.problems.errors import InputError
 
 
 def export(
@@ -87,7 +88,6 @@ def _export_study(
     force: bool,
     as_json: bool,
 ) -> None:
-    from discreet.problems.errors import InputError
     from discreet.reports.study.exported import TABLE, export_study
     from discreet.reports.study.plan import read_study
 

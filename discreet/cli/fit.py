@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
+from discreet.problems.checks import brief
+from discreet.problems.errors import InputError
 from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
@@ -77,7 +79,6 @@ def fit(
     from discreet.people.classifier import PrivateClassifier
     from discreet.people.folder import CARD, NAMES
     from discreet.people.graph import libraries
-    from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
     from discreet.reports.card import card_data
     from discreet.reports.outputs import check_folder
@@ -129,8 +130,6 @@ def _frame(columns: Columns) -> Any:
     try:
         import pandas
     except ImportError as error:
-        from discreet.problems.errors import InputError
-
         raise InputError(
             f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})"
         ) from None
@@ -139,8 +138,6 @@ def _frame(columns: Columns) -> Any:
 
 def _features(people: str, table: Columns, asked: list[str], ignored: list[str]) -> Any:
     """The columns that a guess is made from; a column that nearly identifies people is named."""
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     for name in [*asked, *ignored]:
         check_column(people, table, name)
@@ -174,8 +171,6 @@ def _check_asked(
     """
     from discreet.people.labels import coded
     from discreet.people.probabilities import FOLDS
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     if guess in hide:
         raise InputError(
@@ -210,8 +205,6 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     import numpy as np
 
     from discreet.people.folder import as_text
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     column = table[name]
     if _is_measured(column):

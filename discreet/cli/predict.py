@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, flag, option
 from discreet.cli.people import People, Person, check_column
+from discreet.problems.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ def predict(
     import numpy as np
 
     from discreet.people.folder import NAMES, DeployedRule
-    from discreet.problems.errors import InputError
     from discreet.problems.files.tables import TableStream
     from discreet.problems.files.writing import check_output
 
@@ -164,7 +164,6 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
 
 
 def _writers() -> tuple[Any, Any]:
-    from discreet.problems.errors import FileError
 
     try:
         import duckdb

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from discreet.cli import screen
 from discreet.cli.flags import Json, Set, argument, problem_names
+from discreet.problems.checks import shown
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
@@ -28,7 +30,6 @@ def problems(
       discreet problems paper-multi --set sensors=10
     """
     from discreet.problems.catalog import entries
-    from discreet.problems.errors import InputError
 
     if name is not None:
         _show_one(name, parameters or [], as_json)
@@ -79,6 +80,5 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from discreet.problems.checks import shown
 
     return value if isinstance(value, bool | int | str | type(None)) else shown(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, argument, flag, option
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,6 @@ def report(
 
 
 def _rows(results: Sequence[str], backends: str | None) -> list[Measurement]:
-    from discreet.problems.errors import InputError
     from discreet.reports import notation
     from discreet.reports.measurements import reference_measurements
     from discreet.reports.study.store import read_results

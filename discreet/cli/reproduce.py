@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, option
+from discreet.problems.errors import FileError, InputError
 
 _Number = TypeVar("_Number", int, float)
 
@@ -42,7 +43,6 @@ def reproduce(
     from discreet.paper.drawings import tables
     from discreet.paper.section import NAMES, write_study
     from discreet.paper.study import Settings, run_study
-    from discreet.problems.errors import FileError
     from discreet.reports.outputs import check_folder
     from discreet.showing.data import records_csv
 
@@ -69,7 +69,6 @@ def reproduce(
 
 def _numbers(text: str, kind: type[_Number], flag: str, wanted: str) -> tuple[_Number, ...]:
     """Numbers separated by commas, at least one."""
-    from discreet.problems.errors import InputError
     from discreet.reports.notation import split_list
 
     found = []
