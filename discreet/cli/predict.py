@@ -149,10 +149,16 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
     """One Parquet file of all parts, each of which is written to a file of its own first."""
     from pathlib import Path
 
+    from discreet.problems.files.parquet import library
     from discreet.problems.files.writing import scratch_folder
 
-    duckdb, pandas = _writers()
-    with scratch_folder() as scratch, duckdb.connect() as engine:
+    try:
+        import pandas
+    except ImportError as error:
+        raise FileError(
+            f"Parquet needs pandas to be written ({error}); pip install it, or give CSV"
+        ) from None
+    with scratch_folder() as scratch, library().connect() as engine:
         engine.execute("SET threads = 1")  # the same bytes each time
         for number, part in enumerate(parts):
             engine.register("guesses", pandas.DataFrame(dict(part)))
@@ -161,19 +167,6 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
         found = f"SELECT * FROM read_parquet({names}, union_by_name = true)"
         engine.execute(f"COPY ({found}) TO '{scratch}/whole.parquet' (FORMAT parquet)")
         return Path(scratch, "whole.parquet").read_bytes()
-
-
-def _writers() -> tuple[Any, Any]:
-
-    try:
-        import duckdb
-        import pandas
-    except ImportError as error:
-        raise FileError(
-            f"Parquet needs DuckDB and pandas to be written ({error}); pip install "
-            "both, or give CSV"
-        ) from None
-    return duckdb, pandas
 
 
 def _table(out: str, record: dict[str, Any]) -> Table:

@@ -29,8 +29,16 @@ from typing import IO, Any, get_type_hints
 
 from discreet.problems.checks import listed
 from discreet.problems.errors import FileError
+from discreet.problems.files import parquet
 from discreet.problems.files.texts import check_ordinary
-from discreet.problems.files.writing import check_output, lock, path_text, refusals, replacing
+from discreet.problems.files.writing import (
+    check_output,
+    lock,
+    path_text,
+    refusals,
+    replacing,
+    scratch_folder,
+)
 from discreet.reports.measurements import (
     COLUMNS,
     IS_RESULTS,
@@ -43,18 +51,6 @@ from discreet.reports.measurements import (
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders, without_hosts
 from discreet.reports.study.plan import read_study
-
-
-def _duckdb() -> Any:
-    """The library, or FileError with the remedy where it is not there."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise FileError(
-            f"Parquet files need duckdb, which does not import ({error}); pip install "
-            '"discreet[bench]"'
-        ) from None
-    return duckdb
 
 
 def _columns() -> dict[str, str]:
@@ -70,7 +66,7 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._duckdb = _duckdb()
+        self._duckdb = parquet.library()
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
@@ -132,7 +128,7 @@ class Store:
         """
         try:
             with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
-                stream.write(_parquet(row, self.cells))
+                stream.write(_parquet(row))
         except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
                 f"a result is lost: {' '.join(str(error).split()).partition(';')[0]}; make room "
@@ -195,7 +191,7 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
     """
     if not sql.strip():
         raise FileError("the query is empty; write one such as SELECT * FROM cells")
-    duckdb = _duckdb()
+    duckdb = parquet.library()
     cells = _cells_folder(Path(folder))
     columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
     with contextlib.closing(duckdb.connect()) as connection:
@@ -231,38 +227,23 @@ def _cells_folder(folder: Path) -> Path:
     return cells
 
 
-def _parquet(row: Measurement, cells: Path) -> bytes:
-    """A Parquet file of one row. DuckDB writes to files only; this one lies among the cells until
-    it is read.
-    """
+def _parquet(row: Measurement) -> bytes:
+    """A Parquet file of one row."""
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
-    duckdb = _duckdb()
-    duckdb.execute(
-        f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", list(to_record(row).values())
-    )
-    place = cells / f".{secrets.token_hex(8)}.part"
-    try:
-        duckdb.execute(
-            f"COPY cell TO '{str(place).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
-        )
-        return place.read_bytes()
-    finally:
-        place.unlink(missing_ok=True)
+    with scratch_folder() as scratch, parquet.library().connect() as engine:
+        engine.execute(f"CREATE TABLE cell AS SELECT {holes}", list(to_record(row).values()))
+        engine.execute(f"COPY cell TO '{scratch}/cell.parquet' (FORMAT parquet)")
+        return Path(scratch, "cell.parquet").read_bytes()
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
     """The rows of one Parquet file; FileError if discreet did not write it."""
-    duckdb = _duckdb()
-    check_ordinary(path)
-    try:
-        answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
-        names = [column[0] for column in answer.description]
-        return [
-            from_record(dict(zip(names, values, strict=True)), str(path))
-            for values in answer.fetchall()
-        ]
-    except duckdb.Error as error:
-        raise FileError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    answer = parquet.query(path, "SELECT * FROM rows")
+    names = [column[0] for column in answer.description]
+    return [
+        from_record(dict(zip(names, values, strict=True)), str(path))
+        for values in answer.fetchall()
+    ]
 
 
 def _files(cells: Path) -> list[Path]:
