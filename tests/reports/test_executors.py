@@ -437,10 +437,12 @@ def test_other_words_are_refused_in_one_sentence(words: str, said: str, tmp_path
 
 
 def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, (name, extra) in executors._LIBRARIES.items():
+    others = [each for each in executors._EXECUTORS.values() if each.library[0]]
+    for each in others:
+        name, extra = each.library
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(Absent, match=rf'pip install "discreet\[{extra}\]"'):
-            checked(f"{kind}:1")
+            checked(f"{each.name}:1")
 
 
 def test_no_scheduler_and_no_queue_are_one_sentence(
