@@ -134,11 +134,12 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     from discreet.problems.catalog.registry import Budget
     from discreet.problems.measures.mutual_information import MutualInformation
     from discreet.reports.compare import Case
+    from discreet.reports.measurements import Stakes
 
     words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    asked = dict.fromkeys(str(term.measure) for term in model.terms)
-    measure = "" if list(asked) == [MutualInformation.name] else f" by {' and '.join(asked)}"
-    return Case(f"{spec}, {words}{measure}", Budget(fraction=fraction).apply(model))
+    measure = Stakes.of(model).measure
+    by = "" if measure == MutualInformation.name else f" by {measure}"
+    return Case(f"{spec}, {words}{by}", Budget(fraction=fraction).apply(model))
 
 
 def _shown(comparison: Comparison, tables: Any) -> list[Any]:
