@@ -92,11 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the tables; returns 1 if a requirement is missed, else 0."""
     parser = argparse.ArgumentParser(description="Regret of discreet advise.")
     parser.add_argument(
-        "--held-out", action="store_true", help=("only the cross-validation of the shipped results")
+        "--held-out", action="store_true", help="only the cross-validation of the shipped results"
     )
     parser.add_argument("--live", action="store_true", help="only the fresh instances")
     parser.add_argument(
-        "--limit", type=int, default=len(FRESH), help=("only so many of the fresh entries")
+        "--limit", type=int, default=len(FRESH), help="only so many of the fresh entries"
     )
     chosen = parser.parse_args(arguments)
     both = not (chosen.held_out or chosen.live)
@@ -234,10 +234,8 @@ def _verdict(regrets: Sequence[float]) -> bool:
     print(
         "met"
         if kept
-        else (
-            f"missed: required are a median ≤ {MEDIAN}, a 95th percentile ≤ "
-            f"{TAIL}, and all certified"
-        )
+        else f"missed: required are a median ≤ {MEDIAN}, a 95th percentile ≤ "
+        f"{TAIL}, and all certified"
     )
     return kept
 

@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("other", type=Path, help="a checkout of another commit")
     parser.add_argument("--study", default="default", help="a shipped study or a file")
     parser.add_argument(
-        "--largest", type=int, default=300_000, help=("leave out tasks with a larger N n m")
+        "--largest", type=int, default=300_000, help="leave out tasks with a larger N n m"
     )
     parser.add_argument("--only", default="", help="take tasks with this text in their titles")
     given = parser.parse_args()

@@ -317,7 +317,7 @@ def _broken(solution: Any, laws: list[Any]) -> list[str] | None:
     if not all(small <= large or small > large for _, small, large in claims):
         return None
     return [
-        (f"{what}: {small.str(20)} > {large.str(20)}")
+        f"{what}: {small.str(20)} > {large.str(20)}"
         for what, small, large in claims
         if small > large
     ]
@@ -445,7 +445,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first problem")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--ends", action="store_true", help=("steep families with an end of the support")
+        "--ends", action="store_true", help="steep families with an end of the support"
     )
     asked = parser.parse_args()
     counts = Counter[str]()

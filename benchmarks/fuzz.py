@@ -1,9 +1,7 @@
 """Garbage at every door of discreet: whatever is given, it is taken or refused, in words, within
 limits.
 
-    python benchmarks/fuzz.py [--inputs 100000] [--seed 1] [--doors npz,study] [--jobs 2] [--scratch
-    FOLDER]
-        [--out reports/fuzz.md]
+    python benchmarks/fuzz.py [--inputs 100000] [--seed 1] [--doors npz,study] [--out FILE.md]
     python benchmarks/fuzz.py --show npz:17
 
 arrays    arguments of the public functions: wrong types, shapes, masks, texts, numbers of any size
@@ -19,16 +17,15 @@ An input is a valid one of which one to three things are spoiled. It depends on 
 and its number alone: `--show npz:17` runs one again and prints what happens.
 
 A finding is: an exception that the reference does not name (a traceback, on the command line), a
-message of several lines or over 1000 characters, a warning, more than 10 s of processor time, a
-minute of waiting, more than 4 GiB, or the end of the process. A process that was stopped (SIGSTOP)
-does not wait. What became of parts of 2,000 inputs is kept in the scratch folder, by code: a run
-that was interrupted goes on. Exits with 1 if there are findings. The folder `fuzzing` holds:
+message of several lines or over 1000 characters, a warning, more than 10 s of processor time, or
+more than 8 GiB of address space. An input that takes two minutes ends the run with a traceback.
+Exits with 1 if there are findings. The folder `fuzzing` holds:
 
     garbage    what is wrong with a value
     examples   what is right: a problem, its solution, files
     calls, files, commands   the doors
     inputs     one input, and what became of it
-    main       many: processes, report, command line
+    main       many: limits, report, command line
 """
 
 import sys

@@ -83,7 +83,7 @@ class Grid(ABC):
         skip_if(
             ""
             if hasattr(self.solver, "lower")
-            else (f"{backend} asks others, which are measured themselves")
+            else f"{backend} asks others, which are measured themselves"
         )
         several = len(getattr(self.instance, "terms", ())) > 1
         warm_up(backend, 0.01 if several else self.instance.budget)

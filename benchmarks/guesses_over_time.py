@@ -209,10 +209,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--perfect", action="store_true", help=("budget 0 instead of a share from 1e-3 to 1")
+        "--perfect", action="store_true", help="budget 0 instead of a share from 1e-3 to 1"
     )
     parser.add_argument(
-        "--sparse", action="store_true", help=("chains with zeros, equal states and rare states")
+        "--sparse", action="store_true", help="chains with zeros, equal states and rare states"
     )
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)

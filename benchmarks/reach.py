@@ -37,7 +37,7 @@ def unknown(backend: str) -> str:
     return (
         ""
         if backend in ds.backends.backend_names()
-        else (f"this version of discreet has no backend {backend}")
+        else f"this version of discreet has no backend {backend}"
     )
 
 

@@ -100,7 +100,7 @@ def edge_row(name: str, problems: list[Problem]) -> None:
     gaps = np.array([solution.relative_gap for solution in found])
     iterations = sum(solution.iterations or 0 for solution in found)
     print(
-        (f"{name:48} {(gaps <= 1e-9).sum():9} {(gaps <= 1e-6).sum():9} {iterations:10}"), flush=True
+        f"{name:48} {(gaps <= 1e-9).sum():9} {(gaps <= 1e-6).sum():9} {iterations:10}", flush=True
     )
 
 

@@ -55,7 +55,7 @@ def rounds_row(name: str, problems: list[Problem | BlockProblem]) -> None:
         sum(getattr(solution, what) or 0 for solution in found) for what in ("passes", "iterations")
     )
     print(
-        (f"{name:40} {certified:3} of {len(found)} {short:8} {passes:8} {iterations:8}"), flush=True
+        f"{name:40} {certified:3} of {len(found)} {short:8} {passes:8} {iterations:8}", flush=True
     )
 
 
@@ -179,7 +179,7 @@ def wide_row(name: str, problem: Problem) -> None:
         found = ds.solve(problem, "tilt", gap=1e-9)
         seconds = min(seconds, time.process_time() - started)
     print(
-        (f"{name:40} {found.status.value:>10} {found.iterations or 0:10} {seconds:9.2f}"),
+        f"{name:40} {found.status.value:>10} {found.iterations or 0:10} {seconds:9.2f}",
         flush=True,
     )
 
@@ -205,13 +205,13 @@ def wide_rows() -> None:
         wide_row("as it is", problem)
         for words, least in (
             ("M is summed by guesses", 10**9),
-            (("M is summed by pairs from 4 features on"), 4),
+            ("M is summed by pairs from 4 features on", 4),
         ):
             with replaced(newton, "_WIDE", least):
                 wide_row(words, problem)
         for words, share in (
             ("pairs leave out nothing", 0.0),
-            (("pairs leave out 100 times as much"), 100.0),
+            ("pairs leave out 100 times as much", 100.0),
         ):
             with replaced(Summed, "negligible", partialmethod(scaled, share)):
                 wide_row(words, problem)
@@ -290,10 +290,8 @@ def statement_row(name: str, problems: list[BlockProblem]) -> None:
     classes = sum(rule.band > 0.0 for rule, _ in rules)
     short = sum(rule.band == 0.0 and rule.ties.size <= most for rule, most in rules)
     print(
-        (
-            f"{name:44} {certified:3} of {len(found)} {short:9} {classes:12} "
-            f"{len(found) - short - classes:8}"
-        ),
+        f"{name:44} {certified:3} of {len(found)} {short:9} {classes:12} "
+        f"{len(found) - short - classes:8}",
         flush=True,
     )
 
@@ -334,7 +332,7 @@ def statement_rows() -> None:
     statement_row("as it is", problems)
     for piece in (
         "entering of other ties",
-        ("more than one tie from a tilt"),
+        "more than one tie from a tilt",
         "ties of the interior point",
     ):
         with replaced(Ablated, "without", piece), replaced(crossing, "_ActiveSet", Ablated):
@@ -351,10 +349,8 @@ def inside_row(name: str, problems: list[BlockProblem]) -> None:
     """Print one ablation."""
     gaps = [ds.solve(problem, "tilt", gap=1e-9).relative_gap for problem in problems]
     print(
-        (
-            f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} "
-            f"{sum(gaps) / len(gaps):11.2e}"
-        ),
+        f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} "
+        f"{sum(gaps) / len(gaps):11.2e}",
         flush=True,
     )
 

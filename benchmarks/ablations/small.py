@@ -180,7 +180,7 @@ def interior_rows() -> None:
     for name, owner, attribute, value in (
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         (
-            ("masses of guesses are not anticipated"),
+            "masses of guesses are not anticipated",
             Newton,
             "anticipate",
             lambda newton, step, length: None,

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.reports.advice.evidence import Cell, cells_of
+from discreet.reports.advice.evidence import Observation, observations_of
 from discreet.reports.advice.prediction import prospects, rank
 from discreet.reports.measurements import Measurement
 
@@ -94,7 +94,7 @@ def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None 
     """
     cells = [
         cell
-        for cell in cells_of(rows)
+        for cell in observations_of(rows)
         if not cell.option.is_peer and (labels is None or cell.option.label in labels)
     ]
     noise = noise_of(cells)
@@ -103,7 +103,7 @@ def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None 
     unsolved = []
     for group in sorted({cell.group for cell in cells}):
         known = [cell for cell in cells if cell.group != group]
-        instances: dict[str, list[Cell]] = defaultdict(list)
+        instances: dict[str, list[Observation]] = defaultdict(list)
         for cell in cells:
             if cell.group == group:
                 instances[cell.identity].append(cell)
@@ -123,7 +123,11 @@ def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None 
 
 
 def _trial(
-    known: Sequence[Cell], there: Sequence[Cell], solved: Sequence[Cell], gap: float, noise: float
+    known: Sequence[Observation],
+    there: Sequence[Observation],
+    solved: Sequence[Observation],
+    gap: float,
+    noise: float,
 ) -> Trial | None:
     """None where none of the options that the advice could name was run on this instance."""
     best = min(solved, key=lambda cell: cell.seconds)
@@ -149,7 +153,7 @@ def _trial(
     )
 
 
-def noise_of(cells: Iterable[Cell]) -> float:
+def noise_of(cells: Iterable[Observation]) -> float:
     """The factor that two medians of the same work differ by: 95% of halves of the same repeats
     differ by less.
     """

@@ -155,7 +155,7 @@ def _of_secrets(seed: int, index: int) -> Drawn:
     )
     leaks = [leaked if math.isfinite(leaked) else 1.0 for leaked in free.bayes_leakages]
     budgets = [float(leaked * rng.choice([0.0, 1e-4, 0.01, 0.1, 0.5])) for leaked in leaks]
-    return (f"drawn('secrets', {seed}, {index})"), free.with_budget(
+    return f"drawn('secrets', {seed}, {index})", free.with_budget(
         budgets if len(budgets) > 1 else budgets[0]
     )
 

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not plan:
         print(
-            ("nothing is asked for; choose backends that are installed, and kinds among"),
+            "nothing is asked for; choose backends that are installed, and kinds among",
             *KINDS,
             file=sys.stderr,
         )
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--backends", type=_listed, help="only these, separated by commas")
     parser.add_argument(
-        "--kinds", type=_listed, default=list(KINDS), help=("only these, separated by commas")
+        "--kinds", type=_listed, default=list(KINDS), help="only these, separated by commas"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument(
-        "--minutes", type=float, default=float("inf"), help=("begin no batch after so many")
+        "--minutes", type=float, default=float("inf"), help="begin no batch after so many"
     )
     scratch = Path(tempfile.gettempdir()) / "discreet-campaign"
     parser.add_argument(
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out", default=str(_ROOT / "reports" / "campaign"), help="the report, without its ending"
     )
     parser.add_argument(
-        "--report", action="store_true", help=("only write the report of what there is")
+        "--report", action="store_true", help="only write the report of what there is"
     )
     return parser
 

@@ -38,7 +38,7 @@ def rare_value(seed: int, index: int) -> tuple[str, Problem]:
     rare = rng.permutation(n)[: int(rng.integers(1, max(2, n // 2)))]
     joint[rare] *= 10.0 ** -rng.uniform(*_DECADES, size=(rare.size, 1, 1))
     free = Problem.from_joint(joint / joint.sum(), math.inf, measure=_text(measure, n, rng))
-    return (f"rare_value({seed}, {index}): {measure}"), free.with_budget(
+    return f"rare_value({seed}, {index}): {measure}", free.with_budget(
         _budget(free.bayes_leakage, rng)
     )
 

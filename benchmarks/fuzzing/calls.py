@@ -172,7 +172,8 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
             {
                 "path": "kept.npz",
                 "estimator": found.estimator,
-                **duals,
+                "tilt": found.tilt,
+                "multipliers": found.multipliers,
                 "metadata": {"x": 1},
                 "overwrite": True,
             },

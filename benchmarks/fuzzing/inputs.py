@@ -15,6 +15,7 @@ from fuzzing.commands import Finding, Refused, options
 from fuzzing.files import archives, notes, results, study
 
 import discreet as ds
+from discreet.problems.samples import FewRecordsWarning
 
 __all__ = ["DOORS", "attempt", "made"]
 
@@ -38,6 +39,7 @@ def attempt(action: Action, refusals: tuple[type[BaseException], ...] = _REFUSAL
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", FewRecordsWarning)  # the tables are small
             action()
     except (*refusals, ImportError) as error:
         message = str(error)

@@ -60,18 +60,18 @@ class Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export, solve what is missing, and write the report; 0."""
     parser = argparse.ArgumentParser(
-        description=("Which solver of today gets which hard instance right.")
+        description="Which solver of today gets which hard instance right."
     )
     parser.add_argument(
-        "--files", required=True, help=("folder of the exported files and of the results so far")
+        "--files", required=True, help="folder of the exported files and of the results so far"
     )
     parser.add_argument(
-        "--out", default="reports/instances", help=("path of the report without its ending")
+        "--out", default="reports/instances", help="path of the report without its ending"
     )
     parser.add_argument("--seconds", type=int, default=30, help="processor time for each")
     parser.add_argument("--only", default="", help="only instances whose name has this text")
     parser.add_argument(
-        "--solvers", default=",".join(SOLVERS), help=("only these, separated by commas")
+        "--solvers", default=",".join(SOLVERS), help="only these, separated by commas"
     )
     parser.add_argument(
         "--child", nargs=3, metavar=("SOLVER", "FILE", "ANSWER"), help=argparse.SUPPRESS
@@ -123,10 +123,8 @@ def _row(
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps(asdict(row), indent=1) + "\n", encoding="utf-8")
     print(
-        (
-            f"{row.name:60} {solver:14} {row.status:24} {row.seconds:6.1f} s  "
-            f"{'right' if row.right else 'wrong'}"
-        ),
+        f"{row.name:60} {solver:14} {row.status:24} {row.seconds:6.1f} s  "
+        f"{'right' if row.right else 'wrong'}",
         flush=True,
     )
 

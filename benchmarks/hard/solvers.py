@@ -111,7 +111,7 @@ def _through_cvxpy(name: str, options: Mapping[str, Any]) -> Callable[[Path], Fo
 SOLVERS: Mapping[str, Solver] = {
     "HiGHS simplex": Solver(".mps", _highs("simplex"), "tolerances 1e-10"),
     "HiGHS IPX": Solver(
-        ".mps", _highs("ipx"), ("tolerances 1e-10, of the gap 1e-12, with crossover")
+        ".mps", _highs("ipx"), "tolerances 1e-10, of the gap 1e-12, with crossover"
     ),
     "HiGHS PDLP": Solver(".mps", _highs("pdlp"), "tolerances 1e-10"),
     "Clarabel": Solver(".json", _clarabel, "tolerances 1e-12, at most 500 iterations"),

@@ -159,7 +159,7 @@ def _paper_single(setting: Setting, kernels: str) -> list[Row]:
     words = (
         "paper-single, ε = 0.01"
         if kernels == "compiled"
-        else ("the same before kernels are loaded (NumPy)")
+        else "the same before kernels are loaded (NumPy)"
     )
     return [_solved(problem, words, repeats=15, kernels=kernels)]
 
@@ -178,7 +178,7 @@ def _in_memory(setting: Setting, *, dense: bool) -> list[Row]:
         row = _judged(row, solution.certificate)
     else:
         row, passes = _streamed(
-            problem, ("paper-single, ε = 0.01, arrays in memory, default settings")
+            problem, "paper-single, ε = 0.01, arrays in memory, default settings"
         )
         row.note = f"{row.note}; {passes} reads at least"
     row.reference, row.reference_seconds = read_seconds([problem.p_xz, problem.loss])
@@ -212,7 +212,7 @@ def _mapped(setting: Setting) -> list[Row]:
                     work,
                     outcomes,
                     float(outcomes),
-                    note=(f"needs {needed:,} free bytes of disk, has {free:,}"),
+                    note=f"needs {needed:,} free bytes of disk, has {free:,}",
                 )
             ]
         _write_single(folder, outcomes)
@@ -288,7 +288,7 @@ def _many_guesses(setting: Setting, n: int, m: int, outcomes: int, fraction: flo
     return [
         _solved(
             problem,
-            (f"{n} private values, {m} guesses, masses over ten decades, {words}"),
+            f"{n} private values, {m} guesses, masses over ten decades, {words}",
             repeats=1,
             limit=_LIMIT,
         )
@@ -371,7 +371,7 @@ def _sensors(
     started = time.perf_counter()
     problem = _lattice(sensors, bins, sigma, budget, tail)
     row, _ = _streamed(
-        problem, (f"{sensors} sensors of {bins} bins, σ = {sigma:g}, end to end"), repeats=0
+        problem, f"{sensors} sensors of {bins} bins, σ = {sigma:g}, end to end", repeats=0
     )
     row.seconds = time.perf_counter() - started
     row.first_seconds = None
@@ -398,7 +398,7 @@ def _groups(setting: Setting, sensors: int, small: int) -> list[Row]:
     started = time.perf_counter()
     made = grouped_problem([np.tile(law, (sensors, 1, 1, 1)) for law in laws], paper_p_xy(), budget)
     row, _ = _streamed(
-        made, (f"two groups of {sensors} sensors of 4 bins, σ = {_WIDE:g}, end to end"), repeats=0
+        made, f"two groups of {sensors} sensors of 4 bins, σ = {_WIDE:g}, end to end", repeats=0
     )
     row.seconds = time.perf_counter() - started
     row.first_seconds = None
@@ -431,7 +431,7 @@ def _paper_multi_conic(setting: Setting, sensors: int) -> list[Row]:
         _peer(
             problem,
             "conic",
-            ("the same by Clarabel, written with the joint law of X and Ŷ"),
+            "the same by Clarabel, written with the joint law of X and Ŷ",
             form="joint",
         ),
     ]
@@ -453,7 +453,7 @@ def _curve(setting: Setting) -> list[Row]:
     spent |= {"seconds": statistics.median(curves), "repeats": len(curves)}
     row = Row(
         "",
-        (f"curve of {len(curve.rows)} points, paper-single"),
+        f"curve of {len(curve.rows)} points, paper-single",
         problem.N,
         float(problem.N),
         **spent,
@@ -559,7 +559,7 @@ def _cases() -> Iterable[Case]:
         "paper-single-200m-mapped",
         _mapped,
         Target(
-            ("≤ 2× as many plain reads of the file, < 1 GiB beside the page cache"),
+            "≤ 2× as many plain reads of the file, < 1 GiB beside the page cache",
             multiple=2,
             gap=1e-9,
             private=1024,
@@ -569,7 +569,7 @@ def _cases() -> Iterable[Case]:
         "perfect-100k",
         _perfect,
         Target(
-            ("≥ 1000× faster than HiGHS, ‖ΦP‖∞ ≤ 1e-14"), faster=1000, gap=1e-9, phi_residual=1e-14
+            "≥ 1000× faster than HiGHS, ‖ΦP‖∞ ≤ 1e-14", faster=1000, gap=1e-9, phi_residual=1e-14
         ),
     )
     yield Case("perfect-100k/reference", _perfect_highs, slow=True)
@@ -592,7 +592,7 @@ def _cases() -> Iterable[Case]:
             most = (
                 f"≤ {seconds} s"
                 if iterations is None
-                else (f"≤ {seconds} s, ≤ {iterations} iterations")
+                else f"≤ {seconds} s, ≤ {iterations} iterations"
             )
             yield Case(
                 name,
@@ -628,7 +628,7 @@ def _cases() -> Iterable[Case]:
         yield Case(f"paper-multi-{sensors}", partial(_paper_multi, sensors=sensors), target)
         yield Case(f"paper-multi-{sensors}/reference", partial(_paper_multi_conic, sensors=sensors))
     yield Case(
-        "curve", _curve, Target(("≤ 9 × one solve, every point certified"), multiple=9, gap=1e-9)
+        "curve", _curve, Target("≤ 9 × one solve, every point certified", multiple=9, gap=1e-9)
     )
     yield Case("small", _small, Target("≤ 3 ms, judge included", seconds=0.003, gap=1e-9))
     yield Case("small/reference", _small_conic)

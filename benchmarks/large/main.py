@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if not chosen:
         print(
-            (f"no row is called {' or '.join(asked.only)}; --list prints the names"),
+            f"no row is called {' or '.join(asked.only)}; --list prints the names",
             file=sys.stderr,
         )
         return 2
@@ -89,10 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help=("small sizes, a minute or two: to see that everything runs"),
+        help="small sizes, a minute or two: to see that everything runs",
     )
     parser.add_argument(
-        "--no-peers", action="store_true", help=("leave out the references that take minutes")
+        "--no-peers", action="store_true", help="leave out the references that take minutes"
     )
     parser.add_argument(
         "--only",
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--add",
         action="store_true",
-        help=("put the rows into the report that is there, and keep its others"),
+        help="put the rows into the report that is there, and keep its others",
     )
     parser.add_argument(
         "--out",
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scratch",
         metavar="FOLDER",
-        help=("where a file of 6.4 GB may be made (default: temporary folder)"),
+        help="where a file of 6.4 GB may be made (default: temporary folder)",
     )
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--child", help=argparse.SUPPRESS)

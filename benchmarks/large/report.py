@@ -29,19 +29,19 @@ _COSTS = (
         "cost-outcomes",
         "outcomes",
         "outcomes N",
-        ("paper-single, ε = 0.01, solved in blocks from memory and judged"),
+        "paper-single, ε = 0.01, solved in blocks from memory and judged",
     ),
     (
         "cost-entries",
         "entries",
         "entries of the tilt n·m",
-        ("mixtures with n = m, a fixed number of outcomes, ds.solve"),
+        "mixtures with n = m, a fixed number of outcomes, ds.solve",
     ),
     (
         "cost-sensors",
         "sensors",
         "sensors M",
-        ("4 bins, σ = 1: lattice, solution and judge, what is left out within 1e-15"),
+        "4 bins, σ = 1: lattice, solution and judge, what is left out within 1e-15",
     ),
 )
 
@@ -286,7 +286,7 @@ def _exponents(rows: Sequence[Row]) -> str:
     upper = rows[len(rows) // 2 :] if len(rows) >= 4 else rows
     whole = f"Seconds grow like size^{_exponent(rows):.2f} over all sizes"
     return whole + (
-        (f", ^{_exponent(upper):.2f} over the larger half.") if len(upper) < len(rows) else "."
+        f", ^{_exponent(upper):.2f} over the larger half." if len(upper) < len(rows) else "."
     )
 
 
@@ -319,9 +319,7 @@ def _figure(own: Sequence[Row], name: str, words: str, what: str) -> Figure:
             ),
             Series(f"size^{exponent:.2f}", sizes, fitted, tone=1),
         ),
-        description=(
-            f"Seconds against {words} on logarithmic axes; the fitted exponent is {exponent:.2f}."
-        ),
+        description=f"Seconds against {words} on logarithmic axes; the fitted exponent is {exponent:.2f}.",
         log_x=True,
         log_y=True,
     )

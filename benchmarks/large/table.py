@@ -109,7 +109,7 @@ class Target:
         if self.faster is not None:
             times = 1.0 / row.multiple if row.multiple else math.nan
             over.append(
-                "" if times >= self.faster else (f"{times:.3g}× faster, not {self.faster:g}×")
+                "" if times >= self.faster else f"{times:.3g}× faster, not {self.faster:g}×"
             )
         over.append("" if row.status in _STATED else f"status {row.status}")
         over.append(

@@ -138,7 +138,7 @@ def streamed(quick: bool) -> list[Row]:
                 "streamed",
                 problem,
                 "tilt",
-                work=(f"{people:,} people in mapped files, tilt"),
+                work=f"{people:,} people in mapped files, tilt",
                 repeats=2,
             )
         ]
@@ -164,7 +164,7 @@ def conditional(quick: bool) -> list[Row]:
             "conditional",
             problem,
             backend,
-            work=(f"{people:,} people, information given Y, {backend}"),
+            work=f"{people:,} people, information given Y, {backend}",
         )
         for backend in ("tilt",)
     ]
@@ -242,7 +242,7 @@ def secrets(quick: bool) -> list[Row]:
                     "secrets",
                     problem,
                     backend,
-                    work=(f"census of {problem.N:,} cells, {count} secrets, {backend}"),
+                    work=f"census of {problem.N:,} cells, {count} secrets, {backend}",
                 )
             )
     return rows

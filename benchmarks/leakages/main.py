@@ -52,25 +52,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=("Who solves which measure of leakage, to what gap and how fast.")
+        description="Who solves which measure of leakage, to what gap and how fast."
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help=("small sizes, half a minute: to see that everything runs"),
+        help="small sizes, half a minute: to see that everything runs",
     )
     parser.add_argument("--only", action="append", choices=_PARTS, help="one part; repeatable")
     parser.add_argument(
         "--against",
         type=Path,
         metavar="TREE",
-        help=("another checkout, for mutual information alone"),
+        help="another checkout, for mutual information alone",
     )
     parser.add_argument(
         "--reference",
         type=Path,
         metavar="FILE",
-        help=("where the rows of the study go, for advice"),
+        help="where the rows of the study go, for advice",
     )
     parser.add_argument(
         "--out",
@@ -145,10 +145,8 @@ def _against(other: Path) -> tuple[float, float, int, str]:
         env={**os.environ, "PYTHONPATH": str(_ROOT)},
     )
     found = re.search(
-        (
-            r"geometric mean ([\d.]+), largest ([\d.]+), above [\d.]+: \d+ of "
-            r"(\d+)"
-        ),
+        r"geometric mean ([\d.]+), largest ([\d.]+), above [\d.]+: \d+ of "
+        r"(\d+)",
         said.stdout,
     )
     if found is None:

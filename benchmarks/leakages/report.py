@@ -311,7 +311,7 @@ def _times(found: Found) -> Figure | None:
     chosen = [row for row in found.tried if row.certified and row.entry == "census"]
     return _strips(
         "times",
-        ("Seconds by measure, on the census"),
+        "Seconds by measure, on the census",
         "certified answers; lowering, solving and lifting",
         "seconds",
         chosen,
@@ -339,7 +339,7 @@ def _strips(
         places = tuple(measures.index(_kind(row)) + lane for row in own)
         series.append(Series(label, tuple(map(value, own)), places, "points", tone))
     told = "; ".join(
-        (f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}") for each in series
+        f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}" for each in series
     )
     return Figure(
         name,
@@ -388,7 +388,7 @@ def _ratios(found: Found) -> Figure | None:
     description = f"Times as long as mutual information: {told}."
     return Figure(
         "ratios",
-        ("Time ÷ that of mutual information"),
+        "Time ÷ that of mutual information",
         subtitle,
         "times as long as mutual information",
         "",

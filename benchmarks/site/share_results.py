@@ -192,14 +192,14 @@ def _strings(content: Any, place: str) -> Iterator[tuple[str, str]]:
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0, or 2 with a sentence on standard error."""
     parser = argparse.ArgumentParser(
-        description=("Copy results of asv without paths and names of the machine.")
+        description="Copy results of asv without paths and names of the machine."
     )
     parser.add_argument("results", type=Path, help="the results_dir of asv.conf.json")
     parser.add_argument("folder", type=Path, help="where the copy goes")
     parser.add_argument(
         "--machine",
         default=MACHINE,
-        help=("what the machine is called in the copy (default: %(default)s)"),
+        help="what the machine is called in the copy (default: %(default)s)",
     )
     asked = parser.parse_args(arguments)
     try:

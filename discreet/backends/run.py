@@ -32,7 +32,7 @@ from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.checks import at_most, listed, real_numbers
+from discreet.problems.checks import as_numbers, at_most, listed, real_numbers
 from discreet.problems.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
@@ -90,7 +90,8 @@ def certify(
     model = opened(problem)
     multipliers = None
     if multiplier is not None:
-        multipliers = real_numbers("multiplier", np.atleast_1d(multiplier), (len(model.terms),))
+        prices = np.atleast_1d(as_numbers(multiplier, "the multiplier", f"[{len(model.terms)}]"))
+        multipliers = real_numbers("multiplier", prices, (len(model.terms),))
     towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
     given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Among, Asked, Gap, Json, Problem
+from discreet.cli.flags import Among, Asked, Gap, Json, Problem, flag, option
 
 
 def advise(
@@ -16,23 +16,17 @@ def advise(
     gap: Gap = 1e-9,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            metavar="S",
-            help=("Seconds that one solve may take; a note warns if it may take longer."),
-        ),
+        option("S", "Seconds that one solve may take; a note warns if it may take longer."),
     ] = None,
     results: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help=("Results measured here: a folder of discreet bench, or a file; may be repeated."),
+        option(
+            "PATH", "Results measured here: a folder of discreet bench, or a file; may be repeated."
         ),
     ] = None,
     peers: Annotated[
         bool,
-        typer.Option(
-            "--peers", help=("Also consider peers: backends that exist only for comparison.")
-        ),
+        flag("Also consider peers: backends that exist only for comparison.", "--peers"),
     ] = False,
     among: Among = None,
     as_json: Json = False,

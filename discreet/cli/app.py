@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli.flags import with_options
+from discreet.cli.flags import flag, with_options
 from discreet.cli.screen import INTERRUPTED, drop_output
 from discreet.problems.errors import DiscreetError, shortened
 
@@ -85,12 +85,15 @@ def _open_streams() -> None:
 
 def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
     """What went wrong, and what to do."""
-    if isinstance(error, DiscreetError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "the problem does not fit into memory; make it smaller"
-    where = error.filename or "standard output or a temporary file"
-    return f"{where} cannot be used: {error.strerror or error}; make room, or choose another place"
+    match error:
+        case MemoryError():
+            return "the problem does not fit into memory; make it smaller"
+        case OSError():
+            where = error.filename or "standard output or a temporary file"
+            why = error.strerror or error
+            return f"{where} cannot be used: {why}; make room, or choose another place"
+        case _:
+            return str(error)
 
 
 def _complain(sentence: str) -> None:
@@ -131,7 +134,7 @@ for name in (
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, flag("Print the version and exit.", "--version")] = False,
 ) -> None:
     """Design, solve, compare and certify privacy-aware minimum-error estimators.
 

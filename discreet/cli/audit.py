@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Gap, Json, Problem, SolutionFile
+from discreet.cli.flags import Asked, Gap, Json, Problem, SolutionFile, flag
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Solution
@@ -23,10 +23,7 @@ def audit(
     gap: Gap = 1e-9,
     budget_only: Annotated[
         bool,
-        typer.Option(
-            "--budget-only",
-            help=("Exit with 0 if the budget is proven kept, however wide the gap."),
-        ),
+        flag("Exit with 0 if the budget is proven kept, however wide the gap.", "--budget-only"),
     ] = False,
     as_json: Json = False,
 ) -> None:

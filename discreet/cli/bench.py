@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json
+from discreet.cli.flags import Force, Json, argument, flag, option
+from discreet.problems.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
+    from discreet.reports.measurements import Measurement
     from discreet.reports.study.cells import Cell
     from discreet.reports.study.plan import Study
     from discreet.reports.study.runner import Summary, Watch
@@ -29,51 +31,40 @@ _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no te
 def bench(
     study: Annotated[
         str,
-        typer.Argument(
-            metavar="STUDY",
-            help=("A TOML file, default, quick, or the folder of a study to continue."),
-        ),
+        argument("STUDY", "A TOML file, default, quick, or the folder of a study to continue."),
     ] = "default",
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+        option("DIR", "Where the results go.  [default: discreet-bench]"),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "TEXT",
+            "Only cells with TEXT in their title. Repeat it to require several texts.",
             "--only",
-            metavar="TEXT",
-            help=("Only cells with TEXT in their title. Repeat it to require several texts."),
         ),
     ] = None,
     executor: Annotated[
         str,
-        typer.Option(
-            metavar="WHERE",
-            help=(
-                "What runs the cells: local (one at a time), loky[:N], "
-                "dask:ADDRESS or submitit:PARTITION."
-            ),
+        option(
+            "WHERE",
+            "What runs the cells: local (one at a time), loky[:N], "
+            "dask:ADDRESS or submitit:PARTITION.",
         ),
     ] = "local",
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help=("List the profiles, the cells and the estimated time; run nothing.")
-        ),
+        flag("List the profiles, the cells and the estimated time; run nothing.", "--dry-run"),
     ] = False,
     query: Annotated[
         str | None,
-        typer.Option(
-            metavar="SQL",
-            help=("Query the table `cells` of a study's folder with DuckDB; run nothing."),
-        ),
+        option("SQL", "Query the table `cells` of a study's folder with DuckDB; run nothing."),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help=("Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
+        option(
+            "FILE", "Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."
         ),
     ] = None,
     force: Force = False,
@@ -116,7 +107,6 @@ def bench(
 
 def place_of(study: str, out: str | None) -> Path:
     """The folder of the results of a study, which may itself be named as the study."""
-    from discreet.problems.errors import InputError
 
     if "\0" in study or (out is not None and "\0" in out):
         raise InputError("a path holds a null character, which no path can; choose another")
@@ -131,7 +121,6 @@ def place_of(study: str, out: str | None) -> Path:
 
 def study_of(name: str) -> Study:
     """The study of that name, file or folder."""
-    from discreet.problems.errors import FileError
     from discreet.reports.study.plan import read_study
 
     if not Path(name).is_dir():
@@ -172,10 +161,17 @@ def _run(
             screen.say(sentence)
         summary = _measure(study, cells, store, known, where)
     _report(study, summary, place, notices, as_json)
-    contradicted = [row for row in summary.rows if row.contradictions]
+    exit_unless_certified(summary.rows)
+
+
+def exit_unless_certified(rows: Sequence[Measurement]) -> None:
+    """Name the certificates that `verify` contradicts. Exit with 1 where there are any, and where
+    no row is certified.
+    """
+    contradicted = [row for row in rows if row.contradictions]
     for row in contradicted:
         screen.say(f"verify contradicts the certificate of {row.label} on {row.instance}")
-    if contradicted or not any(row.certified for row in summary.rows):
+    if contradicted or not any(row.certified for row in rows):
         raise typer.Exit(1)
 
 
@@ -222,8 +218,6 @@ def _duration(seconds: float) -> str:
 
 
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
-    from discreet.problems.errors import FileError
-    from discreet.reports.measurements import Measurement
     from discreet.reports.study.runner import estimated_seconds
     from discreet.reports.study.store import rows
 
@@ -299,7 +293,7 @@ def _report(
     statuses = [(row.label, row.status) for row in summary.rows]
     screen.show(
         lambda: record,
-        lambda tables: [tables.status_table(("Cells by backend and status"), statuses)],
+        lambda tables: [tables.status_table("Cells by backend and status", statuses)],
         as_json=as_json,
     )
     if not as_json:

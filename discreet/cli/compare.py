@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Among, Asked, Force, Gap, Json, TimeLimit, problem_names
+from discreet.cli.flags import (
+    Among,
+    Asked,
+    Force,
+    Gap,
+    Json,
+    TimeLimit,
+    argument,
+    flag,
+    option,
+    problem_names,
+)
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -34,23 +46,20 @@ def compare(
     asked: Asked,
     problems: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PROBLEM]...",
-            help=("Catalog names, name:key=value,..., or .npz files."),
-            autocompletion=problem_names,
+        argument(
+            "[PROBLEM]...",
+            "Catalog names, name:key=value,..., or .npz files.",
+            complete=problem_names,
         ),
     ] = None,
     backends: Among = None,
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help=("Where the page and the pictures go."))
-    ] = "discreet-compare",
+    out: Annotated[str, option("DIR", "Where the page and the pictures go.")] = "discreet-compare",
     fail_on_disagreement: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-disagreement",
-            help=("Exit with 1 if two certified brackets exclude one another."),
+        flag(
+            "Exit with 1 if two certified brackets exclude one another.", "--fail-on-disagreement"
         ),
     ] = False,
     force: Force = False,
@@ -89,7 +98,6 @@ def compare(
 
 
 def _cases(specs: Sequence[str], asked: Asked) -> list[Case]:
-    from discreet.problems.errors import InputError
     from discreet.reports import notation
 
     if asked.set_ and not specs:
@@ -126,11 +134,12 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     from discreet.problems.catalog.registry import Budget
     from discreet.problems.measures.mutual_information import MutualInformation
     from discreet.reports.compare import Case
+    from discreet.reports.measurements import Stakes
 
     words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    asked = dict.fromkeys(str(term.measure) for term in model.terms)
-    measure = "" if list(asked) == [MutualInformation.name] else f" by {' and '.join(asked)}"
-    return Case(f"{spec}, {words}{measure}", Budget(fraction=fraction).apply(model))
+    measure = Stakes.of(model).measure
+    by = "" if measure == MutualInformation.name else f" by {measure}"
+    return Case(f"{spec}, {words}{by}", Budget(fraction=fraction).apply(model))
 
 
 def _shown(comparison: Comparison, tables: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Gap, Json, backend_list
+from discreet.cli.flags import Force, Gap, Json, backend_list, flag, option
 
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
@@ -20,37 +20,28 @@ def crosscheck(
     size: Annotated[
         int | None,
         typer.Option(
-            help=("Number of instances. Default: every family in every regime of the budget, once.")
+            help="Number of instances. Default: every family in every regime of the budget, once."
         ),
     ] = None,
     backends: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help=("Only these. Default: all but peers."),
-            autocompletion=backend_list,
-        ),
+        option("A,B,...", "Only these. Default: all but peers.", complete=backend_list),
     ] = None,
     require: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help=("Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
-        ),
+        option("A,B,...", "Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
     ] = None,
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed."))
+        float, option("S", "Seconds per attempt; then its process is killed.")
     ] = 5.0,
     within: Annotated[
-        float, typer.Option(metavar="S", help=("Seconds for all attempts, shared by the backends."))
+        float, option("S", "Seconds for all attempts, shared by the backends.")
     ] = 80.0,
     jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
-    junit: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
-    ] = None,
+    junit: Annotated[str | None, option("FILE", "Write JUnit XML there.")] = None,
     github: Annotated[
-        bool, typer.Option("--github", help=("Annotations for GitHub, also outside its runners."))
+        bool, flag("Annotations for GitHub, also outside its runners.", "--github")
     ] = False,
     force: Force = False,
     as_json: Json = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, backend_list
+from discreet.cli.flags import Json, backend_list, option
 
 if TYPE_CHECKING:
     from discreet.backends.registry import Availability
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 def doctor(
     require: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help=("Exit with 1 unless these backends can run here."),
-            autocompletion=backend_list,
-        ),
+        option("A,B,...", "Exit with 1 unless these backends can run here.", complete=backend_list),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -60,6 +56,8 @@ def doctor(
 
 
 def _described(probe: Availability) -> dict[str, Any]:
+    from discreet.showing.data import chosen
+
     able = probe.capabilities
     same = (
         "largest_outcomes",
@@ -70,7 +68,7 @@ def _described(probe: Availability) -> dict[str, Any]:
         "libraries",
         "peer",
     )
-    capabilities = able and {name: getattr(able, name) for name in same} | {
+    capabilities = able and chosen(able, same) | {
         "regimes": sorted(regime.name.lower() for regime in able.regimes),
         "measures": sorted(able.measures),
         "kinds": sorted(kind.name.lower() for kind in able.kinds),

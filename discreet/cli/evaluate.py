@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json
+from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.people.folder import DeployedRule
@@ -19,16 +20,10 @@ if TYPE_CHECKING:
 
 Paths = Annotated[
     list[str],
-    typer.Argument(
-        metavar="[RULE] PEOPLE.csv", help=("A folder with a rule, if it guesses; CSV or Parquet.")
-    ),
+    argument("[RULE] PEOPLE.csv", "A folder with a rule, if it guesses; CSV or Parquet."),
 ]
-Truth = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help=("Column of what was to be guessed."))
-]
-Guesses = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help=("Column of the guesses, without a rule."))
-]
+Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed.")]
+Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
 
 
 def evaluate(
@@ -63,7 +58,6 @@ def evaluate(
       sex=0.01
     """
     from discreet.people.evaluation import evaluate as evaluated
-    from discreet.problems.errors import InputError
     from discreet.problems.files.tables import TableStream
 
     if len(paths) > 2:
@@ -100,14 +94,7 @@ def evaluate(
         check_column(table, stream.header, name)
     made, columns = _guessed(deployed, stream, person, needed)
     made = columns[guesses] if guesses is not None else made
-    labels: dict[str, Any] = {}
-    if deployed is not None:
-        labels = {"labels": deployed.possible_guesses}
-        if (
-            hide == asked.get("hide")
-            and (known := _known(deployed.rule.groups, asked["measure"])) is not None
-        ):
-            labels["group_labels"] = known
+    labels = _labels(deployed, hide) if deployed else {}
     parts: Any = {name: columns[name] for name in hide}
     if len(parts) == 1 and not isinstance(given, dict) and not isinstance(chosen, dict):
         parts = parts[hide[0]]
@@ -159,6 +146,17 @@ def _guessed(
     return np.concatenate(made) if made else None, {
         name: np.concatenate(parts) for name, parts in kept.items()
     }
+
+
+def _labels(deployed: DeployedRule, hide: list[str]) -> dict[str, Any]:
+    """The guesses that a rule may make and, where it hides these columns, the groups that it
+    knows.
+    """
+    asked = deployed.about["asked"]
+    known = None
+    if hide == asked.get("hide"):
+        known = _known(deployed.rule.groups, asked["measure"])
+    return {"labels": deployed.possible_guesses, "group_labels": known}
 
 
 def _about(hide: list[str], told: Any) -> Any:

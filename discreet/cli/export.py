@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Force, Json, problem_names
+from discreet.cli.flags import Asked, Force, Json, argument, flag, option, problem_names
+from discreet.problems.errors import InputError
 
 
 def export(
     problem: Annotated[
         str,
-        typer.Argument(
-            metavar="PROBLEM",
-            help=("A problem as for solve; with --study a study."),
-            autocompletion=problem_names,
+        argument(
+            "PROBLEM", "A problem as for solve; with --study a study.", complete=problem_names
         ),
     ],
     asked: Asked,
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help=("Where the file goes; with --study the folder."))
-    ],
+    out: Annotated[str, option("FILE", "Where the file goes; with --study the folder.")],
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help=("cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]"),
+        option(
+            "NAME", "cbf, mps or clarabel-json.  [default: by the ending of FILE; of a study all]"
         ),
     ] = None,
     study: Annotated[
         bool,
-        typer.Option("--study", help=("PROBLEM names a study: hard, default, or a TOML file.")),
+        flag("PROBLEM names a study: hard, default, or a TOML file.", "--study"),
     ] = False,
     certify: Annotated[
         bool,
-        typer.Option(
-            "--certify",
-            help=("Solve first, and state the certified bracket of the optimum in the file."),
+        flag(
+            "Solve first, and state the certified bracket of the optimum in the file.", "--certify"
         ),
     ] = False,
     force: Force = False,
@@ -95,7 +88,6 @@ def _export_study(
     force: bool,
     as_json: bool,
 ) -> None:
-    from discreet.problems.errors import InputError
     from discreet.reports.study.exported import TABLE, export_study
     from discreet.reports.study.plan import read_study
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json
+from discreet.cli.flags import Force, Json, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
+from discreet.problems.checks import brief
+from discreet.problems.errors import InputError
 from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
@@ -18,24 +18,20 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, NDArray[Any]]
 
-Guess = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what is to be guessed.")]
-Out = Annotated[
-    str, typer.Option(metavar="FOLDER", help=("Where the rule, its graph and its card go."))
-]
+Guess = Annotated[str, option("COLUMN", "Column of what is to be guessed.")]
+Out = Annotated[str, option("FOLDER", "Where the rule, its graph and its card go.")]
 Fraction = Annotated[
     list[str] | None,
-    typer.Option(metavar="[COLUMN=]F", help="Budget as a fraction of what a plain guess leaks."),
+    option("[COLUMN=]F", "Budget as a fraction of what a plain guess leaks."),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column that is not read; may be repeated."),
+    option("COLUMN", "Column that is not read; may be repeated."),
 ]
-Calibration = Annotated[
-    float, typer.Option(metavar="F", help=("Share of people who are kept apart for the promise."))
-]
+Calibration = Annotated[float, option("F", "Share of people who are kept apart for the promise.")]
 Seed = Annotated[
     int | None,
-    typer.Option(metavar="N", help=("Makes the same rule again; its key is then no secret.")),
+    option("N", "Makes the same rule again; its key is then no secret."),
 ]
 
 # Of the people have a text or a whole number of their own in a column that is no feature.
@@ -63,8 +59,7 @@ def fit(
     The sensitive columns are needed here and never to predict. The folder holds rule.json,
     model.onnx and a card; see discreet predict. One budget is about the sensitive columns together;
     --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the budget,
-    the rule always guesses alike, and says so. An interrupted run goes on with the classifiers and
-    designs that it has made, if the same command is given again.
+    the rule always guesses alike, and says so.
 
     Examples:
 
@@ -84,10 +79,6 @@ def fit(
     from discreet.people.classifier import PrivateClassifier
     from discreet.people.folder import CARD, NAMES
     from discreet.people.graph import libraries
-    from discreet.people.labels import people_digest
-    from discreet.people.unfinished import NAME as HALF
-    from discreet.people.unfinished import Unfinished
-    from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
     from discreet.reports.card import card_data
     from discreet.reports.outputs import check_folder
@@ -106,39 +97,27 @@ def fit(
         truth = _labels(people, table, guess)
         hidden = _frame({name: _labels(people, table, name, True) for name in hide})
         _check_asked(people, hide, guess, truth, hidden, calibration)
-        settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
-        asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
-        unfinished = Unfinished(Path(out) / HALF, asked, force)
-        if unfinished.begun:
-            screen.say(
-                f"going on with {unfinished.begun} in {unfinished.path}, which an earlier "
-                "run has made"
-            )
         private = PrivateClassifier(
             budget=budget,
             fraction=share,
             measure=measures or "mutual-information",
             confidence=confidence,
             calibration=calibration,
-            random_state=unfinished.random_state if seed is None else seed,
+            random_state=seed,
         )
-        private.step = unfinished.step  # type: ignore[method-assign, assignment]
-        private.ask = unfinished.ask  # type: ignore[method-assign]
         private.watch = tell  # type: ignore[method-assign, assignment]
-        with screen.resumable(lambda: unfinished.how_to_go_on):
-            try:
-                private.fit(features, truth, sensitive_features=hidden)
-            except InputError:
-                raise
-            except ValueError as error:  # scikit-learn's
-                raise InputError(f"{people}: {error}") from None
-            tell(1, 1, "writing")
-            facts = {
-                "asked": {"hide": hide, "guess": [guess]},
-                "data": {"file": Path(people).name, "columns": [*features]},
-            }
-            card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
-            unfinished.done()
+        try:
+            private.fit(features, truth, sensitive_features=hidden)
+        except InputError:
+            raise
+        except ValueError as error:  # scikit-learn's
+            raise InputError(f"{people}: {error}") from None
+        tell(1, 1, "writing")
+        facts = {
+            "asked": {"hide": hide, "guess": [guess]},
+            "data": {"file": Path(people).name, "columns": [*features]},
+        }
+        card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
     screen.show(
         lambda: {"folder": out, **card},
         lambda _: [_facts(out, card), private.statement_],
@@ -151,8 +130,6 @@ def _frame(columns: Columns) -> Any:
     try:
         import pandas
     except ImportError as error:
-        from discreet.problems.errors import InputError
-
         raise InputError(
             f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})"
         ) from None
@@ -161,8 +138,6 @@ def _frame(columns: Columns) -> Any:
 
 def _features(people: str, table: Columns, asked: list[str], ignored: list[str]) -> Any:
     """The columns that a guess is made from; a column that nearly identifies people is named."""
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     for name in [*asked, *ignored]:
         check_column(people, table, name)
@@ -196,8 +171,6 @@ def _check_asked(
     """
     from discreet.people.labels import coded
     from discreet.people.probabilities import FOLDS
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     if guess in hide:
         raise InputError(
@@ -232,8 +205,6 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     import numpy as np
 
     from discreet.people.folder import as_text
-    from discreet.problems.checks import brief
-    from discreet.problems.errors import InputError
 
     column = table[name]
     if _is_measured(column):
@@ -256,7 +227,7 @@ def _facts(out: str, card: dict[str, Any]) -> Facts:
     model = card["model"]
     data = card["data"]
     facts = [
-        ("people", (f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart"))
+        ("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")
     ]
     if people:
         secrets = (

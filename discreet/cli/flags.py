@@ -31,69 +31,72 @@ def backend_list(typed: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in backend_names() if name.startswith(last)]
 
 
+def option(
+    metavar: str, help: str, *names: str, complete: Callable[[str], list[str]] | None = None
+) -> Any:
+    """An option with a value; it is called like the parameter unless other names are given."""
+    return typer.Option(*names, metavar=metavar, help=help, autocompletion=complete)
+
+
+def flag(help: str, name: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help)
+
+
+def argument(metavar: str, help: str, *, complete: Callable[[str], list[str]] | None = None) -> Any:
+    """An argument that is given by its place."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=complete)
+
+
 Problem = Annotated[
     str,
-    typer.Argument(
-        metavar="PROBLEM",
-        help=(
-            "A catalog name, name:key=value,..., a .npz file, or a table, "
-            "people.csv:hide=...,guess=...."
-        ),
-        autocompletion=problem_names,
+    argument(
+        "PROBLEM",
+        "A catalog name, name:key=value,..., a .npz file, or a table, "
+        "people.csv:hide=...,guess=....",
+        complete=problem_names,
     ),
 ]
 SolutionFile = Annotated[
-    str, typer.Argument(metavar="SOLUTION.npz", help=("A solution file; only its arrays are read."))
+    str, argument("SOLUTION.npz", "A solution file; only its arrays are read.")
 ]
 Backend = Annotated[
     str,
-    typer.Option(
-        metavar="NAME", help=("Which backend; see discreet doctor."), autocompletion=backend_list
-    ),
+    option("NAME", "Which backend; see discreet doctor.", complete=backend_list),
 ]
 Among = Annotated[
     str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help=("Only these; conic:solver=scs gives a setting. Default: all."),
-        autocompletion=backend_list,
+    option(
+        "A,B,...",
+        "Only these; conic:solver=scs gives a setting. Default: all.",
+        complete=backend_list,
     ),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help=("Parameter of a catalog problem or a table; may be repeated."),
-    ),
+    option("KEY=VALUE", "Parameter of a catalog problem or a table; may be repeated.", "--set"),
 ]
-Leakage = Annotated[
-    float | None, typer.Option(metavar="NATS", help=("Leakage budget I(X;Ŷ) ≤ NATS."))
-]
-Equivocation = Annotated[
-    float | None, typer.Option(metavar="NATS", help=("The paper's H0: keep H(X given Ŷ) ≥ NATS."))
-]
-Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leakage 0.")]
+Leakage = Annotated[float | None, option("NATS", "Leakage budget I(X;Ŷ) ≤ NATS.")]
+Equivocation = Annotated[float | None, option("NATS", "The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
+Perfect = Annotated[bool, flag("Perfect privacy: leakage 0.", "--perfect")]
 Fraction = Annotated[
     float | None,
-    typer.Option(metavar="F", help=("Budget as a fraction of what the Bayes rule leaks.")),
+    option("F", "Budget as a fraction of what the Bayes rule leaks."),
 ]
 Measure = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=("What the budget bounds; mutual information by default.")),
+    option("NAME", "What the budget bounds; mutual information by default."),
 ]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(metavar="S", help=("Seconds per attempt; then its process is killed.")),
+    option("S", "Seconds per attempt; then its process is killed."),
 ]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", help=("Replace files that are in the way, also ones not made by discreet.")
-    ),
+    flag("Replace files that are in the way, also ones not made by discreet.", "--force"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]
+Json = Annotated[bool, flag("JSON, and nothing else, on standard output.", "--json")]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem
+from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, option
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
@@ -19,30 +19,21 @@ def frontier(
     asked: Asked,
     points: Annotated[
         int | None,
-        typer.Option(metavar="K", help=("Largest number of budgets to solve, at least 2.")),
+        option("K", "Largest number of budgets to solve, at least 2."),
     ] = None,
     width: Annotated[
         float | None,
-        typer.Option(
-            metavar="W",
-            help=("Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
-        ),
+        option("W", "Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
     ] = None,
     backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="S", help=("Seconds per point, if the backend can keep to it.")),
+        option("S", "Seconds per point, if the backend can keep to it."),
     ] = None,
-    csv: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")
-    ] = None,
-    svg: Annotated[
-        str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help=("Write frontier.svg, .csv and .json there."))
-    ] = None,
+    csv: Annotated[str | None, option("FILE", "Write the points there.", "--csv")] = None,
+    svg: Annotated[str | None, option("FILE", "Draw the curve there.", "--svg")] = None,
+    out: Annotated[str | None, option("DIR", "Write frontier.svg, .csv and .json there.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
-import typer
-
+from discreet.cli.flags import argument, option
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError, InputError
 
-People = Annotated[
-    str, typer.Argument(metavar="PEOPLE.csv", help=("CSV or Parquet, a line for each person."))
-]
-Hide = typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")
-Person = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", help="Who a person is: decides the coins.")
-]
+People = Annotated[str, argument("PEOPLE.csv", "CSV or Parquet, a line for each person.")]
+Hide = option("COLUMN", "Sensitive column; may be repeated.")
+Person = Annotated[str | None, option("COLUMN", "Who a person is: decides the coins.", "--id")]
 Budgets = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "[COLUMN=]NATS",
+        "Budget of leakage in the unit of the measure; of each column by its name.",
         "--leakage",
-        metavar="[COLUMN=]NATS",
-        help="Budget of leakage in the unit of the measure; of each column by its name.",
     ),
 ]
-Confidence = Annotated[
-    float, typer.Option(metavar="P", help=("Probability with which limits and promises hold."))
-]
+Confidence = Annotated[float, option("P", "Probability with which limits and promises hold.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option(
-        "--measure",
-        metavar="[COLUMN=]NAME",
-        help=("What the budget bounds; mutual information by default."),
-    ),
+    option("[COLUMN=]NAME", "What the budget bounds; mutual information by default.", "--measure"),
 ]
 
 

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json
+from discreet.cli.flags import Force, Json, argument, flag, option
 from discreet.cli.people import People, Person, check_column
+from discreet.problems.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections import Counter
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from discreet.people.folder import DeployedRule
-    from discreet.problems.files.parts import UnfinishedOutput
 
     Columns = Mapping[str, NDArray[Any]]
 
-Folder = Annotated[str, typer.Argument(metavar="RULE", help="A folder that discreet fit wrote.")]
+Folder = Annotated[str, argument("RULE", "A folder that discreet fit wrote.")]
 Out = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help=("CSV or Parquet; by default CSV on standard output.")),
+    option("FILE", "CSV or Parquet; by default CSV on standard output."),
 ]
-Fresh = Annotated[
-    bool, typer.Option("--fresh", help=("Toss new coins, instead of the same for the same person."))
-]
-Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help=("Also how likely each guess was made."))
-]
+Fresh = Annotated[bool, flag("Toss new coins, instead of the same for the same person.", "--fresh")]
+Probabilities = Annotated[bool, flag("Also how likely each guess was made.", "--probabilities")]
 
 
 def predict(
@@ -49,8 +43,7 @@ def predict(
 
     Coins are sticky: the same person gets the same guess however often it is asked. Who a person is
     says --id, which is copied, or else all columns that the rule reads. Tables of any length are
-    read some people at a time; if it is interrupted, the same command goes on with those who have
-    no guess yet.
+    read some people at a time.
 
     Examples:
 
@@ -61,14 +54,12 @@ def predict(
       discreet predict rule new.csv --probabilities | head
     """
     import contextlib
-    import sys
+    from collections import Counter
 
     import numpy as np
 
     from discreet.people.folder import NAMES, DeployedRule
-    from discreet.problems.errors import InputError
-    from discreet.problems.files.parts import UnfinishedOutput
-    from discreet.problems.files.tables import TOGETHER, TableStream
+    from discreet.problems.files.tables import TableStream
     from discreet.problems.files.writing import check_output
 
     if as_json and out is None:
@@ -76,8 +67,10 @@ def predict(
     if out is not None:
         inputs = [people, *(f"{rule}/{name}" for name in NAMES)]
         check_output(out, lambda _: False, inputs=inputs, overwrite=force)
+    counts = Counter[str]()
+    coins = np.random.default_rng() if fresh else None
     silent = contextlib.nullcontext(lambda *_: None)
-    with screen.progress() if out is not None else silent as tell, contextlib.ExitStack() as stack:
+    with screen.progress() if out is not None else silent as tell:
         tell(0, None, "reading")
         deployed = DeployedRule.load(rule)
         read = {each.name for each in deployed.columns}
@@ -86,66 +79,34 @@ def predict(
             each.check(stream.header)
         if person is not None:
             check_column(people, stream.header, person)
-        first = 0
-        parts = None
-        total = stream.people
-        if out is not None:
-            asked = [
-                deployed.rule.document["digest"],
-                _identity(people),
-                _is_parquet(out),
-                person,
-                fresh,
-                probabilities,
-            ]
-            parts = UnfinishedOutput(out, {"asked": asked})
-            stack.callback(parts.close)
-            stack.enter_context(
-                screen.resumable(lambda: _how(parts, min(parts.done * TOGETHER, total), total))
-            )
-            first = parts.done
-            if first:
-                screen.say(
-                    f"going on after {first * TOGETHER:,} people, whose guesses are in "
-                    f"{parts.folder}"
-                )
-        for number, table in enumerate(stream.parts(first), first):
-            tell(number * TOGETHER, total, "guessing")
-            coins = (
-                np.random.default_rng([int(parts.entropy, 16), number] if parts else None)
-                if fresh
-                else None
-            )
-            found, counts = _guesses(deployed, table, person, coins, probabilities)
-            if parts is None:
-                sys.stdout.write(_csv(found, number == 0))
-            else:
-                parts.add(
-                    _parquet(found) if _is_parquet(str(out)) else _csv(found, number == 0).encode(),
-                    counts,
-                )
-        if parts is None:
-            return
-        tell(total, total, "writing")
-        whole = [_joined(parts.folder, parts.paths)] if _is_parquet(str(out)) else None
-        counts = parts.counts
-        parts.join(str(out), whole)
+
+        def guesses() -> Iterator[Columns]:
+            for table in stream.parts():
+                tell(counts["people"], stream.people, "guessing")
+                yield _guesses(deployed, table, person, coins, probabilities, counts)
+
+        _write(guesses(), out)
+    if out is None:
+        return
     labels = [str(label) for label in deployed.rule.guesses]
     record = {
-        "people": total,
+        "people": counts["people"],
         "guesses": {label: counts[f"guess {label}"] for label in labels},
         "drawn": counts["drawn"],
+        "statement": deployed.about.get("statement"),
     }
-    record["statement"] = deployed.about.get("statement")
-    screen.show(
-        lambda: {"file": out, **record}, lambda _: [_table(str(out), record)], as_json=as_json
-    )
+    screen.show(lambda: {"file": out, **record}, lambda _: [_table(out, record)], as_json=as_json)
 
 
 def _guesses(
-    deployed: DeployedRule, table: Columns, person: str | None, coins: Any, probabilities: bool
-) -> tuple[Columns, dict[str, int]]:
-    """The columns that are written for these people, and how many got which guess and drew it."""
+    deployed: DeployedRule,
+    table: Columns,
+    person: str | None,
+    coins: Any,
+    probabilities: bool,
+    counts: Counter[str],
+) -> Columns:
+    """The columns that are written for these people; adds how many got which guess and drew it."""
     import numpy as np
 
     places, columns = deployed.decide(table, None if person is None else table[person], coins)
@@ -154,78 +115,58 @@ def _guesses(
     found["guess"] = labels[places]
     if probabilities:
         found |= {f"p({label})": column for label, column in zip(labels, columns.T, strict=True)}
-    counts = {f"guess {label}": int((places == k).sum()) for k, label in enumerate(labels)}
-    return found, {**counts, "drawn": int((columns.max(axis=1, initial=0.0) < 1.0).sum())}
+    counts.update({f"guess {label}": int((places == k).sum()) for k, label in enumerate(labels)})
+    counts["people"] += len(places)
+    counts["drawn"] += int((columns.max(axis=1, initial=0.0) < 1.0).sum())
+    return found
 
 
-def _identity(people: str) -> list[Any]:
-    """What tells whether a file is the one that an interrupted run has read."""
-    from pathlib import Path
+def _write(parts: Iterator[Columns], out: str | None) -> None:
+    """Write the parts one below the other: to standard output, or to a file, all or nothing."""
+    import sys
 
-    found = Path(people).stat()
-    return [str(Path(people).resolve()), found.st_size, found.st_mtime_ns]
+    from discreet.problems.files.writing import replacing
 
-
-def _how(parts: UnfinishedOutput, done: int, total: int) -> str:
-    """Words for whoever interrupts it."""
-    if not parts.done:
-        return "no guess was written yet"
-    return (
-        f"the same command goes on after {done:,} of {total:,} people, whose guesses are in "
-        f"{parts.folder}"
-    )
+    if out is None:
+        sys.stdout.writelines(_csv(parts))
+        return
+    with replacing(out, overwrite=True) as stream:
+        if out.lower().endswith(".parquet"):
+            stream.write(_parquet(parts))
+        else:
+            stream.writelines(text.encode() for text in _csv(parts))
 
 
-def _is_parquet(out: str) -> bool:
-    return out.lower().endswith(".parquet")
-
-
-def _csv(found: Columns, header: bool) -> str:
+def _csv(parts: Iterator[Columns]) -> Iterator[str]:
     from discreet.showing.data import csv_text
 
-    return csv_text(
-        found if header else None, zip(*(column.tolist() for column in found.values()), strict=True)
-    )
+    for number, part in enumerate(parts):
+        lines = zip(*(column.tolist() for column in part.values()), strict=True)
+        yield csv_text(None if number else part, lines)
 
 
-def _parquet(found: Columns) -> bytes:
-    """A part of a Parquet file, itself one."""
+def _parquet(parts: Iterator[Columns]) -> bytes:
+    """One Parquet file of all parts, each of which is written to a file of its own first."""
     from pathlib import Path
 
+    from discreet.problems.files.parquet import library
     from discreet.problems.files.writing import scratch_folder
 
-    duckdb, pandas = _writers()
-    with scratch_folder() as scratch, duckdb.connect() as engine:
-        engine.register("guesses", pandas.DataFrame(dict(found)))
-        engine.execute(f"COPY guesses TO '{scratch}/guesses.parquet' (FORMAT parquet)")
-        return Path(scratch, "guesses.parquet").read_bytes()
-
-
-def _joined(folder: Path, paths: list[Path]) -> Path:
-    """One Parquet file of many, in their order."""
-    duckdb, _ = _writers()
-    whole = folder / "part-all"
-    with duckdb.connect() as engine:
-        engine.execute("SET threads = 1")  # the same bytes each time
-        names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-        found = f"SELECT * FROM read_parquet([{names}], union_by_name = true)"
-        target = str(whole).replace("'", "''")
-        engine.execute(f"COPY ({found}) TO '{target}' (FORMAT parquet)")
-    return whole
-
-
-def _writers() -> tuple[Any, Any]:
-    from discreet.problems.errors import FileError
-
     try:
-        import duckdb
         import pandas
     except ImportError as error:
         raise FileError(
-            f"Parquet needs DuckDB and pandas to be written ({error}); pip install "
-            "both, or give CSV"
+            f"Parquet needs pandas to be written ({error}); pip install it, or give CSV"
         ) from None
-    return duckdb, pandas
+    with scratch_folder() as scratch, library().connect() as engine:
+        engine.execute("SET threads = 1")  # the same bytes each time
+        for number, part in enumerate(parts):
+            engine.register("guesses", pandas.DataFrame(dict(part)))
+            engine.execute(f"COPY guesses TO '{scratch}/{number:06d}.parquet' (FORMAT parquet)")
+        names = f"'{scratch}/[0-9]*.parquet'"
+        found = f"SELECT * FROM read_parquet({names}, union_by_name = true)"
+        engine.execute(f"COPY ({found}) TO '{scratch}/whole.parquet' (FORMAT parquet)")
+        return Path(scratch, "whole.parquet").read_bytes()
 
 
 def _table(out: str, record: dict[str, Any]) -> Table:

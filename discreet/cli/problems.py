@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Json, Set, problem_names
+from discreet.cli.flags import Json, Set, argument, problem_names
+from discreet.problems.checks import shown
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 def problems(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help=("Show this one, with its parameters."),
-            autocompletion=problem_names,
-        ),
+        argument("[NAME]", "Show this one, with its parameters.", complete=problem_names),
     ] = None,
     parameters: Set = None,
     as_json: Json = False,
@@ -34,7 +30,6 @@ def problems(
       discreet problems paper-multi --set sensors=10
     """
     from discreet.problems.catalog import entries
-    from discreet.problems.errors import InputError
 
     if name is not None:
         _show_one(name, parameters or [], as_json)
@@ -85,6 +80,5 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from discreet.problems.checks import shown
 
     return value if isinstance(value, bool | int | str | type(None)) else shown(value)

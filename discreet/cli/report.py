@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from discreet.cli import screen
-from discreet.cli.flags import Force
+from discreet.cli.flags import Force, argument, flag, option
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,46 +20,35 @@ DEFAULT_OUT = "discreet-report.html"
 def report(
     results: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RESULTS", help=("Folders of discreet bench, .parquet, .csv or .csv.gz files.")
-        ),
+        argument("RESULTS", "Folders of discreet bench, .parquet, .csv or .csv.gz files."),
     ] = None,
     asv: Annotated[
         list[str] | None,
-        typer.Option(
-            "--asv", metavar="DIR", help=("Results of asv, shown over commits; may be repeated.")
-        ),
+        option("DIR", "Results of asv, shown over commits; may be repeated.", "--asv"),
     ] = None,
     backends: Annotated[
         str | None,
-        typer.Option(
-            metavar="LIST",
-            help=("Only these backends, ranked among themselves; commas separate them."),
-        ),
+        option("LIST", "Only these backends, ranked among themselves; commas separate them."),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE.html", help=(f"Where the page goes.  [default: {DEFAULT_OUT}]")),
+        option("FILE.html", f"Where the page goes.  [default: {DEFAULT_OUT}]"),
     ] = None,
     publish: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR",
-            help=(
-                "Write a snapshot of Markdown, SVG and CSV there, instead of the "
-                "page unless --out is given."
-            ),
+        option(
+            "DIR",
+            "Write a snapshot of Markdown, SVG and CSV there, instead of the "
+            "page unless --out is given.",
         ),
     ] = None,
     force: Force = False,
     as_json: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "The numbers as JSON, and nothing else, on standard output; no page "
+            "unless --out is given.",
             "--json",
-            help=(
-                "The numbers as JSON, and nothing else, on standard output; no page "
-                "unless --out is given."
-            ),
         ),
     ] = False,
 ) -> None:
@@ -109,7 +97,6 @@ def report(
 
 
 def _rows(results: Sequence[str], backends: str | None) -> list[Measurement]:
-    from discreet.problems.errors import InputError
     from discreet.reports import notation
     from discreet.reports.measurements import reference_measurements
     from discreet.reports.study.store import read_results

@@ -7,30 +7,23 @@ from typing import Annotated, TypeVar
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force
+from discreet.cli.flags import Force, option
+from discreet.problems.errors import FileError, InputError
 
 _Number = TypeVar("_Number", int, float)
 
 
 def reproduce(
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where everything goes.")
-    ] = "discreet-paper",
-    sensors: Annotated[
-        int, typer.Option(metavar="M", help=("Every number of sensors from 1 to M."))
-    ] = 30,
-    samples: Annotated[
-        int, typer.Option(metavar="K", help=("Guesses simulated at 10 sensors."))
-    ] = 10_000,
+    out: Annotated[str, option("DIR", "Where everything goes.")] = "discreet-paper",
+    sensors: Annotated[int, option("M", "Every number of sensors from 1 to M.")] = 30,
+    samples: Annotated[int, option("K", "Guesses simulated at 10 sensors.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     edges: Annotated[
         str,
-        typer.Option(
-            metavar="A,B,...", help=("Inner bin edges; the paper does not state its own.")
-        ),
+        option("A,B,...", "Inner bin edges; the paper does not state its own."),
     ] = "0.2,0.5,0.8",
     curves: Annotated[
-        str, typer.Option(metavar="M,M,...", help="Whole curves for these numbers of sensors.")
+        str, option("M,M,...", "Whole curves for these numbers of sensors.")
     ] = "1,2,5,10,20",
     force: Force = False,
 ) -> None:
@@ -47,10 +40,9 @@ def reproduce(
 
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
-    from discreet.paper.page import NAMES, write_study
-    from discreet.paper.pictures import tables
+    from discreet.paper.drawings import tables
+    from discreet.paper.section import NAMES, write_study
     from discreet.paper.study import Settings, run_study
-    from discreet.problems.errors import FileError
     from discreet.reports.outputs import check_folder
     from discreet.showing.data import records_csv
 
@@ -77,7 +69,6 @@ def reproduce(
 
 def _numbers(text: str, kind: type[_Number], flag: str, wanted: str) -> tuple[_Number, ...]:
     """Numbers separated by commas, at least one."""
-    from discreet.problems.errors import InputError
     from discreet.reports.notation import split_list
 
     found = []

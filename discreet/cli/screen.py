@@ -98,13 +98,3 @@ def waiting(what: str) -> Iterator[None]:
     with progress() as tell:
         tell(0, None, what)
         yield
-
-
-@contextlib.contextmanager
-def resumable(how: Callable[[], str]) -> Iterator[None]:
-    """An interruption ends the command with a sentence that says how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"discreet: interrupted; {how()}")
-        raise SystemExit(INTERRUPTED) from None

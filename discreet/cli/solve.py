@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, TimeLimit
+from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, TimeLimit, option
 
 
 def solve(
@@ -18,13 +18,9 @@ def solve(
     time_limit: TimeLimit = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option", metavar="KEY=VALUE", help="Setting of the backend; may be repeated."
-        ),
+        option("KEY=VALUE", "Setting of the backend; may be repeated.", "--option"),
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE.npz", help="Write the solution there.")
-    ] = None,
+    out: Annotated[str | None, option("FILE.npz", "Write the solution there.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -66,7 +62,7 @@ def solve(
         screen.say(
             f"wrote {out}"
             if solution.estimator is not None
-            else (f"{out} is not written: there is no answer")
+            else f"{out} is not written: there is no answer"
         )
     if solution.status is not Status.CERTIFIED:
         raise typer.Exit(1)

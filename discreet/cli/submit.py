@@ -4,34 +4,26 @@ our own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from discreet.cli import screen
-from discreet.cli.bench import place_of, study_of
-from discreet.cli.flags import Force, Json
+from discreet.cli.bench import exit_unless_certified, place_of, study_of
+from discreet.cli.flags import Force, Json, argument, option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from discreet.reports.measurements import Measurement
 
 
 def submit(
     study: Annotated[
         str,
-        typer.Argument(
-            metavar="STUDY", help=("A TOML file, hard, default, quick, or the folder of a study.")
-        ),
+        argument("STUDY", "A TOML file, hard, default, quick, or the folder of a study."),
     ],
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="The folder of the answers.")],
-    name: Annotated[
-        str, typer.Option(metavar="TEXT", help=("The name of the program, as it is to be shown."))
-    ],
+    answers: Annotated[str, argument("ANSWERS", "The folder of the answers.")],
+    name: Annotated[str, option("TEXT", "The name of the program, as it is to be shown.")],
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help=("Where the results go.  [default: discreet-bench]")),
+        option("DIR", "Where the results go.  [default: discreet-bench]"),
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -77,17 +69,15 @@ def submit(
     screen.show(
         lambda: record, lambda tables: [tables.submission_table(program, rows)], as_json=as_json
     )
-    _complain(rows)
     if not as_json:
         screen.say(
             f"wrote {len(rows)} rows to {place}; discreet report {place} shows them beside others"
         )
-    if any(row.contradictions for row in rows) or not any(row.certified for row in rows):
-        raise typer.Exit(1)
+    exit_unless_certified(rows)
 
 
-def _record(row: Measurement) -> dict[str, object]:
-    from discreet.showing.data import plain
+def _record(row: Measurement) -> dict[str, Any]:
+    from discreet.showing.data import chosen
 
     names = (
         "problem",
@@ -99,13 +89,6 @@ def _record(row: Measurement) -> dict[str, object]:
         "relative_gap",
         "own_error",
         "leakage_over_budget",
+        "contradictions",
     )
-    return {name: plain(getattr(row, name)) for name in (*names, "contradictions")} | {
-        "stated_seconds": row.seconds
-    }
-
-
-def _complain(rows: Sequence[Measurement]) -> None:
-    for row in rows:
-        if row.contradictions:
-            screen.say(f"verify contradicts the certificate of {row.label} on {row.instance}")
+    return chosen(row, names) | {"stated_seconds": row.seconds}

@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Json, Problem, SolutionFile
+from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.verification import Verification
@@ -30,7 +31,6 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
       discreet verify model.npz answer.npz --json
     """
     from discreet import verification
-    from discreet.problems.errors import InputError
 
     with screen.waiting("verifying"):
         model, limit = _model(problem, asked)

@@ -146,7 +146,7 @@ class GuessRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class PaperStudy:
     """Everything computed. `p_x` [2] is the law of X that perfect privacy preserves."""
 
     settings: Settings
@@ -163,7 +163,7 @@ class Study:
         return solved and all(curve.certified and curve.reached for _, curve in self.curves)
 
 
-def run_study(settings: Settings, watch: Watch | None = None) -> Study:
+def run_study(settings: Settings, watch: Watch | None = None) -> PaperStudy:
     """Compute it. `watch` is called with (steps done, steps, what happens now)."""
     started = time.perf_counter()
     tell = watch or (lambda done, total, what: None)
@@ -178,7 +178,7 @@ def run_study(settings: Settings, watch: Watch | None = None) -> Study:
         tell(settings.sensors + 1 + k, settings.steps, f"the whole curve, {count} sensors")
         curves.append((count, frontier(_problem(settings, count), width=settings.curve_width)))
     tell(settings.steps, settings.steps, "done")
-    return Study(
+    return PaperStudy(
         settings,
         tuple(rows),
         guesses,

@@ -103,17 +103,6 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     return graph.model(outputs, about)
 
 
-def classifier_graph(calibrated: Calibrated, examples: Any) -> tuple[bytes, bool]:
-    """One classifier as a graph, uncalibrated: `said` [people, labels that it knows]; and whether
-    in single precision.
-    """
-    onnx, _ = libraries()
-    columns = Column.of(examples)
-    return _alone(
-        _Graph(onnx, columns, None if columns else int(np.shape(examples)[1])), calibrated.model
-    )
-
-
 # -- graphs
 # --------------------------------------------------------------------------------------------------
 
@@ -283,27 +272,11 @@ def _beside(graph: _Graph, found: Calibrated | SideBySide) -> tuple[str, bool]:
 def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
     """What a classifier says before it is calibrated [people, labels], and whether it is in single
     precision.
-
-    Its own graph becomes a part, so that it is the same whether an earlier run has kept that graph
-    or not.
     """
-    made, single = (model.graph, model.single) if hasattr(model, "graph") else _alone(graph, model)
-    return _spliced(graph, graph.onnx.load_from_string(made), prefix)[0], single
-
-
-def _alone(like: _Graph, model: Any) -> tuple[bytes, bool]:
-    """The graph of a fitted classifier with the inputs of another graph, and whether it is in
-    single precision.
-    """
-    graph = _Graph(like.onnx, like.columns, like.width)
     steps = _boosting(model)
-    said = (
-        _converted(graph, model, "part/")
-        if steps is None
-        else _trees(graph, steps[1], _encoded(graph, steps[0]))
-    )
-    graph.nodes.append(graph.onnx.helper.make_node("Identity", [said], ["said"]))
-    return graph.model({"said": ("DOUBLE", None)}, {}), steps is None
+    if steps is None:
+        return _converted(graph, model, prefix), True
+    return _trees(graph, steps[1], _encoded(graph, steps[0])), False
 
 
 # -- gradient boosting

@@ -5,9 +5,8 @@ measurements, study/, compare, crosscheck/   measuring: one row for every attemp
                                              come from
 curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
-figures, drawing, figure_*, pictures         figures, laid out by one writer and written as SVG or
-                                             PNG
-tables, wording, notation                    words
+pictures, tables, card                       which figures, tables and facts say it
+wording, notation                            words
 second_opinion, asv_results                  what `verify` says of an answer; results over commits
 html/, published, outputs                    pages and files
 """

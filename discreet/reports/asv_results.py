@@ -27,7 +27,7 @@ from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.reports.measurements import grouped
 from discreet.showing import numerals
-from discreet.showing.data import records_csv
+from discreet.showing.data import chosen, records_csv
 from discreet.showing.figures import Figure, Series
 from discreet.showing.values import Section
 
@@ -117,7 +117,7 @@ def _json(path: Path) -> dict[str, Any]:
         raise FileError(
             f"cannot read {path}: {error}; remove the file, or restore it from asv"
         ) from None
-    if not isinstance(found, dict):
+    if type(found) is not dict:
         raise FileError(
             f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv"
         )
@@ -251,10 +251,7 @@ def commits_csv(records: Sequence[AsvRecord]) -> str:
                 "benchmark": each.benchmark,
                 "parameters": each.place,
                 "commit": each.commit[:12],
-                **{
-                    name: getattr(each, name)
-                    for name in ("date", "machine", "outcome", "value", "low", "high", "unit")
-                },
+                **chosen(each, ("date", "machine", "outcome", "value", "low", "high", "unit")),
             }
             for each in records
             if each.outcome != "skipped"

@@ -60,7 +60,7 @@ def card_page(rule: Mapping[str, Any]) -> str:
         Section("What it was made of", [_made(card)]),
     ]
     lead: list[Part] = [
-        (f"A rule under a budget: {what}."),
+        f"A rule under a budget: {what}.",
         Sentences([card["statement"] or "nothing is promised"]),
     ]
     return document(
@@ -98,13 +98,10 @@ class _Budget:
 
 def _budgets(card: Mapping[str, Any]) -> list[_Budget]:
     asked = card["asked"] or {}
-    budgets, measures, units = (asked.get(name) for name in ("budget", "measure", "unit"))
-    if (
-        not isinstance(budgets, Mapping)
-        or not isinstance(measures, Mapping)
-        or not isinstance(units, Mapping)
-    ):
-        budgets, measures, units = ({None: each} for each in (budgets, measures, units))
+    told: list[Any] = [asked.get(name) for name in ("budget", "measure", "unit")]
+    if not isinstance(told[0], Mapping):  # one budget for all columns together
+        told = [{None: each} for each in told]
+    budgets, measures, units = told
     return [
         _Budget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
         for name, amount in budgets.items()
@@ -158,7 +155,7 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
     numbers = ("estimate", "at least", "at most")
     leaks = {"errors": found["error"], **found["leakages"]}
     leaks |= {
-        (f"{each['measure']} about {name}"): each["leakage"]
+        f"{each['measure']} about {name}": each["leakage"]
         for name, each in found.get("secrets", {}).items()
     }
     leaks["largest change of odds"] = found["odds"]
@@ -184,18 +181,14 @@ def _people(card: Mapping[str, Any]) -> list[Part]:
     people = card["people"]
     if not people:
         return [
-            (
-                "Nobody was kept apart, so nothing is known about people. Evaluate the rule on "
-                "new ones."
-            )
+            "Nobody was kept apart, so nothing is known about people. Evaluate the rule on "
+            "new ones."
         ]
     apart = (
-        ("the errors, and what is said about one column") if people.get("secrets") else "the errors"
+        "the errors, and what is said about one column" if people.get("secrets") else "the errors"
     )
     drawn = (
-        ("Some guesses are drawn; their coins are sticky.")
-        if card["draws"]
-        else "No guess is drawn."
+        "Some guesses are drawn; their coins are sticky." if card["draws"] else "No guess is drawn."
     )
     note = (
         f"{people['people']:,} people who had no part in the making of the classifiers. The "
@@ -258,7 +251,7 @@ def _tried(rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[_Budg
     heads = [f"design budget{budgets[0].about}"]
     for each in budgets:
         heads += [
-            (f"leaks{each.about} in the model"),
+            f"leaks{each.about} in the model",
             f"leaks{each.about} for people",
             f"at most, {sure}",
         ]
@@ -314,12 +307,12 @@ def _model(model: Mapping[str, Any] | None, budgets: Sequence[_Budget]) -> list[
             (f"leaks{each.about}", f"{_number(own['leakage'], 4)}{each.unit}, {proven}"),
             (
                 f"budget of the design{each.about}",
-                (f"{_number(own['budget'], 4)}{each.unit} of {own['measure']}"),
+                f"{_number(own['budget'], 4)}{each.unit} of {own['measure']}",
             ),
         ]
     lines.append(("outcomes", f"{model['outcomes']:,}"))
     return [
-        ("The model is what the classifiers say about the people they were fitted on."),
+        "The model is what the classifiers say about the people they were fitted on.",
         Facts("", lines),
     ]
 
@@ -333,6 +326,10 @@ def _made(card: Mapping[str, Any]) -> Facts:
 
 
 def _words(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {each}" for name, each in value.items() if each is not None)
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    match value:
+        case Mapping():
+            return ", ".join(f"{name}: {each}" for name, each in value.items() if each is not None)
+        case list() | tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)

@@ -27,7 +27,7 @@ from discreet.problems.lazy import cached_property
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 from discreet.reports import wording
-from discreet.reports.html.page import report_page
+from discreet.reports.html.interactive import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import Watch, write_folder
 from discreet.reports.pictures import (
@@ -40,11 +40,11 @@ from discreet.reports.pictures import (
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
-from discreet.reports.study.plan import Limits, Profile
+from discreet.reports.study.plan import AccuracyProfile, AttemptLimits
 from discreet.reports.study.runner import measure
 from discreet.reports.tables import case_tables
 from discreet.showing import numerals
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import BAD, GOOD, UNSURE, Sentences, Toned
@@ -155,7 +155,7 @@ class Comparison:
             )
         sentences.append(wording.agreement(len(self.agreements), len(self.disagreements)))
         sentences += [
-            (f"On {pair.case} those of {pair.first} and {pair.second} do.")
+            f"On {pair.case} those of {pair.first} and {pair.second} do."
             for pair in self.disagreements[:1]
         ]
         for value, words in (
@@ -272,7 +272,7 @@ def _tolerance(rows: Iterable[Measurement]) -> str:
         default=0.0,
     )
     return (
-        (f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}")
+        f", the budget 0 within {numerals.scientific(float(at_most(within, 1)), 0)}"
         if 0.0 < within < math.inf
         else ""
     )
@@ -311,7 +311,7 @@ def _record(row: Measurement) -> dict[str, Any]:
         "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats
         if row.budget_nats > 0.0
         else math.nan,
-        **{name: getattr(row, name) for name in same},
+        **chosen(row, same),
     }
 
 
@@ -344,13 +344,13 @@ def run_comparison(
     """
     started = time.perf_counter()
     plan = _plan(cases, configurations)
-    limits = Limits(math.inf if time_limit is None else time_limit, math.inf, None)
+    limits = AttemptLimits(math.inf if time_limit is None else time_limit, math.inf, None)
     rows = []
     for done, (case, configuration) in enumerate(plan):
         if watch is not None:
             watch(done, len(plan), f"{configuration.label} on {case.title}")
         instance = Instance(case.title, "file", "file", {}, "", case.problem)
-        cell = Cell(instance, configuration, Profile("compare", gap), 0, limits, "")
+        cell = Cell(instance, configuration, AccuracyProfile("compare", gap), 0, limits, "")
         rows.append(measure("compare", cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")
@@ -408,10 +408,8 @@ def write_comparison(
     contents = {
         "index.html": report_page(
             comparison.rows,
-            source=(
-                "a comparison that asked for a relative gap of "
-                f"{numerals.scientific(comparison.gap)}"
-            ),
+            source="a comparison that asked for a relative gap of "
+            f"{numerals.scientific(comparison.gap)}",
             verdict=comparison.verdict(),
         ),
         **svg_files(figures),

@@ -270,18 +270,13 @@ class Frontier:
         facts = [
             (
                 "budgets",
-                (
-                    f"{self.axis}, 0 to {numerals.number(self.bayes_leakage, 6)}, where more "
-                    "buys nothing"
-                ),
+                f"{self.axis}, 0 to {numerals.number(self.bayes_leakage, 6)}, where more "
+                "buys nothing",
             ),
             ("error probability", f"{error} at budget 0, {bayes} of the Bayes rule"),
             (
                 "solved",
-                (
-                    f"{len(self.rows)} points by {self.backend} in "
-                    f"{numerals.seconds(self.seconds)} s"
-                ),
+                f"{len(self.rows)} points by {self.backend} in {numerals.seconds(self.seconds)} s",
             ),
             ("widest bracket", f"{numerals.number(100 * self.width, 2)} % of the curve's height"),
         ]
@@ -466,10 +461,8 @@ def curve_figure(curve: Frontier) -> Figure:
     return Figure(
         name="frontier",
         title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=(
-            f"{len(curve.rows)} points; certified within "
-            f"{numerals.number(100 * curve.width, 2)} % of its height"
-        ),
+        subtitle=f"{len(curve.rows)} points; certified within "
+        f"{numerals.number(100 * curve.width, 2)} % of its height",
         x_label=curve.axis,
         y_label="error probability",
         series=(
@@ -483,11 +476,9 @@ def curve_figure(curve: Frontier) -> Figure:
                 5,
             ),
         ),
-        description=(
-            f"The best error probability falls from {numerals.number(perfect, 4)} at budget 0 to "
-            f"{numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
-            f"{curve.axis}."
-        ),
+        description=f"The best error probability falls from {numerals.number(perfect, 4)} at "
+        f"budget 0 to {numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
+        f"{curve.axis}.",
     )
 
 

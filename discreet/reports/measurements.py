@@ -395,7 +395,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
         if each.name not in record and (each.default, each.default_factory) != (MISSING, MISSING):
             continue  # a file of before this column
         text = record.get(each.name)
-        if text is None or text == "":
+        if text in (None, ""):
             undefined = {float: -math.inf if each.name == "lower" else math.inf, str: ""}
             if _HINTS[each.name] in undefined:
                 found[each.name] = undefined[_HINTS[each.name]]
@@ -472,11 +472,11 @@ def read_csv(path: Path) -> list[Measurement]:
         )
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        plain_cells = (
+        cells = (
             {k: unguarded(v) if isinstance(v, str) else v for k, v in record.items()}
             for record in reader
         )
-        return [from_record(record, f"{path}, line {reader.line_num}") for record in plain_cells]
+        return [from_record(record, f"{path}, line {reader.line_num}") for record in cells]
     except csv.Error as error:
         raise FileError(
             f"{path}, line {reader.line_num} is no line of results: {error}; remove it"

@@ -32,10 +32,12 @@ _LARGEST_MANIFEST = 1 << 20
 def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
     with replacing(path, overwrite=True) as stream:
-        stream.write(
-            content.encode(errors="backslashreplace") if isinstance(content, str) else content
-        )
+        stream.write(_encoded(content))
     return Path(path)
+
+
+def _encoded(content: str | bytes) -> bytes:
+    return content.encode(errors="backslashreplace") if isinstance(content, str) else content
 
 
 def write_pages(stem: Path, page: Section, records: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -144,6 +146,4 @@ def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
 
 
 def _digest(content: str | bytes) -> str:
-    return hashlib.sha256(
-        content.encode(errors="backslashreplace") if isinstance(content, str) else content
-    ).hexdigest()
+    return hashlib.sha256(_encoded(content)).hexdigest()

@@ -15,10 +15,9 @@ from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
-from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import Profile
-from discreet.reports.statistics.scaling import Sweep
-from discreet.reports.statistics.trials import Trial, labels_of
+from discreet.reports.statistics.scaling import SizeSweep
+from discreet.reports.statistics.trials import Trial, comparable, control_of, labels_of
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
 
@@ -139,10 +138,8 @@ def _with_claims(
         replace(
             mark,
             value=max(mark.value, _FLOOR),
-            hint=(
-                f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, "
-                f"{mark.hint}"
-            ),
+            hint=f"{mark.row.label} on {mark.row.instance}: claimed {mark.row.claimed!r}, "
+            f"{mark.hint}",
         )
         for mark in marks
     ]
@@ -170,8 +167,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         hint = f"{row.label} on {row.instance}: {row.status.value}, {words}"
         marks.append(_Mark(-1, row, _drawn_gap(row), kind, hint))
     told = "; ".join(
-        (f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}")
-        for row in answered
+        f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}" for row in answered
     )
     figure = Figure(
         "brackets",
@@ -228,7 +224,7 @@ SIZE_WORDS = {
 """What is measured against: its words, and its letter."""
 
 
-def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
+def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
     """Seconds against size in one sweep, certified answers only, with the lines that are fitted."""
     words, letter = SIZE_WORDS[sweep.size]
     fits = {fit.contestant: fit for fit in sweep.fits}
@@ -242,14 +238,14 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
             fitted = tuple(fit.factor * x**fit.exponent for x in ends)
             series.append(Series("", ends, fitted, "fit", tone[name], owner=name))
         hints = tuple(
-            (f"{name}\n{s:.3g} s at {letter} = {n:,.0f}")
+            f"{name}\n{s:.3g} s at {letter} = {n:,.0f}"
             for n, s in zip(curve.sizes, curve.costs, strict=True)
         )
         series.append(
             Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name)
         )
     told = (
-        (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}")
+        f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}"
         for each in series
         if each.label
     )
@@ -318,7 +314,7 @@ _PROFILES = {
     ),
     "data": (
         "Solved within a time",
-        ("share of all {} tasks certified within so many seconds"),
+        "share of all {} tasks certified within so many seconds",
         "seconds, at most",
     ),
 }

@@ -14,7 +14,7 @@ from typing import Any
 from discreet.problems.errors import InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
-from discreet.reports.html.data import cleaned
+from discreet.reports.html.interactive import cleaned
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import write_folder
 from discreet.reports.pictures import (
@@ -27,11 +27,11 @@ from discreet.reports.pictures import (
     tones,
 )
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
-from discreet.reports.statistics.numbers import statistics_of
+from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 from discreet.showing import numerals
-from discreet.showing.data import plain, records_csv
+from discreet.showing.data import chosen, plain, records_csv
 from discreet.showing.figures import Figure, svg_files
 from discreet.showing.markdown import markdown
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
@@ -97,7 +97,7 @@ def publish(
     return write_folder(folder, files, {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
 
 
-def _record(trial: Trial) -> dict[str, str | int | float | None]:
+def _record(trial: Trial) -> dict[str, Any]:
     row = trial.rows[0]
     peaks = [each.peak_bytes for each in trial.rows if each.peak_bytes is not None]
     problem = (
@@ -112,51 +112,16 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
     privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
-        **{name: getattr(row, name) for name in problem},
+        **chosen(row, problem),
         "budget": row.limit,
         "backend": trial.label,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
-        **{name: getattr(row, name) for name in answer + privacy},
+        **chosen(row, answer + privacy),
         "seconds": trial.seconds if trial.timed else None,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,
     }
-
-
-_CLAIMS = {
-    "backend": "contestant",
-    "attempts": "attempts",
-    "claimed": "claims",
-    "true": "true_claims",
-    "correct rate": "correct_rate",
-    "broke the budget": "violations",
-    "worst leakage ÷ budget": "worst_leakage",
-    "largest deviation at budget 0": "worst_deviation",
-    "certified, not claimed": "unclaimed",
-}
-_FITS = {
-    "backend": "contestant",
-    "exponent": "exponent",
-    "from": "low",
-    "to": "high",
-    "sizes": "points",
-}
-_MEANS = {
-    "backend": "contestant",
-    "tasks": "tasks",
-    "failures": "failures",
-    "seconds": "seconds",
-    "from": "low",
-    "to": "high",
-}
-_FAILURES = {
-    "backend": "contestant",
-    "status": "status",
-    "reason": "reason",
-    "times": "count",
-    "for example": "example",
-}
 
 
 def _page(
@@ -188,7 +153,7 @@ def _page(
     )
     against = Sentences(
         [
-            (f"{each['case']}: {each['first']} and {each['second']}")
+            f"{each['case']}: {each['first']} and {each['second']}"
             for each in numbers["agreement"]["against"]
         ]
     )
@@ -200,7 +165,9 @@ def _page(
         [
             counts,
             *map(figures.get, ("leakage", "perfect", "time")),
-            Section("What a claim is worth", [claim, Table.of("", _CLAIMS, numbers["claims"])]),
+            Section(
+                "What a claim is worth", [claim, Table.of("", TABLES["claims"], numbers["claims"])]
+            ),
             Section("How cost grows", list(_growth(numbers["sweeps"]))),
             Section(
                 "Who solves what, how fast",
@@ -238,16 +205,14 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
         f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out."
     )
     for size, sweep in widest.items():
-        yield Table.of(f"Time by {SIZE_WORDS[size][0]}", _FITS, sweep["fits"])
+        yield Table.of(f"Time by {SIZE_WORDS[size][0]}", TABLES["fits"], sweep["fits"])
     crossovers = widest.get("outcomes", {"crossovers": ()})["crossovers"]
     if crossovers:
         yield "Crossovers beyond the noise:"
         yield Sentences(
             [
-                (
-                    f"{e['faster']} is faster than {e['slower']} from N ≈ "
-                    f"{numerals.number(e['size'], 2)} on"
-                )
+                f"{e['faster']} is faster than {e['slower']} from N ≈ "
+                f"{numerals.number(e['size'], 2)} on"
                 for e in crossovers
             ]
         )
@@ -256,18 +221,18 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
 def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     """The means for each charge of a failure, and over the tasks that all certified."""
     titles: dict[float | None, str] = {
-        k: (f"A failure counts as {k:g} × its time limit") for k in PENALTIES
+        k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES
     }
     titles[None] = "Over the tasks that all certified"
     for penalty, title in titles.items():
         rows = [row for row in found if row["penalty"] == penalty and row["tasks"]]
         none = "No task was certified by all, so there is no mean over what all solved."
-        yield Table.of(title, _MEANS, rows) if rows else none
+        yield Table.of(title, TABLES["means"], rows) if rows else none
 
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     skipped = {status.value for status in NOT_TRIED}
     groups = [group for group in found if group["status"] not in skipped]
-    yield Table.of("", _FAILURES, groups[:_MOST_REASONS]) if groups else "Nothing."
+    yield Table.of("", TABLES["failures"], groups[:_MOST_REASONS]) if groups else "Nothing."
     if len(groups) > _MOST_REASONS:
         yield f"… and {len(groups) - _MOST_REASONS} reasons more."

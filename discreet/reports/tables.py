@@ -152,7 +152,7 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         )
         blended = f"made by blending in a share of {judged.blend:.3g}"
         lines.append(
-            ("its repair", (f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}"))
+            ("its repair", f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}")
         )
     return [Facts(title, lines), *(_leaks(audited, k) for k in range(len(audited.problem.terms)))]
 
@@ -196,7 +196,7 @@ def _leaks(audited: Solution, secret: int) -> Table:
     which = f" of secret{number}" if number else ""
     heads = ("measure", "guesses", "leaks", "proven ≤", "unit")
     return Table(
-        (f"What the estimator given leaks{which}"), heads, lines, heads[2:4], caption=caption
+        f"What the estimator given leaks{which}", heads, lines, heads[2:4], caption=caption
     )
 
 
@@ -382,7 +382,7 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
         lines.append(
             (
                 "sizes",
-                (f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
+                f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes",
             )
         )
         if len(problem.groups) == 1:
@@ -390,7 +390,7 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
         lines += [
             (
                 "Bayes rule",
-                (f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}"),
+                f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}",
             ),
             ("constant guess", f"errs {problem.constant_error:.8g}"),
             ("default budget", wording.budgets(problem)),
@@ -484,7 +484,7 @@ def _evidence(prospect: Prospect) -> Table:
             )
         )
     return Table(
-        (f"Nearest measurements of {prospect.option.label}"), heads, lines, (heads[1], *heads[3:])
+        f"Nearest measurements of {prospect.option.label}", heads, lines, (heads[1], *heads[3:])
     )
 
 

@@ -18,17 +18,24 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: words for members of an enumeration, None for numbers that are
     not finite, lists for tuples, mappings of their fields for records, all the way down."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    return value
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Enum():
+            return value.value
+        case Mapping():
+            return {name: plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case _ if is_dataclass(value):
+            return chosen(value, (each.name for each in fields(value)))
+        case _:
+            return value
+
+
+def chosen(record: Any, names: Iterable[str]) -> dict[str, Any]:
+    """These attributes of a record by name, as `plain` gives them."""
+    return {name: plain(getattr(record, name)) for name in names}
 
 
 def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> str:

@@ -23,21 +23,23 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def _part(part: Part, level: int, stem: str) -> str:
-    if isinstance(part, Section):
-        body = markdown(part.parts, level=level + 1, stem=stem)
-        return f"{'#' * level} {part.title}\n\n{body}"
-    if isinstance(part, Folded):
-        return _part(part.table, level, stem)
-    if isinstance(part, Table):
-        title = [f"{part.title}:"] * bool(part.title)
-        return "\n\n".join([*title, table(part.heads, part.lines), *filter(None, [part.caption])])
-    if isinstance(part, Facts):
-        return table((part.title, ""), part.lines)
-    if isinstance(part, Figure):
-        return f"![{part.title}]({stem}{part.name}.svg)"
-    if isinstance(part, Sentences):
-        return "\n".join(f"- {line}" for line in part.lines)
-    return part
+    match part:
+        case Section(title, parts):
+            body = markdown(parts, level=level + 1, stem=stem)
+            return f"{'#' * level} {title}\n\n{body}"
+        case Folded(inner):
+            return _part(inner, level, stem)
+        case Table(title):
+            words = [f"{title}:" * bool(title), table(part.heads, part.lines), part.caption]
+            return "\n\n".join(filter(None, words))
+        case Facts(title, lines):
+            return table((title, ""), lines)
+        case Figure():
+            return f"![{part.title}]({stem}{part.name}.svg)"
+        case Sentences(lines):
+            return "\n".join(f"- {line}" for line in lines)
+        case _:
+            return part
 
 
 def _cell(words: str) -> str:

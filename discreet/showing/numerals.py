@@ -103,7 +103,7 @@ def span(seconds: float) -> str:
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 0.995:
             return (
-                (f"{seconds * factor:.2g} {unit}")
+                f"{seconds * factor:.2g} {unit}"
                 if seconds * factor < 99.5
                 else f"{seconds * factor:.0f} {unit}"
             )
@@ -114,13 +114,18 @@ def told(value: Any) -> Any:
     """Plain values with their numbers as words, whole ones in full, others in three figures; counts
     stay numbers.
     """
-    if isinstance(value, dict):
-        return {name: told(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [told(each) for each in value]
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e7 else scientific(value, 2)
-    return NOTHING if value is None else value
+    match value:
+        case dict():
+            return {name: told(each) for name, each in value.items()}
+        case list():
+            return [told(each) for each in value]
+        case float():
+            in_full = value.is_integer() and abs(value) < 1e7
+            return f"{value:,.0f}" if in_full else scientific(value, 2)
+        case None:
+            return NOTHING
+        case _:
+            return value
 
 
 def information(nats: float) -> str:

@@ -99,27 +99,31 @@ def cards(facts: Facts) -> str:
 
 
 def _part(part: Part) -> str:
-    if isinstance(part, Section):
-        name = re.sub(r"\W+", "-", part.title.lower())
-        return f'<section><h2 id="{name}">{escape(part.title)}</h2>{html(part.parts)}</section>'
-    if isinstance(part, Folded):
-        return (
-            f"<details><summary>{escape(part.table.title)}</summary>{table(part.table)}</details>"
-        )
-    if isinstance(part, Table):
-        caption = f'<p class="aside">{escape(part.caption)}</p>' * bool(part.caption)
-        title = f"<h3>{escape(part.title)}</h3>" * bool(part.title)
-        return f"{title}{caption}{table(part)}"
-    if isinstance(part, Facts):
-        return _facts(part, "facts")
-    if isinstance(part, Figure):
-        caption = f"<strong>{escape(part.title)}</strong><span>{escape(part.subtitle)}</span>"
-        note = f'<p class="aside">{escape(part.description)}</p>'
-        return f"<figure><figcaption>{caption}</figcaption>{svg(part, titled=False)}</figure>{note}"
-    if isinstance(part, Sentences):
-        items = "".join(f"<li>{escape(line)}</li>" for line in part.lines)
-        return f'<ul class="verdict">{items}</ul>' * bool(items)
-    return f'<p class="aside">{escape(part)}</p>'
+    match part:
+        case Section(title, parts):
+            name = re.sub(r"\W+", "-", title.lower())
+            return f'<section><h2 id="{name}">{escape(title)}</h2>{html(parts)}</section>'
+        case Folded(inner):
+            summary = f"<summary>{escape(inner.title)}</summary>"
+            return f"<details>{summary}{table(inner)}</details>"
+        case Table(title):
+            heading = f"<h3>{escape(title)}</h3>" * bool(title)
+            return f"{heading}{_aside(part.caption)}{table(part)}"
+        case Facts():
+            return _facts(part, "facts")
+        case Figure(_, title, subtitle):
+            words = f"<strong>{escape(title)}</strong><span>{escape(subtitle)}</span>"
+            drawing = svg(part, titled=False)
+            return f"<figure><figcaption>{words}</figcaption>{drawing}</figure>{_aside(part.description)}"
+        case Sentences(lines):
+            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+            return f'<ul class="verdict">{items}</ul>' * bool(items)
+        case _:
+            return _aside(part)
+
+
+def _aside(words: str) -> str:
+    return f'<p class="aside">{escape(words)}</p>' * bool(words)
 
 
 def _facts(facts: Facts, style: str) -> str:

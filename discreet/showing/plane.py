@@ -1,9 +1,7 @@
-"""The figure writer: places the lines, regions and words of a `Figure` in a box, the same for every
-kind of file.
+"""The figure writer: places the lines, regions and words of a `Figure` in a box.
 
-Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only
-write the pieces in their format. The box is about as wide as a phone, so that text keeps its size
-there; lengths are in its units, of 1/72 inch in a PNG, and y grows downwards.
+Every decision is made here: layout, colours, widths, sizes. `svg` only writes the pieces. The box
+is about as wide as a phone, so that text keeps its size there; y grows downwards.
 """
 
 from __future__ import annotations
@@ -221,53 +219,61 @@ def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
 
 
 def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
-    xs = [plane.x(value) for value in series.x]
-    ys = [plane.y(value) for value in series.y]
-    lows = [plane.y(value) for value in series.low]
-    highs = [plane.y(value) for value in series.high]
-    places = list(zip(xs, ys, strict=True))
+    places = tuple(_places(series.x, series.y, plane))
+    low = _places(series.x, series.low, plane)
+    high = _places(series.x, series.high, plane)
     if series.kind == "points":
-        for x, low, high in zip(xs, lows, highs, strict=False):  # without intervals there are none
-            ends = (
-                (x - 5.0, low),
-                (x + 5.0, low),
-                (x, low),
-                (x, high),
-                (x - 5.0, high),
-                (x + 5.0, high),
-            )
-            yield Shape("whisker", ends, owner=series.owner)
+        yield from (_whisker(*ends, series.owner) for ends in zip(low, high, strict=True))
     elif series.low:
-        yield Shape(
-            "band",
-            (*zip(xs, highs, strict=True), *reversed(list(zip(xs, lows, strict=True)))),
-            series.tone,
-        )
-    if series.kind == "fit":
-        yield Shape("fit", tuple(places), series.tone, owner=series.owner)
-    elif series.kind == "steps":
-        told = (
-            f"{x:.1f} {y:.1f} {hint}"
-            for (x, y), hint in zip(places, series.hints, strict=False)
-            if hint
-        )
-        steps = ((x, height) for (_, before), (x, y) in pairwise(places) for height in (before, y))
-        yield Shape(
-            "line",
-            (places[0], *steps),
-            series.tone,
-            look(series.tone)[0],
-            hint="|".join(told),
-            owner=series.owner,
-        )
-    elif series.kind != "points":
-        yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
+        yield Shape("band", (*high, *reversed(low)), series.tone)
+    dash = look(series.tone)[0]
+    match series.kind:
+        case "fit":
+            yield Shape("fit", places, series.tone, owner=series.owner)
+        case "steps":
+            yield Shape(
+                "line",
+                (places[0], *_corners(places)),
+                series.tone,
+                dash,
+                hint="|".join(_hints_of_steps(series.hints, places)),
+                owner=series.owner,
+            )
+        case "line" | "both":
+            yield Shape("line", places, series.tone, dash, owner=series.owner)
     if series.kind in ("points", "both"):
         for k, place in enumerate(places):
             radius = series.sizes[k] if series.sizes else 3.4
             hint = series.hints[k] if series.hints else ""
             behind = series.behind[k] if series.behind else -1
             yield _mark(series.tone, place, radius, hint, behind, series.owner, _mark_look(series))
+
+
+def _places(x: Sequence[float], y: Sequence[float], plane: _Plane) -> list[Place]:
+    """The places of points; none where the series has no such values."""
+    return [(plane.x(right), plane.y(up)) for right, up in zip(x, y, strict=False)]
+
+
+def _whisker(low: Place, high: Place, owner: str) -> Shape:
+    (x, bottom) = low
+    top = high[1]
+    left = x - 5.0
+    right = x + 5.0
+    ends = ((left, bottom), (right, bottom), (x, bottom), (x, top), (left, top), (right, top))
+    return Shape("whisker", ends, owner=owner)
+
+
+def _corners(places: Sequence[Place]) -> Iterator[Place]:
+    """The corners of a line that keeps its height until the next place."""
+    for (_, before), (x, y) in pairwise(places):
+        yield x, before
+        yield x, y
+
+
+def _hints_of_steps(hints: Sequence[str], places: Sequence[Place]) -> Iterator[str]:
+    for (x, y), hint in zip(places, hints, strict=False):
+        if hint:
+            yield f"{x:.1f} {y:.1f} {hint}"
 
 
 def _mark_look(series: Series) -> str:

@@ -100,9 +100,7 @@ def picture(
     those who cannot see it.
     """
     inside = (
-        (f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>')
-        if style
-        else ""
+        f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>' if style else ""
     )
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
     role = 'role="group" tabindex="0"' if live else 'role="img"'

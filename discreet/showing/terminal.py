@@ -33,16 +33,20 @@ class Shown:
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """The lines of the value, and an empty one after facts and tables."""
-        if isinstance(self.value, str):
-            yield self.value
-            return
-        if self.value.title:
-            yield Text(self.value.title, "bold")
-        if isinstance(self.value, Table):
-            yield from _table(self.value, options.max_width)
-        else:
-            yield from _facts(self.value, options.max_width)
-        yield Text("")
+        match self.value:
+            case str(words):
+                yield words
+            case Table() as table:
+                yield from _titled(table.title, _table(table, options.max_width))
+            case Facts() as facts:
+                yield from _titled(facts.title, _facts(facts, options.max_width))
+
+
+def _titled(title: str, lines: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    if title:
+        yield Text(title, "bold")
+    yield from lines
+    yield Text("")
 
 
 def _facts(facts: Facts, width: int) -> Iterator[RenderableType]:

@@ -97,10 +97,11 @@ class Section:
     def figures(self) -> Iterator[Figure]:
         """The figures anywhere in the section."""
         for part in self.parts:
-            if isinstance(part, Section):
-                yield from part.figures()
-            elif isinstance(part, Figure):
-                yield part
+            match part:
+                case Section():
+                    yield from part.figures()
+                case Figure():
+                    yield part
 
 
 Part: TypeAlias = "str | Facts | Table | Sentences | Figure | Folded | Section"

@@ -49,6 +49,15 @@ def test_an_estimator_that_leaks_too_much_is_reported() -> None:
     assert found.leakage <= problem.budget
 
 
+@pytest.mark.parametrize("multiplier", ["1", [[1.0], [2.0, 3.0]], [1.0, 2.0]])
+def test_a_multiplier_that_is_no_number_is_refused(multiplier: object) -> None:
+    """Text, ragged lists, and one number too many."""
+    problem = ds.problems.paper_single(bins=16, budget=0.01)
+    solution = ds.solve(problem, "tilt")
+    with pytest.raises(ds.InputError, match="multiplier"):
+        ds.audit(problem, solution.estimator, solution.tilt, multiplier)  # type: ignore[arg-type]
+
+
 def over_its_budget() -> tuple[ds.Problem, ds.Solution]:
     """A problem, and an optimal answer to it with a budget larger by 9e-7."""
     problem = ds.problems.paper_single(bins=16, budget=0.01)

@@ -160,85 +160,43 @@ def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_an_interrupted_predict_goes_on_where_it_was(
+def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    """People are read some at a time; what is written in the end is what one run writes, to the
-    last byte.
-    """
+    """What is written is what one reading of all people gives."""
     from discreet.people.folder import DeployedRule
     from discreet.problems.files import tables
+    from discreet.problems.files.tables import read_table
 
+    asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer")
+    asked = (*asked, "--probabilities", "--out")
+    at_once = tmp_path / f"at-once.{ending}"
+    assert run(*asked, str(at_once)).exit_code == 0
     monkeypatch.setattr(tables, "TOGETHER", 100)
     honest = DeployedRule.decide
     seen = list[int]()
 
     def decide(self: DeployedRule, table: Any, *more: Any) -> Any:
-        if len(seen) == 3:
-            seen.append(0)
-            raise KeyboardInterrupt
         seen.append(len(table["age"]))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
         return honest(self, table, *more)
 
     monkeypatch.setattr(DeployedRule, "decide", decide)
-    asked = (
-        "predict",
-        str(place / "rule"),
-        str(place / "others.csv"),
-        "--id",
-        "customer",
-        "--probabilities",
-        "--out",
-    )
     out = tmp_path / f"guesses.{ending}"
-    half = tmp_path / f"guesses.{ending}.unfinished"
     stopped = run(*asked, str(out))
-    assert (stopped.exit_code, stopped.stdout, out.exists()) == (130, "", False)
-    assert stopped.stderr == (
-        "discreet: interrupted; the same command goes on after 300 of 600 people, whose guesses "
-        f"are in {half}\n"
-    )
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
+    assert [path.name for path in tmp_path.iterdir()] == [at_once.name]
     said = run(*asked, str(out), "--json")
     assert said.exit_code == 0, said.stderr
-    assert "going on after 300 people" in said.stderr
-    assert seen == [100, 100, 100, 0, 100, 100, 100]
-    whole = tmp_path / f"whole.{ending}"
-    again = run(*asked, str(whole), "--json")
-    assert out.read_bytes() == whole.read_bytes()
-    assert {**json.loads(again.stdout), "file": ""} == {**json.loads(said.stdout), "file": ""}
-    assert sorted(path.name for path in tmp_path.iterdir()) == [out.name, whole.name]
+    assert seen == [100] * 9
+    assert json.loads(said.stdout)["people"] == 600
+    parts = read_table(out)
+    for name, column in read_table(at_once).items():
+        assert column.tolist() == parts[name].tolist(), name
     if ending == "csv":
-        assert run(*asked[:-1]).stdout == whole.read_text(encoding="utf-8")
-
-
-def test_half_of_other_guesses_is_not_gone_on_with_and_a_foreign_folder_is_left_alone(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from discreet.people.folder import DeployedRule
-
-    asked = (
-        "predict",
-        str(place / "rule"),
-        str(place / "others.csv"),
-        "--out",
-        str(tmp_path / "guesses.csv"),
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(DeployedRule, "decide", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        assert run(*asked).stderr == "discreet: interrupted; no guess was written yet\n"
-    assert not [*tmp_path.iterdir()]
-    half = tmp_path / "guesses.csv.unfinished"
-    half.mkdir()
-    (half / "part-000000").write_text("guess\nsomething else\n", encoding="utf-8")
-    state = {"made_by": "discreet", "asked": "another", "entropy": "0", "parts": 1, "counts": {}}
-    (half / "state.json").write_text(json.dumps(state), encoding="utf-8")
-    said = run(*asked)
-    assert (said.exit_code, "going on" in said.stderr) == (0, False)
-    assert "something else" not in (tmp_path / "guesses.csv").read_text(encoding="utf-8")
-    half.mkdir()
-    (half / "mine.txt").write_text("mine", encoding="utf-8")
-    assert "holds no unfinished output" in refused(*asked, "--force")
-    assert [path.name for path in half.iterdir()] == ["mine.txt"]
+        assert out.read_bytes() == at_once.read_bytes()
+        assert run(*asked[:-1]).stdout == out.read_text(encoding="utf-8")
 
 
 def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
@@ -482,78 +440,3 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path: Path, cell: str, ki
     )
     assert (told in said.stderr) == bool(kind)
     assert said.stderr.count("--ignore") == bool(kind)
-
-
-@pytest.fixture(scope="module")
-def whole(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rule of a fit that nobody interrupts, at one time of a clock that stands still."""
-    found = tmp_path_factory.mktemp("whole") / "rule"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        assert (
-            run(
-                "fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(found)
-            ).exit_code
-            == 0
-        )
-    return found
-
-
-@pytest.mark.parametrize(
-    ("at", "kept"),
-    [(1, "nothing"), (2, "1 classifier"), (3, "2 classifiers"), (7, "2 classifiers and 4 designs")],
-)
-def test_an_interrupted_fit_goes_on_with_what_it_has_done(
-    place: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, kept: str
-) -> None:
-    """And comes to the very files that it would have come to; the file of what was done goes in the
-    end.
-    """
-    from discreet.people import classifier, unfinished
-
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    done: list[str] = []
-    calibrated = classifier.calibrated
-    solve = unfinished.solve
-
-    def step(name: str, honest: Any) -> Any:
-        def called(*given: object, **more: object) -> object:
-            if len(done) + 1 == at:
-                raise KeyboardInterrupt
-            done.append(name)
-            return honest(*given, **more)
-
-        return called
-
-    monkeypatch.setattr(classifier, "calibrated", step("classifier", calibrated))
-    monkeypatch.setattr(unfinished, "solve", step("design", solve))
-    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out")
-    stopped = run(*asked, str(tmp_path / "rule"))
-    assert stopped.exit_code == 130
-    assert stopped.stderr.startswith("discreet: interrupted; ")
-    assert kept in stopped.stderr
-    assert stopped.stderr.count("\n") == 1
-    before = len(done)
-    at = 0
-    said = run(*asked, str(tmp_path / "rule"), "--json")
-    assert said.exit_code == 0, said.stderr
-    assert (f"going on with {kept}" in said.stderr) == (before > 0)
-    names = sorted(path.name for path in whole.iterdir())
-    assert sorted(path.name for path in (tmp_path / "rule").iterdir()) == names
-    for name in names:
-        assert (tmp_path / "rule" / name).read_bytes() == (whole / name).read_bytes(), name
-    ladder = json.loads((whole / "card.json").read_text())["tried"]
-    assert sorted(done) == ["classifier"] * 2 + ["design"] * len(ladder)  # nothing was done twice
-
-
-def test_half_of_another_fit_is_not_gone_on_with_and_another_file_is_not_replaced(
-    place: Path, tmp_path: Path
-) -> None:
-    np.savez(tmp_path / "unfinished.npz", asked="another", entropy="0")
-    asked = ("fit", str(place / "people.csv"), *ASKED, "--leakage", "0.1", "--out", str(tmp_path))
-    said = run(*asked)
-    assert said.exit_code == 0
-    assert "going on" not in said.stderr
-    (tmp_path / "unfinished.npz").write_text("mine", encoding="utf-8")
-    assert "is not half of a fit" in refused(*asked)
-    assert (tmp_path / "unfinished.npz").read_text(encoding="utf-8") == "mine"

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from command import run
 
-from discreet.paper.page import NAMES, page, write_study
-from discreet.paper.pictures import figures, tables
-from discreet.paper.study import GuessRow, Settings, Study, run_study
+from discreet.paper.drawings import figures, tables
+from discreet.paper.section import NAMES, page, write_study
+from discreet.paper.study import GuessRow, PaperStudy, Settings, run_study
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.outputs import MANIFEST
 from discreet.showing.data import records_csv
@@ -27,11 +27,11 @@ SMALL = Settings(sensors=10, samples=4000, seed=7, curve_sensors=(1, 3), curve_w
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
+def study() -> PaperStudy:
     return run_study(SMALL)
 
 
-def test_the_known_numbers_are_reproduced(study: Study) -> None:
+def test_the_known_numbers_are_reproduced(study: PaperStudy) -> None:
     last = study.sensors[-1]
     assert last.sensors == 10
     # Exact arithmetic: tests/backends/test_tilt.py.
@@ -42,7 +42,7 @@ def test_the_known_numbers_are_reproduced(study: Study) -> None:
     assert study.certified
 
 
-def test_the_laws_between_the_columns(study: Study) -> None:
+def test_the_laws_between_the_columns(study: PaperStudy) -> None:
     assert [row.sensors for row in study.sensors] == list(range(1, 11))
     for row in study.sensors:
         assert row.private_y_lower <= row.private_y_error
@@ -53,7 +53,7 @@ def test_the_laws_between_the_columns(study: Study) -> None:
     assert (np.diff([row.private_y_error for row in study.sensors]) < 1e-12).all()
 
 
-def test_the_guess_leaves_the_law_of_x_as_it_was(study: Study) -> None:
+def test_the_guess_leaves_the_law_of_x_as_it_was(study: PaperStudy) -> None:
     assert [(row.guess, row.x) for row in study.guesses] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for row in study.guesses:
         assert row.exact == pytest.approx(0.3 if row.x else 0.7, rel=1e-10)
@@ -64,7 +64,7 @@ def test_the_guess_leaves_the_law_of_x_as_it_was(study: Study) -> None:
     assert len({row.draws for row in study.guesses if row.guess == 0}) == 1
 
 
-def test_the_simulation_is_repeatable_and_covers(study: Study) -> None:
+def test_the_simulation_is_repeatable_and_covers(study: PaperStudy) -> None:
     def guesses(seed: int) -> tuple[GuessRow, ...]:
         return run_study(
             Settings(
@@ -90,7 +90,7 @@ def test_every_step_is_reported_as_progress() -> None:
     assert heard == [(k, settings.steps) for k in range(settings.steps + 1)]
 
 
-def test_every_figure_shows_what_was_computed(study: Study) -> None:
+def test_every_figure_shows_what_was_computed(study: PaperStudy) -> None:
     inference, guesses, utility, curves, shapes = figures(study)
     assert inference.series[0].y == tuple(row.local_x_error for row in study.sensors)
     assert utility.series[0].y == tuple(row.private_y_error for row in study.sensors)
@@ -106,7 +106,7 @@ def test_every_figure_shows_what_was_computed(study: Study) -> None:
         assert (np.array(absolute.low) <= np.array(absolute.high)).all()
 
 
-def test_the_tables_hold_the_numbers_unrounded(study: Study) -> None:
+def test_the_tables_hold_the_numbers_unrounded(study: PaperStudy) -> None:
     found = {
         f"{name}.csv": list(csv.DictReader(io.StringIO(records_csv(each))))
         for name, each in tables(study).items()
@@ -146,7 +146,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_complete_and_loads_nothing(study: Study) -> None:
+def test_the_page_is_complete_and_loads_nothing(study: PaperStudy) -> None:
     beside = [name for name in NAMES if name != "index.html"]
     text = page(study)
     reader = Reader()
@@ -160,7 +160,9 @@ def test_the_page_is_complete_and_loads_nothing(study: Study) -> None:
     assert "nan" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).lower().split()
 
 
-def test_the_files_are_complete_and_only_replace_their_own(study: Study, tmp_path: Path) -> None:
+def test_the_files_are_complete_and_only_replace_their_own(
+    study: PaperStudy, tmp_path: Path
+) -> None:
     written = write_study(study, tmp_path)
     assert sorted(path.name for path in written) == sorted(NAMES)
     assert json.loads((tmp_path / MANIFEST).read_text())["settings"]["samples"] == SMALL.samples

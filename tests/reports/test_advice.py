@@ -21,7 +21,7 @@ import discreet as ds
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.advice.evidence import Features, Option, cells_of
+from discreet.reports.advice.evidence import Features, Option, observations_of
 from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 from discreet.reports.measurements import write_csv
 
@@ -129,12 +129,12 @@ def test_perfect_privacy_is_one_problem_under_all_measures_that_separate() -> No
 
 
 def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None:
-    cells = cells_of(grid({"tilt": LAWS["tilt"]}))
+    cells = observations_of(grid({"tilt": LAWS["tilt"]}))
     here = Features.of_problem(sensor(16))
 
     def with_failure(bins: int) -> float:
         bad = row(sensor(bins), "tilt", 1.0, entry="another", status=Status.VIOLATED_PRIVACY)
-        return certainty([*cells, *cells_of([bad])], here, 1e-9).bound
+        return certainty([*cells, *observations_of([bad])], here, 1e-9).bound
 
     near = certainty(cells, here, 1e-9)
     assert near.certified == near.cases == round(near.successes) > 0
@@ -201,7 +201,7 @@ def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None
         small,
     ]
     both = Features("constrained", 30_000, 120, 0.3, 0.2, 0.5)
-    model = TimeModel([cell for cell in cells_of(rows) if cell.option.backend == "tilt"])
+    model = TimeModel([cell for cell in observations_of(rows) if cell.option.backend == "tilt"])
     assert model.remoteness(both) > 0.5
     middle, low, high = model.predict(both)
     assert high > 29.0 or model.remoteness(both) > POLICY.reach
@@ -341,7 +341,7 @@ def test_bad_requests_are_refused(gap: float, seconds: float | None) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.01, 100.0), st.integers(4, 5000))
 def test_scaling_all_times_scales_every_estimate(factor: float, bins: int) -> None:
-    cells = cells_of(grid({"tilt": LAWS["tilt"]}))
+    cells = observations_of(grid({"tilt": LAWS["tilt"]}))
     here = Features.of_problem(sensor(bins))
     plain = TimeModel(cells).predict(here)
     scaled = TimeModel([replace(cell, seconds=factor * cell.seconds) for cell in cells]).predict(
@@ -384,7 +384,7 @@ def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_no
     found = held_out.cross_validate(odd)
     assert len(found.failures) == 2
     assert all(math.isinf(trial.regret) for trial in found.failures)
-    assert held_out.noise_of(cells_of(rows)) == pytest.approx(1.001)
+    assert held_out.noise_of(observations_of(rows)) == pytest.approx(1.001)
     close = held_out.cross_validate(
         grid({"tilt": lambda bins: 1e-3, "blahut-arimoto": lambda bins: 1.0005e-3})
     )

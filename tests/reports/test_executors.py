@@ -27,7 +27,7 @@ from discreet.reports.measurements import Measurement, read_csv
 from discreet.reports.study import executors, runner
 from discreet.reports.study.cells import Cell, cells_of
 from discreet.reports.study.executors import checked, opened
-from discreet.reports.study.plan import Limits, parse_study
+from discreet.reports.study.plan import AttemptLimits, parse_study
 from discreet.reports.study.runner import run_cells
 from discreet.reports.study.store import Store, rows, write_reference
 
@@ -157,7 +157,7 @@ def outcome(row: Measurement) -> tuple[object, ...]:
 
 def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
     """Run the missing cells of a study in a folder, one executor after another."""
-    with Store(folder) as store, opened(words, folder, Limits(20.0)) as executor:
+    with Store(folder) as store, opened(words, folder, AttemptLimits(20.0)) as executor:
         run_cells("spread", cells, store, store.finished()[0], None, executor)
 
 
@@ -207,7 +207,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
     tmp_path: Path, where: str, request: pytest.FixtureRequest
 ) -> None:
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
-    with opened(words, tmp_path, Limits()) as executor:
+    with opened(words, tmp_path, AttemptLimits()) as executor:
         with pytest.raises((BrokenProcessPool, distributed.scheduler.KilledWorker)) as died:
             executor.submit(signal.raise_signal, signal.SIGKILL).result()
         assert "died" in executor.lost(died.value)
@@ -218,7 +218,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
 
 
 def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
-    with opened("submitit:long", tmp_path, Limits()) as executor:
+    with opened("submitit:long", tmp_path, AttemptLimits()) as executor:
         executor._executor._executor.python = "false"  # type: ignore[attr-defined]
         lost = executor.submit(divmod, 7, 2)
         cancelled = executor.submit(divmod, 7, 2)
@@ -437,10 +437,12 @@ def test_other_words_are_refused_in_one_sentence(words: str, said: str, tmp_path
 
 
 def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, (name, extra) in executors._LIBRARIES.items():
+    others = [each for each in executors._EXECUTORS.values() if each.library[0]]
+    for each in others:
+        name, extra = each.library
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(Absent, match=rf'pip install "discreet\[{extra}\]"'):
-            checked(f"{kind}:1")
+            checked(f"{each.name}:1")
 
 
 def test_no_scheduler_and_no_queue_are_one_sentence(
@@ -456,23 +458,23 @@ def test_no_scheduler_and_no_queue_are_one_sentence(
                 r"within 0\.5 s\)"
             ),
         ),
-        opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, Limits()),
+        opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
     ):
         pass
     with (
         pytest.raises(InputError, match=r"no scheduler of Dask answers at 'tcp://127\.0\.0\.1:9'"),
-        opened("dask:tcp://127.0.0.1:9", tmp_path, Limits()),
+        opened("dask:tcp://127.0.0.1:9", tmp_path, AttemptLimits()),
     ):
         pass
     with (
         pytest.raises(InputError, match=r"no scheduler of Dask answers at 'what://is this'"),
-        opened("dask:what://is this", tmp_path, Limits()),
+        opened("dask:what://is this", tmp_path, AttemptLimits()),
     ):
         pass
     monkeypatch.setenv("PATH", "")
     with (
         pytest.raises(InputError, match=r"jobs cannot be submitted to 'long' .*submitit:local"),
-        opened("submitit:long", tmp_path, Limits()),
+        opened("submitit:long", tmp_path, AttemptLimits()),
     ):
         pass
 

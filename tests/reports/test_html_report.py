@@ -20,8 +20,7 @@ from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import report_numbers, report_page, write_report
-from discreet.reports.html.data import cleaned
-from discreet.reports.html.page import SCRIPTS
+from discreet.reports.html.interactive import SCRIPTS, cleaned
 from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.trials import trials
@@ -149,7 +148,7 @@ def test_words_of_a_row_cannot_end_the_data() -> None:
 
 
 def test_every_script_of_the_folder_is_on_the_page_once() -> None:
-    import discreet.reports.html.page as module
+    import discreet.reports.html.interactive as module
 
     folder = Path(module.__file__).parent
     assert sorted(SCRIPTS) == sorted(path.name for path in folder.glob("*.js"))
@@ -187,7 +186,7 @@ def test_no_line_of_a_figure_is_carried_twice() -> None:
 
 
 def test_the_scripts_write_no_number_and_know_no_scale() -> None:
-    import discreet.reports.html.page as module
+    import discreet.reports.html.interactive as module
 
     for name in SCRIPTS:
         text = (Path(module.__file__).parent / name).read_text(encoding="utf-8")
@@ -426,7 +425,7 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     left = [each for each in rows if each.family == "random" and each.label != "blahut-arimoto"]
     wanted = report_numbers(left)
     assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
-    shown = screen.cells("#claims .figures")
+    shown = screen.cells("#claims .body > .scroll")
     assert [
         [r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])]
         for r in wanted["claims"]

@@ -16,7 +16,7 @@ import discreet as ds
 from discreet import verification
 from discreet.backends.isolated import NOT_BEGUN
 from discreet.reports.crosscheck import gate
-from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, Instance, select
+from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, SeededInstance, select
 from discreet.reports.second_opinion import second_opinion
 
 
@@ -171,7 +171,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(
 def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(
     change: Any, said: str
 ) -> None:
-    instance = Instance(
+    instance = SeededInstance(
         "paper-single:bins=8",
         "--leakage 0.01",
         "paper",
@@ -198,7 +198,7 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(
 def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(
     regime: str, kinds: list[str]
 ) -> None:
-    instance = Instance(
+    instance = SeededInstance(
         "paper-single:bins=8",
         "--leakage 1e-10",
         "paper",

@@ -31,17 +31,16 @@ from discreet.reports.statistics.claims import (
     failure_groups,
     reason_of,
 )
-from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import (
     WIDEST,
-    Series,
+    CostCurve,
     crossovers,
     fit_exponent,
     series_by_size,
 )
-from discreet.reports.statistics.trials import trials
+from discreet.reports.statistics.trials import comparable, control_of, trials
 
 TIMES = st.floats(1e-6, 1e3)
 
@@ -147,7 +146,9 @@ def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic
 @given(st.lists(TIMES, min_size=3, max_size=6), st.floats(0.5, 3.0))
 def test_an_exact_power_is_found_again(noise: list[float], exponent: float) -> None:
     sizes = tuple(float(4**k) for k in range(1, 1 + len(noise)))
-    fit = fit_exponent(Series("a", (1.0, *sizes), (1.0, *(3.0 * size**exponent for size in sizes))))
+    fit = fit_exponent(
+        CostCurve("a", (1.0, *sizes), (1.0, *(3.0 * size**exponent for size in sizes)))
+    )
     assert fit is not None
     assert fit.exponent == pytest.approx(exponent, rel=1e-9)
     assert fit.low <= fit.exponent <= fit.high
@@ -470,10 +471,10 @@ def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_f
 
 def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:
     sizes = (10.0, 20.0, 40.0, 80.0)
-    clean = fit_exponent(Series("a", (1.0, *sizes), (1.0, *(size**1.1 for size in sizes))))
+    clean = fit_exponent(CostCurve("a", (1.0, *sizes), (1.0, *(size**1.1 for size in sizes))))
     assert clean is not None
     assert clean.high - clean.low <= 2.0 * WIDEST
-    assert fit_exponent(Series("a", (1.0, *sizes), (1.0, 30.0, 5.0, 80.0, 20.0))) is None
+    assert fit_exponent(CostCurve("a", (1.0, *sizes), (1.0, 30.0, 5.0, 80.0, 20.0))) is None
 
 
 def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out() -> None:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import FileError
+from discreet.problems.files.parquet import query
 from discreet.problems.files.texts import check_ordinary, read_text
 from discreet.problems.files.writing import PathLike, shown_path
 
@@ -77,7 +78,7 @@ class TableStream:
         shown = shown_path(path)
         if _is_parquet(path):
             self.header = [
-                str(each[0]) for each in _query(path, ("SELECT * FROM people LIMIT 0")).description
+                str(each[0]) for each in query(path, "SELECT * FROM rows LIMIT 0").description
             ]
         else:
             self.header = next(csv.reader(_lines(path)), [])
@@ -99,7 +100,7 @@ class TableStream:
         kinds = dict[str, str]()
         if _is_parquet(self.path):
             counts = ", ".join(["count(*)", *(f"count({_quoted(name)})" for name in self.names)])
-            people, *there = _query(self.path, f"SELECT {counts} FROM people").fetchall()[0]
+            people, *there = query(self.path, f"SELECT {counts} FROM rows").fetchall()[0]
             kinds = {
                 name: "missing" if count < people else ""
                 for name, count in zip(self.names, there, strict=True)
@@ -115,21 +116,18 @@ class TableStream:
             raise FileError(f"{shown} has no people; give a header and a line for each person")
         return people, kinds
 
-    def parts(self, start: int = 0) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns of `TOGETHER` people at a time, of fewer in the last part; from part number
-        `start` on.
-        """
+    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The columns of `TOGETHER` people at a time, of fewer in the last part."""
         people, kinds = self._learnt
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
-            for number, cells in enumerate(_cells(_lines(self.path), self.names, shown, TOGETHER)):
-                if number >= start:
-                    yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
+            for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
+                yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
             return
         wanted = ", ".join(map(_quoted, self.names))
-        for first in range(start * TOGETHER, people, TOGETHER):
+        for first in range(0, people, TOGETHER):
             among = f"file_row_number >= {first} AND file_row_number < {first + TOGETHER}"
-            found = _query(self.path, f"SELECT {wanted} FROM people WHERE {among}").fetchnumpy()
+            found = query(self.path, f"SELECT {wanted} FROM rows WHERE {among}").fetchnumpy()
             yield {name: _filled(found[name], bool(kinds[name])) for name in self.names}
 
 
@@ -255,35 +253,12 @@ def _texts(cells: list[str]) -> NDArray[Any]:
 
 def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
     shown = shown_path(path)
-    found = _query(path, "SELECT * FROM people").fetchnumpy()
+    found = query(path, "SELECT * FROM rows").fetchnumpy()
     header = list(found)
     places = _places(header, header if names is None else names, shown)
     if not places or not len(found[header[0]]):
         raise FileError(f"{shown} has no people; give a row for each person")
     return {name: _filled(found[name], np.ma.isMaskedArray(found[name])) for name in places}
-
-
-def _query(path: PathLike, select: str) -> Any:
-    """The answer of DuckDB to a query of the table `people`, the rows of a Parquet file. Raises
-    FileError.
-    """
-    shown = shown_path(path)
-    check_ordinary(path)
-    try:
-        import duckdb
-    except ImportError:
-        raise FileError(
-            f"{shown} needs DuckDB to be read; pip install 'discreet[bench]', or give CSV"
-        ) from None
-    try:
-        numbered = "file_row_number" in select
-        rows = f"read_parquet(?{', file_row_number = true' if numbered else ''})"
-        return duckdb.connect().execute(
-            select.replace("FROM people", f"FROM {rows}", 1), [os.fspath(path)]
-        )
-    except duckdb.Error as error:
-        reason = str(error).partition("\n")[0]
-        raise FileError(f"{shown} is not Parquet ({reason}); write it again, or give CSV") from None
 
 
 def _quoted(name: str) -> str:

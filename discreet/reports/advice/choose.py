@@ -28,7 +28,14 @@ from discreet.backends.registry import (
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
-from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
+from discreet.reports.advice.evidence import (
+    FEATURES,
+    Features,
+    Observation,
+    Option,
+    joined,
+    observations_of,
+)
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
 from discreet.reports.measurements import (
     Configuration,
@@ -37,7 +44,7 @@ from discreet.reports.measurements import (
     grouped,
     reference_measurements,
 )
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ class Advice:
             "local_rows",
             "machine_factor",
         )
-        return {name: plain(getattr(self, name)) for name in same} | {
+        return chosen(self, same) | {
             "kind": self.features.kind,
             "outcomes": self.features.outcomes,
             "budget_nats": plain(self.features.budget_nats),
@@ -140,8 +147,8 @@ def advise(
     refuse_unknown_names(name.partition(":")[0] for name in asked or ())
     peers = peers or asked is not None
     own = _rows(results)
-    every = _reference_cells() if reference is None else tuple(cells_of(reference))
-    every_local = cells_of(own, local=True)
+    every = _reference_observations() if reference is None else tuple(observations_of(reference))
+    every_local = observations_of(own, local=True)
     factor = machine_factor(every, every_local)
     shipped, local = (
         [cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local)
@@ -216,11 +223,11 @@ def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
 
 
 @cache
-def _reference_cells() -> tuple[Cell, ...]:
-    return tuple(cells_of([*reference_measurements(), *reference_measurements("measures")]))
+def _reference_observations() -> tuple[Observation, ...]:
+    return tuple(observations_of([*reference_measurements(), *reference_measurements("measures")]))
 
 
-def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
+def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation]) -> float:
     """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer
     than three of them.
     """
@@ -348,30 +355,25 @@ def _notes(
     features: Features,
     gap: float,
     seconds: float | None,
-    cells: Sequence[Cell],
+    cells: Sequence[Observation],
     stakes: Stakes,
     among: Sequence[str] | None,
 ) -> tuple[str, ...]:
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
     if chosen is None and among is not None:
         return (
-            (
-                f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
-                "others may serve"
-            ),
+            f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
+            "others may serve",
         )
     if not cells:
         asked = (
             stakes.measure
             if stakes.secrets == 1
-            else (f"{stakes.secrets} constraints on {stakes.measure}")
+            else f"{stakes.secrets} constraints on {stakes.measure}"
         )
         if chosen is None:
             return (
-                (
-                    f"nothing was measured under {asked}, and no backend that can run here serves "
-                    "that"
-                ),
+                f"nothing was measured under {asked}, and no backend that can run here serves that",
             )
         return (
             f"nothing was measured under {asked}: {chosen.option.label} is named because it "
@@ -380,10 +382,8 @@ def _notes(
         )
     if chosen is None:
         return (
-            (
-                "nothing that was measured under this kind of budget can run here; auto tries "
-                "what there is"
-            ),
+            "nothing that was measured under this kind of budget can run here; auto tries "
+            "what there is",
         )
     found = []
     if chosen.remote:
@@ -424,7 +424,7 @@ def _notes(
     return tuple(found)
 
 
-def _beyond(features: Features, cells: Sequence[Cell]) -> list[str]:
+def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
     """A sentence for every feature outside what was measured."""
     told = []
     for k, name in enumerate(FEATURES):

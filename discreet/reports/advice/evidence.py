@@ -1,4 +1,4 @@
-"""Measured rows as evidence: one `Cell` for what an option did on an instance, and what the
+"""Measured rows as evidence: one `Observation` for what an option did on an instance, and what the
 instance is like.
 
 An *option* is what a user can choose: a backend, its settings, and the gap to ask it for. A cell
@@ -35,7 +35,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped
-from discreet.reports.statistics.comparable import comparable, control_of
+from discreet.reports.statistics.trials import comparable, control_of
 
 FEATURES = (
     "outcomes",
@@ -169,7 +169,7 @@ class Option:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class Observation:
     """What an option did on an instance.
 
     instance   problem and budget as typed; `identity` is the hash of its arrays and budget
@@ -223,7 +223,7 @@ class Cell:
         return self.gap <= gap
 
 
-def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
+def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Observation]:
     """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or
     refused are left out.
     """
@@ -246,7 +246,9 @@ def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
     return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in found.items()]
 
 
-def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> list[Cell]:
+def joined(
+    shipped: Iterable[Observation], local: Iterable[Observation], factor: float
+) -> list[Observation]:
     """Shipped cells, their times multiplied by how much slower this machine is, replaced by local
     ones of the same cell.
     """
@@ -262,11 +264,11 @@ def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> lis
     return list(known.values())
 
 
-def _cell(option: Option, rows: list[Measurement], local: bool, control: float) -> Cell:
+def _cell(option: Option, rows: list[Measurement], local: bool, control: float) -> Observation:
     first = rows[0]
     timed = [row for row in rows if comparable(row, control)]
     worst = max(rows, key=lambda row: (row.violated, not row.answered, row.relative_gap))
-    return Cell(
+    return Observation(
         option=option,
         instance=first.instance,
         identity=first.problem_hash,

@@ -5,8 +5,8 @@ long it takes, their order.
 its nearest failure, each with a weight that falls with its distance, exp(−d²/2): entries, not rows,
 because rows of one entry share their difficulties. The bound is the 5 % quantile of the Beta
 posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures). The weight is at least
-`Policy.far`: an option that failed anywhere under this kind of budget needs successes nearby. Only
-running out of time may weigh less, since it says something about the size alone. Source: L. D.
+`AdvicePolicy.far`: an option that failed anywhere under this kind of budget needs successes nearby.
+Only running out of time may weigh less, since it says something about the size alone. Source: L. D.
 Brown, T. T. Cai, A. DasGupta, Interval estimation for a binomial proportion, Statist. Sci. 16
 (2001) 101–133.
 
@@ -24,8 +24,8 @@ is a Student t prediction interval whose variance comes from residuals of fits w
 itself (the residual ÷ (1 − its leverage)), corrected by other catalog entries only, times 1 + the
 leverage of the instance. The fit knows nothing of sizes that were never measured together, so a
 second variance grows with the way from the nearest measurement in (log N, log nm, log N·nm,
-budget); further than `Policy.reach` no time is predicted. Source: A. Gelman et al., Bayesian Data
-Analysis, 3rd ed., §14.2.
+budget); further than `AdvicePolicy.reach` no time is predicted. Source: A. Gelman et al., Bayesian
+Data Analysis, 3rd ed., §14.2.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ import numpy as np
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
-from discreet.reports.advice.evidence import Cell, Features, Option
+from discreet.reports.advice.evidence import Features, Observation, Option
 from discreet.reports.measurements import grouped
-from discreet.showing.data import plain
+from discreet.showing.data import chosen, plain
 
 
 @dataclass(frozen=True)
-class Policy:
+class AdvicePolicy:
     """The judgements that the advice rests on. `benchmarks/advice_regret.py` tests them together.
 
     safe            certainty from which an option is advised without a warning: about six near
@@ -80,7 +80,7 @@ class Policy:
     reach: float = 1.0
 
 
-POLICY = Policy()
+POLICY = AdvicePolicy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ class Certainty:
     bound: float
     successes: float
     failures: float
-    nearest: tuple[tuple[float, Cell], ...]
+    nearest: tuple[tuple[float, Observation], ...]
     certified: int = 0
     cases: int = 0
 
 
-def certainty(cells: Sequence[Cell], features: Features, gap: float) -> Certainty:
+def certainty(cells: Sequence[Observation], features: Features, gap: float) -> Certainty:
     """The bound for one option from its cells of the same kind of budget; `gap` is what has to be
     proven.
     """
@@ -128,7 +128,7 @@ class TimeModel:
     every estimate by it.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Observation]) -> None:
         self.cells = [cell for cell in cells if cell.timed]
         if not self.cells:
             return
@@ -184,7 +184,7 @@ class TimeModel:
         distances = _size_distances(np.maximum(features.decades, self._floor), self._decades)
         return max(0.0, float(distances.min()) - POLICY.spacing)
 
-    def nearest(self, features: Features) -> Cell:
+    def nearest(self, features: Features) -> Observation:
         """The measurement from which `remoteness` counts."""
         return self.cells[int(_size_distances(features.decades, self._decades).argmin())]
 
@@ -257,28 +257,18 @@ class Prospect:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings; None where there is no prediction."""
-        seconds = (math.inf,) * 3 if self.remote else (self.seconds, self.low, self.high)
-        return {
+        numbers = ("certainty", "successes", "failures", "certified", "cases", "evidence")
+        return chosen(self, numbers) | {
             "backend": self.option.backend,
             "settings": self.option.settings,
             "gap_to_ask": self.option.gap,
-            "certainty": self.certainty,
-            "successes": self.successes,
-            "failures": self.failures,
-            "certified": self.certified,
-            "cases": self.cases,
-            **dict(
-                zip(
-                    ("predicted_seconds", "low_seconds", "high_seconds"),
-                    map(plain, seconds),
-                    strict=True,
-                )
-            ),
-            "evidence": [dict(each) for each in self.evidence],
+            "predicted_seconds": None if self.remote else plain(self.seconds),
+            "low_seconds": None if self.remote else plain(self.low),
+            "high_seconds": None if self.remote else plain(self.high),
         }
 
 
-def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Prospect]:
+def prospects(cells: Sequence[Observation], features: Features, gap: float) -> list[Prospect]:
     """What is expected of every measured option on an instance that has to be certified to `gap`.
 
     Options asked for a looser gap are left out, unless every one of a backend is: then its tightest
@@ -301,7 +291,7 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
     return _one_per_label(chosen, gap)
 
 
-def comparable_kind(cells: Iterable[Cell], features: Features) -> str:
+def comparable_kind(cells: Iterable[Observation], features: Features) -> str:
     """The kind of budget whose cells are evidence for an instance: its own; binding ones where no
     slack one was measured.
     """
@@ -329,7 +319,9 @@ def _one_per_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
     return list(best.values())
 
 
-def _prospect(option: Option, cells: Sequence[Cell], features: Features, gap: float) -> Prospect:
+def _prospect(
+    option: Option, cells: Sequence[Observation], features: Features, gap: float
+) -> Prospect:
     sure = certainty(cells, features, gap)
     model = TimeModel(cells)
     failed_first = (
@@ -353,7 +345,7 @@ def _prospect(option: Option, cells: Sequence[Cell], features: Features, gap: fl
     )
 
 
-def _evidence_row(distance: float, cell: Cell, gap: float) -> dict[str, Any]:
+def _evidence_row(distance: float, cell: Observation, gap: float) -> dict[str, Any]:
     return {
         "instance": cell.instance,
         "outcomes": cell.features.outcomes,

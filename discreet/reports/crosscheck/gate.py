@@ -32,7 +32,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.problems.provenance import version_of
-from discreet.reports.crosscheck.instances import Instance, Selection
+from discreet.reports.crosscheck.instances import SeededInstance, Selection
 from discreet.reports.outputs import replace_file
 from discreet.reports.second_opinion import second_opinion
 from discreet.showing.data import plain
@@ -117,7 +117,7 @@ def run_crosscheck(
     started = time.monotonic()
     left = len(names)
 
-    def run_through(name: str) -> list[tuple[Instance, Solution]]:
+    def run_through(name: str) -> list[tuple[SeededInstance, Solution]]:
         nonlocal left
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
@@ -149,7 +149,7 @@ def run_crosscheck(
     )
 
 
-def _served(selection: Selection, name: str) -> list[Instance]:
+def _served(selection: Selection, name: str) -> list[SeededInstance]:
     able = capabilities().get(name)
     return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
 
@@ -163,7 +163,7 @@ def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
 
 
 def _findings(
-    instance: Instance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
+    instance: SeededInstance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
 ) -> list[Finding]:
     """What is wrong with the solutions of an instance, by backend; faults: what `verify`
     contradicts in each.
@@ -182,40 +182,38 @@ def _findings(
         own = f"{name}, a backend of the project,"
         broken = faults.get(name, [])
         found += [
-            finding("certificate", (name,), (f"certificate of {name} is broken: {each}"))
+            finding("certificate", (name,), f"certificate of {name} is broken: {each}")
             for each in broken
         ]
         reliable = name in own_backends() and _kind(instance) not in capabilities()[name].unreliable
         late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
         if late or (solution.status is Status.FAILED and name in own_backends()):
             found.append(
-                finding("failure", (name,), (f"{own} {solution.status.value}: {solution.message}"))
+                finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}")
             )
         elif name in judged and reliable and not broken:  # of a broken one nothing is known
             wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
             found += [
-                finding(
-                    "accuracy", (name,), (f"{own} is wrong beyond its class of methods: {fault}")
-                )
+                finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}")
                 for fault in wrong
             ]
     for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
             first, second = (
-                (f"{who} proves [{c.lower!r}, {c.upper!r}]")
+                f"{who} proves [{c.lower!r}, {c.upper!r}]"
                 for who, c in ((name, its), (rival, theirs))
             )
             found.append(
                 finding(
                     "disagreement",
                     (name, rival),
-                    (f"brackets exclude one another: {first} and {second}"),
+                    f"brackets exclude one another: {first} and {second}",
                 )
             )
     return found
 
 
-def _kind(instance: Instance) -> str:
+def _kind(instance: SeededInstance) -> str:
     """The kind of problem, one of `COLUMNS`."""
     return (
         "tiny budget"
@@ -226,7 +224,9 @@ def _kind(instance: Instance) -> str:
     )
 
 
-def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate) -> list[str]:
+def _beyond_its_class(
+    instance: SeededInstance, method_class: str, judged: Certificate
+) -> list[str]:
     """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what
     the class reaches.
 
@@ -267,7 +267,7 @@ def github_annotations(result: Crosscheck) -> list[str]:
     """One workflow command `::error` per finding."""
     escapes = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
     return [
-        (f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}")
+        f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}"
         for each in result.findings
     ]
 

@@ -45,7 +45,7 @@ Bayes rule leaks by it.
 
 
 @dataclass(frozen=True)
-class Instance:
+class SeededInstance:
     """One problem under one budget.
 
     spec     the problem as typed: dirichlet:n=3,m=2,N=40,seed=7
@@ -78,7 +78,7 @@ class Selection:
     installed).
     """
 
-    instances: tuple[Instance, ...]
+    instances: tuple[SeededInstance, ...]
     left_out: tuple[str, ...]
 
 
@@ -103,7 +103,7 @@ def select(seed: int, size: int) -> Selection:
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     measures = itertools.cycle(rng.permutation(sorted(OTHERS)).tolist())
-    found: dict[str, Instance] = {}
+    found: dict[str, SeededInstance] = {}
     turn = 0
     while len(found) < size:
         family = list(families)[turn % len(families)]
@@ -136,7 +136,9 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
     }, left_out
 
 
-def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str | None) -> Instance:
+def _instance(
+    entry: Entry, regime: str, rng: np.random.Generator, measure: str | None
+) -> SeededInstance:
     spec = _spec(entry, rng)
     model = notation.problem(spec, budget=Budget(leakage=np.inf))
     if measure is not None:
@@ -160,7 +162,7 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str 
         fraction = float(regime.split()[1])
         flag = f"--fraction {fraction:g}"
         budget = Budget(fraction=fraction)
-    return Instance(spec, flag, entry.family, regime, budget.apply(model))
+    return SeededInstance(spec, flag, entry.family, regime, budget.apply(model))
 
 
 def _spec(entry: Entry, rng: np.random.Generator) -> str:

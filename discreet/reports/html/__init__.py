@@ -1,9 +1,5 @@
-"""Pages: measured results as one self-contained interactive page, and the builder of every page of
-the project. The public names are listed in `__init__.pyi`.
-
-data   what the page carries: attempts, and the statistics and figures of every choice of its
-       filters
-page   template, style, scripts and data in one file; pieces of static pages
+"""Measured results as one self-contained interactive page, and the scripts of that page. The public
+names are listed in `__init__.pyi`.
 """
 
 import lazy_loader

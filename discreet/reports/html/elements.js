@@ -28,6 +28,25 @@ function tableOf(caption, heads, lines, css = "") {
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
 }
 
+/** A table of records; `DATA.tables` has the key of the values under each heading. */
+function recordTable(caption, name, records) {
+  const keys = Object.values(DATA.tables[name]);
+  const lines = records.map((record) => keys.map((key) => cellOf(key, record)));
+  return tableOf(caption, Object.keys(DATA.tables[name]), lines, "figures");
+}
+
+function cellOf(key, record) {
+  const words = record[key];
+  switch (key) {
+    case "status": return { node: chip(words) };
+    case "claimed": return { words: words || (record.answered ? NOTHING : record.message), css: "long" };
+    case "reason": case "example": return { words, css: "long" };
+    case "violations": return { words, css: words ? "bad" : null };
+    case "leaks": return { words, css: record.violated ? "bad" : null };
+    default: return { words };
+  }
+}
+
 /** The sentence that a section shows in place of a plot or table. */
 const empty = (words) => make("p", { class: "empty" }, words);
 

@@ -25,9 +25,7 @@ function crossoverWords({ crossovers }, letter) {
 
 function fitTable(sweep, letter) {
   if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: a fit needs three sizes at which a backend takes at least twice its shortest time, and an interval of at most ± ${DATA.widest}.`);
-  const lines = sweep.fits.map((fit) => [fit.contestant, fit.exponent, `${fit.low} … ${fit.high}`, fit.points, fit.from_size]);
-  return tableOf(`Fitted exponents of time ≈ c · ${letter}^a, ${sweepName(sweep)}`,
-    ["backend", "exponent a", "95 % interval", "sizes", "fitted from"], lines, "figures");
+  return recordTable(`Fitted exponents of time ≈ c · ${letter}^a with 95 % intervals, ${sweepName(sweep)}`, "fits", sweep.fits);
 }
 
 function pointTable(sweep, letter) {

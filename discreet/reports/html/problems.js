@@ -21,12 +21,7 @@ function glance(names, problems) {
 
 function answerTable(name, rows) {
   const first = rows[0];
-  const heads = ["backend", "status", "claimed", "gap asked", "error probability, certified bracket", "relative gap", "true leakage ÷ budget", "seconds"];
-  const lines = rows.map((row) => [
-    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, row.gap_target,
-    row.bracket, row.relative_gap, leakCell(row), row.seconds,
-  ]);
   return make("div", {}, make("p", { class: "aside" },
     `${first.private_values} private values, ${first.guesses} guesses, ${first.outcomes} outcomes; ${budgetWords[first.regime]}.`),
-  tableOf(`Every answer to ${name}`, heads, lines, "figures"));
+  recordTable(`Every answer to ${name}`, "answers", rows));
 }

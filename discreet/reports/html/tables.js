@@ -23,11 +23,9 @@ function failureSection({ failures, rows }) {
   if (!rows.length) return [empty("The filters leave no attempt, so nothing failed.")];
   const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
   const skipped = failures.filter((group) => NOT_TRIED.has(group.status));
-  const table = (title, groups) => tableOf(title, ["backend", "status", "reason", "times", "for example"],
-    groups.map((g) => [g.contestant, { node: chip(g.status) }, { words: g.reason, css: "long" }, g.count, { words: g.example, css: "long" }]));
   return [
-    tried.length ? table("What was not certified, and why", tried) : empty("Everything that was tried is certified."),
-    skipped.length ? folded(`Not tried: ${plural(count(rows, (row) => NOT_TRIED.has(row.status)), "attempt")} outside a backend's reach or without its library`, table("Not tried, and why", skipped)) : null,
+    tried.length ? recordTable("What was not certified, and why", "failures", tried) : empty("Everything that was tried is certified."),
+    skipped.length ? folded(`Not tried: ${plural(count(rows, (row) => NOT_TRIED.has(row.status)), "attempt")} outside a backend's reach or without its library`, recordTable("Not tried, and why", "failures", skipped)) : null,
   ];
 }
 

@@ -1,8 +1,7 @@
 """The statistics of solver comparison, one file for each question; all are pure functions of
 measurements.
 
-trials       repeats taken together: what every comparison counts
-comparable   which times may be compared
+trials       repeats taken together: what every comparison counts; which times may be compared
 claims       what a backend's word claims, how often it was true, and why attempts failed
 profiles     performance and data profiles
 aggregates   shifted geometric means with intervals and penalties; the noise floor

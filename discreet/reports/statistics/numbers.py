@@ -20,11 +20,65 @@ from discreet.reports.statistics.claims import (
     claimed_leaks,
     failure_groups,
 )
-from discreet.reports.statistics.comparable import comparable, control_of
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import sweeps
-from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, timed, trials
+from discreet.reports.statistics.trials import (
+    NOT_TRIED,
+    Trial,
+    by_task,
+    comparable,
+    control_of,
+    labels_of,
+    timed,
+    trials,
+)
 from discreet.showing.data import plain
+
+TABLES = {
+    "claims": {
+        "backend": "contestant",
+        "attempts": "attempts",
+        "claimed": "claims",
+        "true": "true_claims",
+        "correct rate": "correct_rate",
+        "broke the budget": "violations",
+        "worst leakage ÷ budget": "worst_leakage",
+        "largest deviation at budget 0": "worst_deviation",
+        "certified, not claimed": "unclaimed",
+    },
+    "fits": {
+        "backend": "contestant",
+        "exponent": "exponent",
+        "from": "low",
+        "to": "high",
+        "sizes": "points",
+    },
+    "precision": {
+        "backend": "contestant",
+        "answers": "answers",
+        "median gap": "median_gap",
+        "largest gap": "largest_gap",
+        "median seconds": "median_seconds",
+    },
+    "means": {
+        "backend": "contestant",
+        "tasks": "tasks",
+        "failures": "failures",
+        "seconds": "seconds",
+        "from": "low",
+        "to": "high",
+    },
+    "failures": {
+        "backend": "contestant",
+        "status": "status",
+        "reason": "reason",
+        "times": "count",
+        "for example": "example",
+    },
+}
+"""The tables of these numbers: each heading with the key of its values, for the snapshot and for
+the page.
+"""
 
 
 def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:
@@ -75,7 +129,7 @@ def machine_words(row: Measurement) -> str:
     """The machine of a row in one line; empty where it was not recorded."""
     known = ("processor", "cores", "memory_gib", "system")
     return ", ".join(
-        (f"{name.replace('_gib', ' GiB')}: {row.machine[name]}")
+        f"{name.replace('_gib', ' GiB')}: {row.machine[name]}"
         for name in known
         if name in row.machine
     )

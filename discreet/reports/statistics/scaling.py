@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Series:
+class CostCurve:
     """Costs of one configuration by size, successes only: the median over the tasks of that size.
     Sizes rise.
     """
@@ -83,7 +84,7 @@ class Crossover:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SizeSweep:
     """Curves of one entry, budget and gap over a kind of size; `sizes` and
     `successes` are counts.
     """
@@ -95,12 +96,12 @@ class Sweep:
     constrained: bool
     sizes: int
     successes: int
-    series: tuple[Series, ...]
+    series: tuple[CostCurve, ...]
     fits: tuple[Scaling, ...]
     crossovers: tuple[Crossover, ...]
 
 
-def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
+def series_by_size(found: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
     """Seconds by size for each configuration; `size` is one of SIZES."""
 
     def place(trial: Trial) -> float:
@@ -113,12 +114,14 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
     for name, own in sorted(grouped(solved, lambda trial: trial.label).items()):
         sizes, trials = zip(*sorted(grouped(own, place).items()), strict=True)
         series.append(
-            Series(name, sizes, tuple(median(trial.seconds for trial in same) for same in trials))
+            CostCurve(
+                name, sizes, tuple(median(trial.seconds for trial in same) for same in trials)
+            )
         )
     return tuple(series)
 
 
-def fit_exponent(series: Series) -> Scaling | None:
+def fit_exponent(series: CostCurve) -> Scaling | None:
     """The fit above the constant floor; None with fewer than three sizes there, or an interval that
     says nothing.
     """
@@ -143,7 +146,7 @@ def fit_exponent(series: Series) -> Scaling | None:
     )
 
 
-def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crossover, ...]:
+def crossovers(all_series: Sequence[CostCurve], noise: float = 1.0) -> tuple[Crossover, ...]:
     """Where the measured costs of two configurations cross, between the sizes both have, by log-log
     interpolation.
 
@@ -157,7 +160,7 @@ def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crosso
     return tuple(found)
 
 
-def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
+def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
     """Every sweep with at least two sizes that any configuration certified; for each kind of size
     the widest first.
 
@@ -186,12 +189,12 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
     )
 
 
-def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: float) -> Sweep:
+def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: float) -> SizeSweep:
     series = series_by_size(own, size)
     sizes = len({place for each in series for place in each.sizes})
     constrained = own[0].rows[0].regime == "constrained"
     fits = tuple(fit for fit in map(fit_exponent, series) if fit is not None)
-    return Sweep(
+    return SizeSweep(
         size,
         *key,
         constrained,
@@ -203,7 +206,7 @@ def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: 
     )
 
 
-def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
+def _crossings(one: CostCurve, other: CostCurve, noise: float) -> list[Crossover]:
     sizes = sorted(set(one.sizes) & set(other.sizes))
     ones = dict(zip(one.sizes, one.costs, strict=True))
     others = dict(zip(other.sizes, other.costs, strict=True))
@@ -218,7 +221,7 @@ def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
     return found
 
 
-def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _above_floor(series: CostCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The largest sizes, from the first on where this and every larger one cost more than twice the
     least.
     """
@@ -230,5 +233,5 @@ def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _parameter(row: Measurement, name: str) -> float | None:
-    value = row.parameters.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    value: Any = row.parameters.get(name)
+    return float(value) if type(value) in (int, float) else None

@@ -5,22 +5,51 @@ A *task* is an instance (problem and budget) with the relative gap that is asked
 succeeds when every repeat is certified: a success in some repeats only is a failure. Its seconds
 are the median of the repeats' own seconds, of those that may be compared (`comparable`) if any may.
 Comparisons of times leave out the tasks in which a trial has none.
+
+An attempt that ran beside others, or on a machine that may run other things, is *shared*. Its time
+counts where the control, before and after it, took within 5 % of its median over the attempts that
+ran alone, or over all where none did. Accuracy does not depend on any of this: what is certified
+counts wherever it ran.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from discreet.backends.solution import Status
 from discreet.problems.lazy import cached_property
 from discreet.reports.measurements import Measurement, grouped
-from discreet.reports.statistics.comparable import comparable, control_of
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
+
+
+WITHIN = 0.05
+"""How far a control may be from the median, relative to it."""
+
+
+def control_of(rows: Sequence[Measurement]) -> float:
+    """The median seconds of the control over the rows that ran alone, or over all if none did; nan
+    without a control.
+    """
+    own = [row for row in rows if not row.submitted]
+    alone = [row for row in own if not row.shared]
+    found = [seconds for row in alone or own for seconds in row.control_seconds]
+    return median(found) if found else math.nan
+
+
+def comparable(row: Measurement, control: float) -> bool:
+    """Whether the time of a row may be set beside others, given the median of the control; nan: no
+    control is known.
+    """
+    if not row.shared:
+        return True
+    return bool(row.control_seconds) and all(
+        abs(each - control) <= WITHIN * control for each in row.control_seconds
+    )
 
 
 @dataclass(frozen=True, order=True)

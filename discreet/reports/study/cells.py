@@ -32,7 +32,7 @@ from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
-from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Study
+from discreet.reports.study.plan import AccuracyProfile, AttemptLimits, InstanceSpec, Study
 
 _MOST_CELLS = 10_000  # ten times the default study; a plan of them takes 8 s to show
 
@@ -65,9 +65,9 @@ class Cell:
 
     instance: Instance
     configuration: Configuration
-    profile: Profile
+    profile: AccuracyProfile
     repeat: int
-    limits: Limits
+    limits: AttemptLimits
     skipped: str
 
     @property
@@ -231,7 +231,7 @@ def _skipped(
     study: Study,
     problem: Problem,
     each: Configuration,
-    profile: Profile,
+    profile: AccuracyProfile,
     able: Mapping[str, Capabilities],
 ) -> str:
     """Why a cell does not run: what the backend says of itself, then what the study says; empty if

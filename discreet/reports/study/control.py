@@ -2,7 +2,7 @@
 cell runs.
 
 What slows a cell down on a machine that others use slows the control down too. So it says whether
-the time of a cell may be set beside times from elsewhere: `reports.statistics.comparable` compares
+the time of a cell may be set beside times from elsewhere: `reports.statistics.trials` compares
 it with the control of cells that ran alone. Nothing is divided by it, since solvers slow down
 differently. The design is that of measuring a reference before and after.
 """

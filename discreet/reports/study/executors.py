@@ -26,27 +26,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.backends.process import STARTUP_SECONDS, end_children
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import Absent, InputError
-from discreet.reports.study.plan import Limits
+from discreet.reports.study.plan import AttemptLimits
 
 LOCAL = "local"
 """The executor that runs one cell at a time, in this process."""
 
-_FORMS = {
-    LOCAL: LOCAL,
-    "loky": "loky or loky:WORKERS",
-    "dask": "dask:ADDRESS",
-    "submitit": "submitit:PARTITION",
-}
-_LIBRARIES = {
-    "loky": ("loky", "executors"),
-    "dask": ("distributed", "distributed"),
-    "submitit": ("submitit", "executors"),
-}
 _JOBS = 64
 """How many jobs of a queue are waiting or running at once: it can start what it has room for, and
 holds no whole study.
@@ -58,26 +47,40 @@ _TALKATIVE = ("distributed.client", "distributed.core", "distributed.utils")
 """Loggers that print tracebacks when a scheduler ends; one sentence says so already."""
 
 
-class Executor(Protocol):
-    """What the loop needs.
+class Executor:
+    """One cell at a time in this process: a call is over when it has been submitted. Others do some
+    of this differently.
 
     name     as rows call it
+    form     how it is typed, in words; typed  the same as a pattern
+    library  what it needs, and the extra of discreet that installs that
     run      names this run of a study to its workers
     pause    seconds between two questions whether a future is done
     """
 
-    name: str
-    run: str
-    pause: float
+    name = LOCAL
+    form = LOCAL
+    typed = LOCAL
+    library = ("", "")
+    run = ""
+    pause = 0.0
+
+    def __init__(self, *_: Any) -> None:
+        """Others need what is typed after their name, a folder for files of jobs, and limits."""
 
     def room(self) -> int:
         """How many cells may be under way at once."""
+        return 1
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Any:
         """The future of a call."""
+        future = Future[Any]()
+        future.set_result(function(*given))
+        return future
 
     def lost(self, error: Exception) -> str:
         """How the worker was lost, if that is what an exception of a future means; else empty."""
+        return ""
 
     def stop(self, futures: Iterable[Any]) -> None:
         """End these calls and the processes that they started; called once, before `close`."""
@@ -86,97 +89,65 @@ class Executor(Protocol):
         """Give back what was taken."""
 
 
-def checked(words: str) -> tuple[str, str]:
+def checked(words: str) -> tuple[type[Executor], str]:
     """Kind and detail of an executor as typed; InputError for other words, Absent where its library
     is not installed.
     """
-    kind, _, detail = words.partition(":")
-    if kind not in _FORMS:
+    name, _, detail = words.partition(":")
+    kind = _EXECUTORS.get(name)
+    if kind is None:
+        forms = ", ".join(each.form for each in _EXECUTORS.values())
         raise InputError(
-            f"there is no executor {brief(words)}{nearest(kind, _FORMS)}; give "
-            f"{', '.join(_FORMS.values())}"
+            f"there is no executor {brief(words)}{nearest(name, _EXECUTORS)}; give {forms}"
         )
-    workers = detail.isascii() and detail.isdecimal() and 1 <= int(detail) <= 10_000
-    if {LOCAL: bool(detail), "loky": words != "loky" and not workers}.get(kind, not detail):
-        raise InputError(f"{brief(words)} is no executor; give {_FORMS[kind]}")
-    if kind != LOCAL:
-        _library(kind)
+    if not re.fullmatch(kind.typed, words, flags=re.ASCII | re.DOTALL):
+        raise InputError(f"{brief(words)} is no executor; give {kind.form}")
+    if name != LOCAL:
+        _import(kind)
     return kind, detail
 
 
 @contextlib.contextmanager
-def opened(words: str, folder: Path, limits: Limits) -> Iterator[Executor]:
-    """The executor of these words, until the block ends. Jobs leave their files in the folder while
-    they run.
+def opened(words: str, folder: Path, limits: AttemptLimits) -> Iterator[Executor]:
+    """The executor of these words, until the block ends.
 
     Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue
     answers.
     """
     kind, detail = checked(words)
-    makers: dict[str, Callable[[], Executor]] = {
-        LOCAL: Here,
-        "loky": lambda: _Processes(int(detail) if detail else None),
-        "dask": lambda: _Cluster(detail),
-        "submitit": lambda: _Queue(detail, folder, limits),
-    }
-    executor = makers[kind]()
+    executor = kind(detail, folder, limits)
     try:
         yield executor
     finally:
         executor.close()
 
 
-def _library(kind: str) -> Any:
-    name, extra = _LIBRARIES[kind]
+def _import(kind: type[Executor]) -> Any:
+    name, extra = kind.library
     try:
         return import_module(name)
     except ImportError as error:
         raise Absent(
-            f"the executor {kind} needs {name}, which does not import ({error}); pip install "
+            f"the executor {kind.name} needs {name}, which does not import ({error}); pip install "
             f'"discreet[{extra}]"'
         ) from None
 
 
-class Here:
-    """One cell at a time in this process: a call is over when it has been submitted."""
-
-    name = LOCAL
-    run = ""
-    pause = 0.0
-
-    def room(self) -> int:
-        """One."""
-        return 1
-
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        """A future that is done."""
-        future = Future[Any]()
-        future.set_result(function(*given))
-        return future
-
-    def lost(self, error: Exception) -> str:
-        """Never."""
-        return ""
-
-    def stop(self, futures: Iterable[Any]) -> None:
-        """Nothing runs."""
-
-    def close(self) -> None:
-        """Nothing was taken."""
-
-
-class _Processes:
+class _Processes(Executor):
     """Worker processes of loky on this machine. A pool that broke is replaced when the next call is
     submitted.
     """
 
     name = "loky"
+    form = "loky or loky:WORKERS"
+    typed = r"loky(:[1-9]\d{0,3}|:10000)?"
+    library = ("loky", "executors")
     pause = 0.02
 
-    def __init__(self, workers: int | None) -> None:
-        self._loky = _library("loky")
+    def __init__(self, detail: str, folder: Path, limits: AttemptLimits) -> None:
+        self._loky = _import(type(self))
         self.run = uuid.uuid4().hex
-        self._workers = self._loky.cpu_count() if workers is None else workers
+        self._workers = int(detail) if detail else self._loky.cpu_count()
         self._held = contextlib.ExitStack()
         self._held.enter_context(warnings.catch_warnings())
         warnings.filterwarnings(
@@ -208,26 +179,29 @@ class _Processes:
         return self._loky.get_reusable_executor(max_workers=self._workers, timeout=60, **ignore)
 
 
-class _Cluster:
+class _Cluster(Executor):
     """The workers of a Dask scheduler: one cell for each of their threads."""
 
     name = "dask"
+    form = "dask:ADDRESS"
+    typed = "dask:.+"
+    library = ("distributed", "distributed")
     pause = 0.02
 
-    def __init__(self, address: str) -> None:
-        distributed = _library("dask")
+    def __init__(self, detail: str, folder: Path, limits: AttemptLimits) -> None:
+        distributed = _import(type(self))
         self.run = uuid.uuid4().hex
         self._levels = {each: each.level for each in map(logging.getLogger, _TALKATIVE)}
         for each in self._levels:
             each.setLevel(logging.CRITICAL)
         try:
-            asyncio.run(asyncio.wait_for(_identity(distributed, address), _CONNECT))
-            self._client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+            asyncio.run(asyncio.wait_for(_identity(distributed, detail), _CONNECT))
+            self._client = distributed.Client(detail, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError, TimeoutError, RuntimeError) as error:
             self._speak()
             why = _first_line(error) if str(error) else f"nothing came within {_CONNECT:g} s"
             raise InputError(
-                f"no scheduler of Dask answers at {brief(address)} ({why}); start one with dask "
+                f"no scheduler of Dask answers at {brief(detail)} ({why}); start one with dask "
                 "scheduler"
             ) from None
 
@@ -266,15 +240,18 @@ async def _identity(distributed: Any, address: str) -> None:
         await scheduler.identity()
 
 
-class _Queue:
+class _Queue(Executor):
     """A job of SLURM for each cell, or a process of this machine where the partition is `local`."""
 
     name = "submitit"
+    form = "submitit:PARTITION"
+    typed = "submitit:.+"
+    library = ("submitit", "executors")
 
-    def __init__(self, partition: str, folder: Path, limits: Limits) -> None:
-        submitit = _library("submitit")
+    def __init__(self, detail: str, folder: Path, limits: AttemptLimits) -> None:
+        submitit = _import(type(self))
         self.run = uuid.uuid4().hex
-        self._here = partition == LOCAL
+        self._here = detail == LOCAL
         self._folder = folder.resolve() / "jobs"
         self._jobs = list[_Job]()
         self.pause = 0.05 if self._here else 1.0
@@ -284,7 +261,7 @@ class _Queue:
             )
         except RuntimeError as error:
             raise InputError(
-                f"jobs cannot be submitted to {brief(partition)} ({_first_line(error)}); run the "
+                f"jobs cannot be submitted to {brief(detail)} ({_first_line(error)}); run the "
                 "command on a machine that "
                 "has srun and sbatch, or give submitit:local for processes of this one"
             ) from None
@@ -297,7 +274,7 @@ class _Queue:
             "mem_gb": limits.memory_gib + 2.0 if math.isfinite(limits.memory_gib) else None,
         }
         self._executor.update_parameters(
-            **asked, **({} if self._here else {"slurm_partition": partition})
+            **asked, **({} if self._here else {"slurm_partition": detail})
         )
 
     def room(self) -> int:
@@ -389,7 +366,7 @@ class _Job:
         self.over = True
         try:
             found = self._job.result()
-        except _library("submitit").core.utils.UncompletedJobError:
+        except _import(_Queue).core.utils.UncompletedJobError:
             raise _Lost(f"its job ended without a result (state {self._job.state})") from None
         self.clear()
         return found
@@ -408,3 +385,7 @@ class _Job:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+_EXECUTORS = {each.name: each for each in (Executor, _Processes, _Cluster, _Queue)}
+"""Name -> the executor."""

@@ -13,6 +13,7 @@ from discreet.backends.exchange.files import FORMATS, export, is_linear
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.problems.files.writing import check_output, marked, refusals
+from discreet.reports.measurements import landmarks
 from discreet.reports.outputs import Watch, replace_file
 from discreet.reports.study.cells import Instance, instances_of
 from discreet.reports.study.plan import Study
@@ -55,26 +56,21 @@ class InstanceFile:
 
     def record(self) -> dict[str, Any]:
         """The line of the table."""
-        problem = self.instance.problem
-        (lower, upper) = self.bracket or (None, None)
-        values = (
-            self.instance.slug,
-            self.instance.words,
-            self.instance.budget_word,
-            " and ".join(dict.fromkeys(str(term.measure) for term in problem.terms)),
-            len(problem.terms),
-            problem.n,
-            problem.m,
-            problem.N,
-            problem.digest,
-            self.path.name,
-            self.size,
-            self.sha256,
-            lower,
-            upper,
-            self.instance.note,
-        )
-        return {name: plain(value) for name, value in zip(COLUMNS, values, strict=True)}
+        instance = self.instance
+        lower, upper = self.bracket or (None, None)
+        values = landmarks(instance.problem) | {
+            "name": instance.slug,
+            "problem": instance.words,
+            "budget": instance.budget_word,
+            "digest": instance.problem.digest,
+            "file": self.path.name,
+            "bytes": self.size,
+            "sha256": self.sha256,
+            "lower_bound": lower,
+            "upper_bound": upper,
+            "note": instance.note,
+        }
+        return {name: plain(values[name]) for name in COLUMNS}
 
 
 def export_study(

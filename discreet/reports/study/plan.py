@@ -32,7 +32,7 @@ _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of
 
 
 @dataclass(frozen=True)
-class Limits:
+class AttemptLimits:
     """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads
     (None: all).
     """
@@ -48,7 +48,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Profile:
+class AccuracyProfile:
     """An accuracy profile: the relative certified gap asked for, and what it sets in a backend, by
     backend.
     """
@@ -90,9 +90,9 @@ class Study:
     name: str
     instances: tuple[InstanceSpec, ...]
     backends: tuple[Configuration, ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[AccuracyProfile, ...]
     reach: tuple[tuple[tuple[str, ...], Reach], ...]
-    limits: Limits
+    limits: AttemptLimits
     repeats: int
     seed: int
     source: str
@@ -147,13 +147,7 @@ def parse_study(text: str, where: str) -> Study:
         backends,
         profiles,
         tuple(_reach(each, labels, place) for each, place in _numbered(data, "reach", top)),
-        Limits(
-            **{
-                "time_seconds": Limits.time_seconds,
-                "memory_gib": Limits.memory_gib,
-                **data.get("limits", {}),
-            }
-        ),
+        AttemptLimits(**data.get("limits", {})),
         data.get("repeats", 1),
         data.get("seed", 0),
         text,
@@ -165,13 +159,13 @@ def _numbered(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[st
     return [(each, f"{top}{key}[{k}]") for k, each in enumerate(data.get(key, ()), start=1)]
 
 
-def _profile(name: str, table: Mapping[str, Any], place: str) -> Profile:
+def _profile(name: str, table: Mapping[str, Any], place: str) -> AccuracyProfile:
     settings = table.get("settings", {})
     for backend, values in settings.items():
         _refuse_settings(
             values, backend, f"{place}.settings.{backend}", f"{place}.settings.{backend}"
         )
-    return Profile(name, float(table["gap"]), settings)
+    return AccuracyProfile(name, float(table["gap"]), settings)
 
 
 def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, named: str) -> None:
@@ -210,12 +204,18 @@ def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> In
 
 
 def _values(value: Any, place: str) -> tuple[Any, ...]:
-    """The values of a parameter: one, a list, or {from, to, points}, whole numbers on
-    a log grid.
-    """
-    if not isinstance(value, dict):
-        found = value if isinstance(value, list) else [value]
-        return tuple(tuple(each) if isinstance(each, list) else each for each in found)
+    """The values of a parameter: one, a list, or {from, to, points}."""
+    match value:
+        case list():
+            return tuple(tuple(each) if type(each) is list else each for each in value)
+        case dict():
+            return _whole_numbers(value, place)
+        case _:
+            return (value,)
+
+
+def _whole_numbers(value: dict[str, Any], place: str) -> tuple[int, ...]:
+    """Whole numbers at equal distances on a logarithmic axis, each once."""
     _check(value, {"from!": _COUNT, "to!": _COUNT, "points!": _COUNT}, place)
     first = value["from"]
     last = value["to"]
@@ -277,39 +277,35 @@ class _Kind(NamedTuple):
 
 def _is_value(value: Any) -> bool:
     """Whether it is a text, a number or a truth value, or lists of these: no table and no date."""
-    return (
-        all(map(_is_value, value))
-        if isinstance(value, list)
-        else isinstance(value, str | int | float)
-    )
+    if type(value) is list:
+        return all(map(_is_value, value))
+    return type(value) in (str, int, float, bool)
 
 
-_TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
+_TEXT = _Kind(lambda value: type(value) is str, 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
 _GAP = _Kind(
     lambda value: _NUMBER.fits(value) and value < 1.0,
-    ("a relative gap between 0 and 1, such as 1e-9"),
+    "a relative gap between 0 and 1, such as 1e-9",
 )
 _WHOLE = _Kind(
-    lambda value: type(value) is int and 0 <= value < 2**63, ("a whole number from 0 to 2^63")
+    lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63"
 )
 _COUNT = _Kind(
     lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9,
-    ("a whole number from 1 to 1,000,000,000"),
+    "a whole number from 1 to 1,000,000,000",
 )
 _AMOUNT = _Kind(
     lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf,
     "a number above 0, at most 1e9, or inf",
 )
 _WORDS = _Kind(
-    lambda value: (
-        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
-    ),
+    lambda value: type(value) is list and {*map(type, value)} == {str},
     'a list of words, such as ["one", "two"]',
 )
 _VALUE = _Kind(_is_value, "a text, a number, a truth value, or a list of these")
 _GRID = _Kind(
-    lambda value: isinstance(value, dict) or (value != [] and _is_value(value)),
+    lambda value: type(value) is dict or (value != [] and _is_value(value)),
     "a value, a list of values, or { from = 4, to = 1000, points = 7 }",
 )
 _STUDY = {
@@ -346,26 +342,28 @@ def _check(value: Any, schema: Any, place: str) -> None:
     """Raise FileError for a key that is not known, a needed one that is missing, or a value of
     another kind.
     """
-    if isinstance(schema, _Kind):
-        if not schema.fits(value):
-            raise FileError(f"{place} is {brief(value)}; give {schema.wanted}")
-        return
-    if not isinstance(value, type(schema)) or value == []:
-        raise FileError(
-            f"{place} is {brief(value)}; give "
-            f"{'a table' if isinstance(schema, dict) else 'tables, [[ ]]'}"
-        )
-    if isinstance(schema, list):
-        for k, each in enumerate(value, start=1):
-            _check(each, schema[0], f"{place}[{k}]")
-        return
-    dot = "" if place.endswith(" ") else "."
+    match schema:
+        case _Kind(fits, wanted):
+            if not fits(value):
+                raise FileError(f"{place} is {brief(value)}; give {wanted}")
+        case [inner]:
+            if type(value) is not list or not value:
+                raise FileError(f"{place} is {brief(value)}; give tables, [[ ]]")
+            for k, each in enumerate(value, start=1):
+                _check(each, inner, f"{place}[{k}]")
+        case _:
+            if type(value) is not dict:
+                raise FileError(f"{place} is {brief(value)}; give a table")
+            _check_table(value, schema, place if place.endswith(" ") else f"{place}.")
+
+
+def _check_table(table: dict[str, Any], schema: dict[str, Any], place: str) -> None:
     kinds = {key.rstrip("!"): each for key, each in schema.items()}
     for key in schema:
-        if key.endswith("!") and key[:-1] not in value:
-            raise FileError(f"{place}{dot}{key[:-1]} is missing; give it")
-    for key, each in value.items():
-        inner = f"{place}{dot}{key[:80]}"
+        if key.endswith("!") and key[:-1] not in table:
+            raise FileError(f"{place}{key[:-1]} is missing; give it")
+    for key, each in table.items():
+        inner = f"{place}{key[:80]}"
         if "*" not in kinds:
             _known([key], kinds, "key of a study", inner)
         _check(each, kinds.get(key, kinds.get("*")), inner)

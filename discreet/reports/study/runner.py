@@ -33,7 +33,7 @@ from discreet.reports.measurements import Measurement, Stakes, grouped, share
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
 from discreet.reports.study.control import control_seconds
-from discreet.reports.study.executors import Executor, Here
+from discreet.reports.study.executors import Executor
 from discreet.reports.study.machine import commit, load, machine, scrubbed, versions
 from discreet.reports.study.store import Store
 
@@ -85,7 +85,7 @@ def run_cells(
     cannot run cells; KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
     """
     started = time.perf_counter()
-    work = _Work(name, cells, store, known, watch, Here() if executor is None else executor)
+    work = _Work(name, cells, store, known, watch, executor or Executor())
     missing = len(work.waiting)
     try:
         while work.left:

@@ -22,15 +22,23 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from discreet.problems.checks import listed
 from discreet.problems.errors import FileError
+from discreet.problems.files import parquet
 from discreet.problems.files.texts import check_ordinary
-from discreet.problems.files.writing import check_output, lock, path_text, refusals, replacing
+from discreet.problems.files.writing import (
+    check_output,
+    lock,
+    path_text,
+    refusals,
+    replacing,
+    scratch_folder,
+)
 from discreet.reports.measurements import (
     COLUMNS,
     IS_RESULTS,
@@ -43,18 +51,6 @@ from discreet.reports.measurements import (
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders, without_hosts
 from discreet.reports.study.plan import read_study
-
-
-def _duckdb() -> Any:
-    """The library, or FileError with the remedy where it is not there."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise FileError(
-            f"Parquet files need duckdb, which does not import ({error}); pip install "
-            '"discreet[bench]"'
-        ) from None
-    return duckdb
 
 
 def _columns() -> dict[str, str]:
@@ -70,7 +66,7 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._duckdb = _duckdb()
+        self._duckdb = parquet.library()
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
@@ -119,12 +115,11 @@ class Store:
         """The finished cells by key, and one sentence for each file that was set aside."""
         found = {}
         notices = []
-        for path, read in _read_each(self.cells):
-            if isinstance(read, Measurement) and read.cell == path.stem:
-                found[read.cell] = read
-            else:
-                reason = "it holds another cell" if isinstance(read, Measurement) else str(read)
-                notices.append(self._set_aside(path, reason))
+        for path in _files(self.cells):
+            try:
+                found[path.stem] = _read_cell(path)
+            except FileError as error:
+                notices.append(self._set_aside(path, str(error)))
         return found, notices
 
     def add(self, row: Measurement) -> None:
@@ -133,7 +128,7 @@ class Store:
         """
         try:
             with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
-                stream.write(_parquet(row, self.cells))
+                stream.write(_parquet(row))
         except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
                 f"a result is lost: {' '.join(str(error).split()).partition(';')[0]}; make room "
@@ -175,16 +170,16 @@ def rows(folder: str | Path) -> list[Measurement]:
     """The rows of a study, by key. Raises FileError for a folder that holds none and for a file
     that cannot be read.
     """
-    cells = _cells_folder(Path(folder))
     found = []
-    for path, read in _read_each(cells):
-        if isinstance(read, FileError):
+    for path in _files(_cells_folder(Path(folder))):
+        try:
+            found.append(_read_cell(path))
+        except FileError as error:
             raise FileError(
-                f"{path} cannot be read: {read}; run discreet bench on the folder again to "
+                f"{path} cannot be read: {error}; run discreet bench on the folder again to "
                 "measure its cell anew"
-            )
-        found.append(read)
-    return sorted(found, key=lambda row: row.cell)
+            ) from None
+    return found
 
 
 def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -196,18 +191,18 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
     """
     if not sql.strip():
         raise FileError("the query is empty; write one such as SELECT * FROM cells")
-    duckdb = _duckdb()
+    duckdb = parquet.library()
     cells = _cells_folder(Path(folder))
     columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
     with contextlib.closing(duckdb.connect()) as connection:
         connection.execute(f"CREATE TABLE cells ({columns})")
-        finished = list(cells.glob("[!.]*.parquet"))
+        finished = _files(cells)
         for path in finished:
             check_ordinary(path)
         if finished:
             files = "read_parquet(?, union_by_name = true)"
             connection.execute(
-                (f"INSERT INTO cells BY NAME SELECT * FROM {files}"), [str(cells / "[!.]*.parquet")]
+                f"INSERT INTO cells BY NAME SELECT * FROM {files}", [str(cells / "[!.]*.parquet")]
             )
         connection.execute("SET enable_external_access = false")
         try:
@@ -232,58 +227,41 @@ def _cells_folder(folder: Path) -> Path:
     return cells
 
 
-def _parquet(row: Measurement, cells: Path) -> bytes:
-    """A Parquet file of one row. DuckDB writes to files only; this one lies among the cells until
-    it is read.
-    """
+def _parquet(row: Measurement) -> bytes:
+    """A Parquet file of one row."""
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
-    duckdb = _duckdb()
-    duckdb.execute(
-        (f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}"), list(to_record(row).values())
-    )
-    place = cells / f".{secrets.token_hex(8)}.part"
-    try:
-        duckdb.execute(
-            f"COPY cell TO '{str(place).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
-        )
-        return place.read_bytes()
-    finally:
-        place.unlink(missing_ok=True)
+    with scratch_folder() as scratch, parquet.library().connect() as engine:
+        engine.execute(f"CREATE TABLE cell AS SELECT {holes}", list(to_record(row).values()))
+        engine.execute(f"COPY cell TO '{scratch}/cell.parquet' (FORMAT parquet)")
+        return Path(scratch, "cell.parquet").read_bytes()
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
     """The rows of one Parquet file; FileError if discreet did not write it."""
-    duckdb = _duckdb()
-    check_ordinary(path)
-    try:
-        answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
-        names = [column[0] for column in answer.description]
-        return [
-            from_record(dict(zip(names, values, strict=True)), str(path))
-            for values in answer.fetchall()
-        ]
-    except duckdb.Error as error:
-        raise FileError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    answer = parquet.query(path, "SELECT * FROM rows")
+    names = [column[0] for column in answer.description]
+    return [
+        from_record(dict(zip(names, values, strict=True)), str(path))
+        for values in answer.fetchall()
+    ]
 
 
-def _read_each(cells: Path) -> Iterator[tuple[Path, Measurement | FileError]]:
-    """Every finished file with its row, or the error that reading it raised."""
-    for path in sorted(cells.glob("[!.]*.parquet")):
-        try:
-            found = _read_parquet(path)
-        except FileError as error:
-            yield path, error
-        else:
-            yield (
-                path,
-                found[0]
-                if len(found) == 1
-                else FileError(f"{path.name} holds {len(found)} rows, not one"),
-            )
+def _files(cells: Path) -> list[Path]:
+    """The files of finished cells, by key."""
+    return sorted(cells.glob("[!.]*.parquet"))
 
 
-# -- rows from any place, and rows to publish
-# ------------------------------------------------------------------------------
+def _read_cell(path: Path) -> Measurement:
+    """The row of the file of a cell; FileError where it holds anything else."""
+    found = _read_parquet(path)
+    if len(found) != 1:
+        raise FileError(f"{path.name} holds {len(found)} rows, not one")
+    if found[0].cell != path.stem:
+        raise FileError("it holds another cell")
+    return found[0]
+
+
+# -- rows from any place, and rows to publish ---------------------------------------------------
 
 
 def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
@@ -295,7 +273,7 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
     """
     found: dict[tuple[str, str], Measurement] = {}
     for place in map(
-        path_text, listed(paths, "results", ("a list of folders and files"), empty=True)
+        path_text, listed(paths, "results", "a list of folders and files", empty=True)
     ):
         for row in _read(Path(place)):
             found.setdefault((row.cell, row.started), row)

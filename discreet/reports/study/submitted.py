@@ -40,7 +40,7 @@ from discreet.problems.files.texts import read_text
 from discreet.reports.measurements import Configuration, Measurement
 from discreet.reports.outputs import Watch
 from discreet.reports.study.cells import Cell, Instance, instances_of
-from discreet.reports.study.plan import Profile, Study
+from discreet.reports.study.plan import AccuracyProfile, Study
 from discreet.reports.study.runner import row_of
 
 _ENDINGS = (".txt", ".npz")
@@ -208,7 +208,7 @@ def _limit(study: Study) -> float | None:
 
 
 def _row(
-    study: Study, program: str, found: Submission, profile: Profile, best: Solution
+    study: Study, program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Measurement:
     cell = Cell(found.instance, Configuration(program), profile, 0, study.limits, "")
     solutions = list(_judged(program, found, profile, best))
@@ -223,7 +223,7 @@ def _row(
 
 
 def _judged(
-    program: str, found: Submission, profile: Profile, best: Solution
+    program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Iterable[Solution]:
     """The verdicts by the answer's own duals, or those derived from it, and by the duals of our
     answer.

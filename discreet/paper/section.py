@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from discreet.paper.pictures import FIGURES, figures, tables
-from discreet.paper.study import Study
+from discreet.paper.drawings import FIGURES, figures, tables
+from discreet.paper.study import PaperStudy
 from discreet.reports.outputs import write_folder
 from discreet.showing import numerals
 from discreet.showing.data import records_csv
@@ -50,7 +50,9 @@ _SHAPES = """Divided by the error probability of the Bayes rule, the curves show
 zero, where leakage is quadratic in the gain: the first part of the budget buys the most."""
 
 
-def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
+def write_study(
+    study: PaperStudy, folder: str | Path, *, overwrite: bool = False
+) -> tuple[Path, ...]:
     """Write everything; return the paths.
 
     Raises FileError, and changes nothing, where a file would be replaced that was not made here or
@@ -65,7 +67,7 @@ def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) ->
     return write_folder(folder, contents, record, overwrite=overwrite)
 
 
-def page(study: Study) -> str:
+def page(study: PaperStudy) -> str:
     """The whole document, which links to the files next to it."""
     chosen = study.settings
     records = tables(study)
@@ -78,7 +80,7 @@ def page(study: Study) -> str:
         ("simulated guesses", f"{chosen.samples:,}, seed {chosen.seed}"),
         ("confidence of intervals", f"{100 * chosen.confidence:g} %, each by itself"),
         (
-            ("width of the curves' brackets"),
+            "width of the curves' brackets",
             f"at most {100 * chosen.curve_width:g} % of their height",
         ),
     ]
@@ -88,7 +90,7 @@ def page(study: Study) -> str:
             [
                 _INFERENCE,
                 inference,
-                _folded(("Error probabilities by sensors"), records["sensors"]),
+                _folded("Error probabilities by sensors", records["sensors"]),
             ],
         ),
         Section(
@@ -117,7 +119,7 @@ Estimation: An Entropy Constrained Approach”. Took {numerals.seconds(study.sec
     )
 
 
-def _verdict(study: Study) -> Sentences:
+def _verdict(study: PaperStudy) -> Sentences:
     first = study.sensors[0]
     last = study.sensors[-1]
 

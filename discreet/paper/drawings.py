@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.paper.study import Study
+from discreet.paper.study import PaperStudy
 from discreet.reports.curve import curve_grid
 from discreet.showing import numerals
 from discreet.showing.data import plain
@@ -22,14 +22,14 @@ FIGURES = (
 """Names of the figures in the order of the page."""
 
 
-def figures(study: Study) -> tuple[Figure, ...]:
+def figures(study: PaperStudy) -> tuple[Figure, ...]:
     """In the order of the page: inference of X, law of X given the guess, cost of privacy, whole
     curves, their shapes.
     """
     return _inference(study), _guesses(study), _utility(study), _curves(study), _shapes(study)
 
 
-def tables(study: Study) -> dict[str, list[dict[str, Any]]]:
+def tables(study: PaperStudy) -> dict[str, list[dict[str, Any]]]:
     """Records of plain values by name: sensors, guesses, curves."""
     curves = [
         {
@@ -47,7 +47,7 @@ def tables(study: Study) -> dict[str, list[dict[str, Any]]]:
     return {"sensors": plain(study.sensors), "guesses": plain(study.guesses), "curves": curves}
 
 
-def _inference(study: Study) -> Figure:
+def _inference(study: PaperStudy) -> Figure:
     rows = study.sensors
     last = study.sensors[-1]
     blind = float(study.p_x.min())
@@ -55,9 +55,8 @@ def _inference(study: Study) -> Figure:
     return Figure(
         name="inference-of-x",
         title="The oblivious scheme reveals X",
-        subtitle=(
-            "error probability of the best inference of X from every sensor's own estimate of Y"
-        ),
+        subtitle="error probability of the best inference of X from every sensor's own estimate "
+        "of Y",
         x_label="sensors M",
         y_label="error probability of inferring X",
         log_y=True,
@@ -73,29 +72,27 @@ def _inference(study: Study) -> Figure:
                 "Fano's bound (sharp)", counts, tuple(row.local_x_fano for row in rows), "line", 2
             ),
             Series(
-                ("without seeing anything, or only a perfectly private guess"),
+                "without seeing anything, or only a perfectly private guess",
                 counts,
                 (blind,) * len(rows),
                 "line",
                 5,
             ),
         ),
-        description=(
-            f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to "
-            f"{numerals.number(last.local_x_error, 3)} "
-            f"with {last.sensors}; without seeing anything it is {blind:.2g}."
-        ),
+        description=f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to "
+        f"{numerals.number(last.local_x_error, 3)} "
+        f"with {last.sensors}; without seeing anything it is {blind:.2g}.",
     )
 
 
-def _guesses(study: Study) -> Figure:
+def _guesses(study: PaperStudy) -> Figure:
     rows = study.guesses
     settings = study.settings
     places = tuple(float(k) for k in range(len(rows)))
     lows = tuple(row.low for row in rows)
     highs = tuple(row.high for row in rows)
     hints = tuple(
-        (f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]")
+        f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]"
         for row in rows
     )
     inside = sum(row.low <= row.exact <= row.high for row in rows)
@@ -127,14 +124,12 @@ def _guesses(study: Study) -> Figure:
                 1,
             ),
         ),
-        description=(
-            f"{inside} of {len(rows)} intervals cover the exact value, which is the prior "
-            "of X for either guess."
-        ),
+        description=f"{inside} of {len(rows)} intervals cover the exact value, which is the prior "
+        "of X for either guess.",
     )
 
 
-def _utility(study: Study) -> Figure:
+def _utility(study: PaperStudy) -> Figure:
     rows = study.sensors
     last = study.sensors[-1]
     counts = tuple(float(row.sensors) for row in rows)
@@ -149,7 +144,7 @@ def _utility(study: Study) -> Figure:
         series=(
             Series("perfect privacy, from all measurements", counts, private, "both", 0),
             Series(
-                ("oblivious fusion of local estimates"),
+                "oblivious fusion of local estimates",
                 counts,
                 tuple(row.local_y_error for row in rows),
                 "both",
@@ -163,15 +158,13 @@ def _utility(study: Study) -> Figure:
                 5,
             ),
         ),
-        description=(
-            f"With {last.sensors} sensors perfect privacy errs "
-            f"{numerals.number(last.private_y_error, 3)}, the "
-            f"oblivious fusion {numerals.number(last.local_y_error, 3)}."
-        ),
+        description=f"With {last.sensors} sensors perfect privacy errs "
+        f"{numerals.number(last.private_y_error, 3)}, the "
+        f"oblivious fusion {numerals.number(last.local_y_error, 3)}.",
     )
 
 
-def _curves(study: Study) -> Figure:
+def _curves(study: PaperStudy) -> Figure:
     return Figure(
         name="privacy-utility-curves",
         title="The whole privacy–utility curve",
@@ -190,7 +183,7 @@ def _curves(study: Study) -> Figure:
     )
 
 
-def _shapes(study: Study) -> Figure:
+def _shapes(study: PaperStudy) -> Figure:
     return Figure(
         name="privacy-utility-shapes",
         title="The same curves, relative to the Bayes rule",
@@ -207,7 +200,7 @@ def _shapes(study: Study) -> Figure:
     )
 
 
-def _lines(study: Study, *, relative: bool) -> tuple[Series, ...]:
+def _lines(study: PaperStudy, *, relative: bool) -> tuple[Series, ...]:
     """Every curve over budgets relative to I_MAP, with the band between its envelopes."""
     drawn = []
     for k, (count, curve) in enumerate(study.curves):

@@ -1,9 +1,9 @@
-"""What the page carries: attempts as columns of words, and for every choice of its filters the
-statistics and figures.
+"""The interactive page of results: the template of all pages, its scripts and its data in one file.
 
-The scripts compute and draw nothing: they pick, show and hide. What several choices have in common
-is stored once: a figure is a list of numbers of SVG lines, a section the number of its content. The
-page names no folder and no machine.
+The data are attempts as columns of words, and for every choice of the filters the statistics and
+figures. The scripts compute and draw nothing: they pick, show and hide. What several choices have
+in common is stored once: a figure is a list of numbers of SVG lines, a section the number of its
+content. The page names no folder and no machine.
 """
 
 from __future__ import annotations
@@ -11,27 +11,100 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from itertools import product
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from discreet.backends.solution import Status
+from discreet.problems.errors import InputError
+from discreet.problems.files.writing import check_output, marked
 from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
+from discreet.reports.outputs import replace_file
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
-from discreet.reports.statistics.comparable import comparable, control_of
+from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
-from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
-from discreet.reports.statistics.trials import NOT_TRIED, trials
+from discreet.reports.statistics.trials import NOT_TRIED, comparable, control_of, trials
 from discreet.reports.study.machine import without_folders
 from discreet.showing import numerals
 from discreet.showing.data import plain
 from discreet.showing.figures import Figure
+from discreet.showing.page import MARK, document, html
 from discreet.showing.plane import LIGHT
 from discreet.showing.svg import sample_svg, svg
+from discreet.showing.values import Sentences
+
+IS_REPORT = marked(MARK)
+"""Recognises a page."""
+
+SCRIPTS = (
+    "rows.js", "elements.js", "state.js", "figures.js", "claims.js", "growth.js", "profiles.js",
+    "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
+)  # fmt: skip
+"""The scripts in the order in which they are put together."""
+
+
+def report_page(
+    rows: Sequence[Measurement],
+    *,
+    asv: Sequence[AsvRecord] = (),
+    source: str = "",
+    verdict: Sequence[str] = (),
+) -> str:
+    """The interactive page; equal rows give equal text in any order. Raises InputError without
+    rows.
+
+    source    where the rows come from, in words
+    verdict   sentences that stand at the top
+    """
+    if not rows:
+        raise InputError(
+            "there are no measurements to report; give the results of a discreet bench that has run"
+        )
+    data, lines = page_data(cleaned(rows), asv, source)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
+    held = f'<script type="application/json" id="data">{text}</script>'
+    held += f'<script type="text/plain" id="lines">{chr(10).join(lines)}</script>'
+    return document(
+        "discreet: every backend, measured",
+        heading="Every backend, measured",
+        lead=f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" '
+        'id="cards"></dl>',
+        body=_asset("report.html") + held,
+        footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. "
+        "Filters, hidden backends and "
+        "the theme stand in the address, so that a view can be shared with the file.</p>",
+        script='(() => {\n"use strict";\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n",
+    )
+
+
+def write_report(
+    rows: Sequence[Measurement],
+    path: str | Path,
+    *,
+    asv: Sequence[AsvRecord] = (),
+    source: str = "",
+    overwrite: bool = False,
+) -> Path:
+    """Write the page to a file, all or nothing, and return its path.
+
+    Raises InputError without rows; FileError for a file that was not made here (unless it is to be
+    overwritten) and for a place that cannot be written; then nothing has changed.
+    """
+    target = check_output(path, IS_REPORT, overwrite=overwrite)
+    return replace_file(target, report_page(rows, asv=asv, source=source))
+
+
+def _asset(name: str) -> str:
+    return files("discreet.reports.html").joinpath(name).read_text(encoding="utf-8")
+
 
 CHOICES = ("family", "profile", "regime")
 """Of each of these the reader keeps one value or all: the statistics are those of what is kept."""
@@ -52,6 +125,35 @@ _ROW = (
     "violated",
     *CHOICES,
 )
+
+
+_TABLES = {
+    "answers": {
+        "backend": "label",
+        "status": "status",
+        "claimed": "claimed",
+        "gap asked": "gap_target",
+        "error probability, certified bracket": "bracket",
+        "relative gap": "relative_gap",
+        "true leakage ÷ budget": "leaks",
+        "seconds": "seconds",
+    },
+    "claimed": {
+        "backend": "label",
+        "problem and budget": "instance",
+        "gap asked": "gap_target",
+        "claimed": "claimed",
+        "true leakage ÷ budget": "leaks",
+    },
+    "kept": {
+        "backend": "label",
+        "problem and budget": "instance",
+        "gap asked": "gap_target",
+        "certified gap": "relative_gap",
+        "seconds": "seconds",
+    },
+}
+"""The tables of attempts: each heading with the column of its values."""
 
 
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
@@ -93,6 +195,7 @@ def page_data(
         "precision": page.figure(pictures.precision_figure(rows, page.tone, control)),
         "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
+        "tables": {**TABLES, **_TABLES},
         "views": {words: page.view(kept) for words, kept in _choices(rows)},
         "contents": [json.loads(content) for content in page.contents],
         "samples": [sample_svg(tone) for tone in range(len(LIGHT) ** 2)],
