@@ -25,6 +25,8 @@ from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("dirichlet", "weighted", "sparse", "catalog", "edge")
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "measures", "frontier")

@@ -19,6 +19,8 @@ from discreet.backends.solution import Status
 from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.measurements import Measurement, Stakes
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 

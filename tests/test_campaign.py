@@ -21,6 +21,8 @@ import pytest
 import discreet as ds
 from discreet.problems import BlockProblem
 
+pytestmark = pytest.mark.gate
+
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"

@@ -22,6 +22,8 @@ import discreet as ds
 from discreet.backends import isolated
 from discreet.problems.errors import shortened
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 DOORS = ("arrays", "catalog", "npz", "study", "results", "json", "options")
 Load = Callable[[str], ModuleType]

@@ -710,7 +710,7 @@ def test_no_lock_file_and_no_address_in_the_constraints() -> None:
     ("heading", "beginning", "ending"),
     [
         ("Run it", "python3 -m venv .venv && ", "discreet compare"),
-        ("Test it", "python3 -m venv --upgrade-deps .venv && ", "-m pytest -n 2 --dist worksteal"),
+        ("Test it", "python3 -m venv .venv && ", "-m pytest -n 2 --dist worksteal"),
     ],
 )
 def test_the_readme_has_one_command_under_each_heading(

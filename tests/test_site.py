@@ -20,6 +20,8 @@ import pytest
 from browser import Tab
 from test_docs import PAGES, anchors_of
 
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "site"
 MODULES = (
