@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from judging import lower_bound
 from left_out import LEFT_OUT
-from test_conformance import EVERY, Case, attempt_at, problem_of, small, solution_of
+from test_conformance import problem_of, small
 
 import discreet as ds
 from discreet.backends.contract import Options, Raw, Regime
@@ -22,7 +22,7 @@ from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.backends.registry import backend_names, capabilities, load_backend, peers
-from discreet.backends.run import solve
+from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.measures.duals import feasible_duals
@@ -59,18 +59,16 @@ def serving(problem: Problem) -> list[str]:
     return [name for name in PEERS if Regime.of(problem) in load_backend(name).capabilities.regimes]
 
 
-CASES = [
-    Case(each, budget)
-    for each in (
-        small("paper-single", *EVERY, bins=24),
-        small("paper-multi", *EVERY, sensors=4),
-        small("dirichlet", n=3, m=3, N=20),
-        small("anes96", z=("age", "educ"), bins=(4, 3)),
+SMALL = [
+    problem_of(case)
+    for row in (
+        small("paper-single", "perfect", "half", "tenth", "none", bins=24),
+        small("paper-multi", "perfect", "half", "tenth", "none", sensors=4),
+        small("dirichlet", "perfect", "half", "tenth", "none", n=3, m=3, N=20),
+        small("anes96", "perfect", "half", "tenth", "none", z=("age", "educ"), bins=(4, 3)),
     )
-    for budget in ("perfect", "half", "tenth", "none")
+    for case in row.cases
 ]
-"""Most of them are cases of conformance, which solves them as well: once a process."""
-SMALL = [problem_of(case) for case in CASES]
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -78,24 +76,21 @@ def test_the_answer_and_its_own_duals_close_the_gap(name: str) -> None:
     """The judge's gap is small, and the duals as lifted, only shifted to feasibility, prove the
     optimum: signs, units.
     """
-    for case in CASES:
-        if name in serving(problem_of(case)):
-            check_duals(name, case)
+    for problem in SMALL:
+        if name in serving(problem):
+            check_duals(name, problem)
 
 
-def check_duals(name: str, case: Case) -> None:
-    problem = problem_of(case)
-    best = solution_of("tilt", case).error_probability
-    tried, found = attempt_at(name, case)
+def check_duals(name: str, problem: Problem) -> None:
+    best = solve(problem, "tilt").error_probability
+    options = Options(time_limit=120.0)
+    tried = attempt(problem, name, options)
+    found = conclude(problem, tried, options)
     answer = tried.answer
     assert found.relative_gap <= GAP[name], found
     assert found.claimed
-    assert answer is not None
-    assert answer.tilt is not None
-    assert answer.multiplier is not None
     assert answer.multiplier >= 0.0
     feasible = feasible_duals(answer.tilt, answer.multiplier, problem.p_x, problem.budget)
-    assert feasible is not None
     assert lower_bound(problem, *feasible) == pytest.approx(best, rel=1e-6)
 
 
