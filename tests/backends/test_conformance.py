@@ -26,6 +26,7 @@ import pytest
 from judging import lower_bound
 from left_out import LEFT_OUT
 
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import ACCURACY, COLUMNS, Accuracy, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, capabilities, load_backend
 from discreet.backends.run import attempt, conclude, solve
@@ -203,13 +204,34 @@ def measured(measure: str, times: int = 1) -> Row:
     return Row(label, tuple(cases), (measure,) * times)
 
 
+def at_the_edge(name: str, joint: Array, **losses: Any) -> Row:
+    """A problem with nothing to hide or to choose, or with what never happens."""
+    joint = joint / joint.sum()
+    budgets = {"perfect": 0.0, "tight": 0.002, "slack": 5.0, "none": math.inf}
+    cases = [
+        Case(f"{name}-{word}", partial(Problem.from_joint, joint, budget, **losses))
+        for word, budget in budgets.items()
+    ]
+    return Row(name, tuple(cases), kind="ordinary")
+
+
+EDGE = np.random.default_rng(5).dirichlet(np.ones(2 * 2 * 5)).reshape(2, 2, 5)  # p(x, y, z)
+SOME = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+EDGES = [
+    at_the_edge("one-private-value", EDGE.sum(axis=0, keepdims=True)),
+    at_the_edge("one-guess", EDGE, loss_matrix=[[0.0], [1.0]]),
+    at_the_edge("one-outcome", EDGE.sum(axis=2, keepdims=True)),
+    at_the_edge("an-impossible-outcome", EDGE * SOME),
+    at_the_edge("repeated-outcomes", np.concatenate([EDGE, 3.0 * EDGE], axis=2)),
+    at_the_edge("an-impossible-private-value", EDGE * np.array([1.0, 0.0])[:, None, None]),
+]
 SINGLE = [measured(text) for text in TEXTS]
 TWICE = [measured(text, 2) for text in TEXTS]
 TWO = [
     Row(label, (Case(label, partial(of_two, *measures)),), (label, *measures))
     for label, measures in SEVERAL.items()
 ]
-ROWS = [*itertools.chain(*FAMILIES.values()), *SINGLE, *TWO, *TWICE]
+ROWS = [*itertools.chain(*FAMILIES.values()), *EDGES, *SINGLE, *TWO, *TWICE]
 LABELS = [case.label for row in ROWS for case in row.cases]
 FIRST = {(row.kind, row.measures): row for row in reversed(ROWS)}
 GRID = [
@@ -223,20 +245,44 @@ GRID = [
     for row in ROWS
 ]
 
-PAPER = {bins: partial(small, "paper-single", bins=bins) for bins in (4, 64)}
-FIVE = partial(small, "paper-multi", sensors=5)
-REFERENCE = [  # error probability, half a unit of its last published digit
-    (PAPER[4]("perfect"), 0.130702456, 5e-10),
-    (PAPER[4]("0.001"), 0.11502334202, 5e-12),
-    (PAPER[4]("0.01"), 0.08085780269, 5e-12),
-    (PAPER[4]("none"), 0.0793277703, 5e-11),
-    (PAPER[64]("perfect"), 0.121218220, 5e-10),
-    (PAPER[64]("0.001"), 0.10659931704, 5e-12),
-    (PAPER[64]("0.01"), 0.07505963669, 5e-12),
-    (PAPER[64]("none"), 0.0699066132, 5e-11),
-    (FIVE("none"), 0.0147768901, 5e-11),
-    (FIVE("half"), 0.01737635432, 5e-12),
-]
+REGIMES = ("perfect", "half", "tenth", "none")
+SIGNED = (
+    small("dirichlet", *REGIMES, n=3, m=3, N=20),
+    pytest.param(small("paper-single", *REGIMES, bins=24), marks=pytest.mark.gate),
+    pytest.param(small("paper-multi", *REGIMES, sensors=4), marks=pytest.mark.gate),
+    pytest.param(small("anes96", *REGIMES, z=("age", "educ"), bins=(4, 3)), marks=pytest.mark.gate),
+)
+PAPER = {bins: partial(small, "paper-single", bins=bins) for bins in (4, 64, 1000)}
+SENSORS = {sensors: partial(small, "paper-multi", sensors=sensors) for sensors in (5, 10)}
+REFERENCE = {  # by the number of outcomes: error probability, half a unit of its last digit
+    4: [
+        (PAPER[4]("perfect"), 0.130702456, 5e-10),
+        (PAPER[4]("0.001"), 0.11502334202, 5e-12),
+        (PAPER[4]("0.01"), 0.08085780269, 5e-12),
+        (PAPER[4]("none"), 0.0793277703, 5e-11),
+    ],
+    56: [
+        (SENSORS[5]("perfect"), 0.023651613, 2e-9),
+        (SENSORS[5]("half"), 0.01737635432, 5e-12),
+        (SENSORS[5]("none"), 0.0147768901, 5e-11),
+    ],
+    64: [
+        (PAPER[64]("perfect"), 0.121218220, 5e-10),
+        (PAPER[64]("0.001"), 0.10659931704, 5e-12),
+        (PAPER[64]("0.01"), 0.07505963669, 5e-12),
+        (PAPER[64]("none"), 0.0699066132, 5e-11),
+    ],
+    286: [
+        (SENSORS[10]("perfect"), 0.004182361, 5e-9),
+        (SENSORS[10]("half"), 0.00282663753, 5e-12),
+        (SENSORS[10]("tenth"), 0.00357605839, 5e-12),
+    ],
+    1000: [
+        (PAPER[1000]("perfect"), 0.120815366, 1e-9),
+        (PAPER[1000]("0.001"), 0.10620594626, 5e-12),
+        (PAPER[1000]("0.01"), 0.07463994244, 5e-12),
+    ],
+}
 
 
 def accuracy_of(name: str) -> Accuracy:
@@ -254,14 +300,19 @@ def serves(name: str, case: Case) -> bool:
 
 
 @cache
-def solution_of(name: str, case: Case) -> Solution:
+def attempt_at(name: str, case: Case) -> tuple[Attempt, Solution]:
     """The answer of a backend with default options; where it says that it falls short, it need not
     try for ever.
     """
     short = case.label in load_backend(name).capabilities.falls_short
     options = Options(time_limit=TIME_LIMIT, max_iterations=FALLEN_SHORT if short else None)
     problem = problem_of(case)
-    return conclude(problem, attempt(problem, name, options), options)
+    tried = attempt(problem, name, options)
+    return tried, conclude(problem, tried, options)
+
+
+def solution_of(name: str, case: Case) -> Solution:
+    return attempt_at(name, case)[1]
 
 
 def certificate_of(name: str, case: Case) -> Certificate:
@@ -443,11 +494,54 @@ def test_a_constraint_that_is_stated_twice_changes_nothing(name: str) -> None:
                 assert certificate_of(name, two).upper <= upper + 2e-6 * upper, two.label
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-def test_the_bracket_contains_the_reference_value(name: str) -> None:
-    for row, error, half_unit in REFERENCE:
-        (case,) = row.cases
+@pytest.mark.parametrize("row", SIGNED)
+@pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "qif"}))
+def test_the_duals_of_a_backend_have_the_signs_and_units_of_the_contract(
+    name: str, row: Row
+) -> None:
+    """As they are lifted, and only shifted to feasibility, they prove the optimum."""
+    for case in row.cases:
         if serves(name, case):
+            check_own_duals(name, case)
+
+
+def check_own_duals(name: str, case: Case) -> None:
+    problem = problem_of(case)
+    answer = attempt_at(name, case)[0].answer
+    feasible = feasible_duals(answer.tilt, answer.multiplier, problem.p_x, problem.budget)
+    best = pytest.approx(certificate_of("tilt", case).upper, rel=1e-6)
+    assert lower_bound(problem, *feasible) == best
+    if problem.budget < math.inf:
+        turned = feasible_duals(-answer.tilt, answer.multiplier, problem.p_x, problem.budget)
+        assert lower_bound(problem, *turned) < 0.999 * certificate_of("tilt", case).upper
+
+
+@pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "blahut-arimoto", "qif", "tilt"}))
+def test_a_time_limit_reaches_the_solver(name: str) -> None:
+    bins = {"glop": 20_000, "pdlp": 4_000, "slsqp": 200}.get(name, 1_000)
+    problem = catalog.build("paper-single", bins=bins, fraction=0.1)
+    if load_backend(name).capabilities.refusal(problem):
+        problem = problem.with_budget(0.0)
+    found = solve(problem, name, time_limit=1e-4)
+    assert found.status is Status.TIMED_OUT, found
+    assert "0.0001 s" in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        pytest.param(name, published, marks=() if size < 200 else pytest.mark.gate)
+        for name in BACKENDS
+        for size, published in REFERENCE.items()
+        if size < 1000 or not capabilities()[name].peer
+    ],
+)
+def test_the_bracket_contains_the_published_value(
+    name: str, published: list[tuple[Row, float, float]]
+) -> None:
+    for row, error, half_unit in published:
+        (case,) = row.cases
+        if not load_backend(name).capabilities.skipped(problem_of(case), {}):
             judged = certificate_of(name, case)
             assert judged.lower <= error + half_unit
             assert judged.upper >= error - half_unit
