@@ -133,7 +133,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--backend",
         metavar="NAME",
-        help=("run the tests of one backend alone: conformance, and its own file"),
+        help="run the tests of one backend alone: conformance, and its own file",
     )
 
 

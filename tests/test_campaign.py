@@ -234,7 +234,7 @@ def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
     stored.unlink()
     assert run(*command, "--minutes", "0")[0] == 0
-    assert ("1 batches that were asked for are not done yet") in (tmp_path / "found.md").read_text(
+    assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(
         encoding="utf-8"
     )
 

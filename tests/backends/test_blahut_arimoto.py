@@ -427,17 +427,6 @@ def test_several_constraints_are_certified_whichever_of_them_bind(seed: int) -> 
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed: int) -> None:
-    problem = random_problem(seed, fraction=0.3)
-    twice = Problem(loss=problem.loss, constraints=[Constraint(problem.p_xz, problem.budget)] * 2)
-    once = solve(problem, SOLVER)
-    both = solve(twice, SOLVER)
-    assert both.status is Status.CERTIFIED
-    assert both.error_probability == pytest.approx(once.error_probability, rel=2e-9)
-    assert np.sum(both.multipliers) == pytest.approx(once.multiplier, rel=1e-3)
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_the_dual_of_a_sweep_under_several_constraints_has_the_gradient_of_differences(

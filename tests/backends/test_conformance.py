@@ -492,6 +492,11 @@ def test_a_constraint_that_is_stated_twice_changes_nothing(name: str) -> None:
                 assert not certificate_of(name, two).excludes(certificate_of(name, one))
                 upper = certificate_of(name, one).upper
                 assert certificate_of(name, two).upper <= upper + 2e-6 * upper, two.label
+        if once.label == "mutual-information" and serves(name, twice.cases[0]):
+            price = solution_of(name, once.cases[0]).multiplier
+            assert np.sum(solution_of(name, twice.cases[0]).multipliers) == pytest.approx(
+                price, rel=1e-3
+            )
 
 
 @pytest.mark.parametrize("row", SIGNED)

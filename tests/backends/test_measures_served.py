@@ -15,7 +15,6 @@ from command import refused, run, solving_here
 
 import discreet as ds
 from discreet.backends.contract import Regime
-from discreet.backends.isolated import solve_isolated
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Status
 from discreet.problems import catalog
@@ -78,12 +77,6 @@ def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> N
         assert solution.error_probability <= perfect.error_probability * (1.0 + 1e-7)
         assert solution.certificate is not None
         assert solution.certificate.leakage_ceiling == 0.0
-
-
-def test_another_process_is_told_the_measure() -> None:
-    problem = _problem(TEXTS["g-leakage"])
-    found = solve_isolated(problem, "highs")
-    assert found.status is Status.CERTIFIED, found
 
 
 @pytest.mark.parametrize("text", OTHERS)
@@ -150,7 +143,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(ds.FileError, match=r"constraint|budget"):
             ds.load_problem(path)
     np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
-    with pytest.raises(ds.FileError, match="keep one"):
+    with pytest.raises(ds.FileError, match=r"budget.*constraint|constraint.*budget"):
         ds.load_problem(path)
 
 
@@ -178,7 +171,7 @@ def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) ->
     assert record["budget_nats"] == 0.02
     # Half of what the Bayes rule leaks by it.
     assert "maximal-leakage" in run("solve", *flags).stdout
-    with pytest.raises(ds.InputError, match="leaks without bound"):
+    with pytest.raises(ds.InputError, match="local-differential-privacy"):
         Budget(fraction=0.5).apply(
             ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy"
         )

@@ -224,10 +224,7 @@ def test_all_peers_share_a_process() -> None:
 
 def rows_of_the_page(name: str) -> list[list[str]]:
     found = re.search(
-        (
-            rf"^## {re.escape(name)}$(.*?)(?=^## "
-            rf"|\Z)"
-        ),
+        rf"^## {re.escape(name)}$(.*?)(?=^## |\Z)",
         PAGE.read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
