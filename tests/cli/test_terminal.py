@@ -37,7 +37,9 @@ LINES = {
     "audit": "audit p.npz s.npz",
     "verify": "verify p.npz s.npz",
     "evaluate": "evaluate people.csv --hide sex --truth income --guesses guess --leakage 0.1",
-    "fit": "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule",
+    "fit": (
+        "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule"
+    ),
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",
     "doctor": "doctor",
