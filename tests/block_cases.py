@@ -66,7 +66,7 @@ def adversarial() -> dict[str, Array]:
     counts = rng.multinomial(1 << 20, rng.dirichlet(np.ones(900))).reshape(1, 3, 300) / 2**20
     cases["z independent of x"] = np.array([0.25, 0.25, 0.5])[:, None, None] * counts
     cases["a guess never used"] = joint_of(10, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 1e-6])[:, None]
-    cases[("a public value of no probability")] = (
+    cases["a public value of no probability"] = (
         joint_of(11, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 0.0])[:, None]
     )
     cases["one private value"] = joint_of(12, 1, 3, 300)

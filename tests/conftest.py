@@ -1,5 +1,5 @@
-"""Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, examples of Hypothesis, and tests
-of one backend alone.
+"""Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, the gate, examples of Hypothesis,
+and tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of
 pytest-xdist share the cores.
@@ -15,9 +15,14 @@ offers that, unless TMPDIR names another place.
 A process started in the background ignores Ctrl-C, and so would every process that a test starts
 and interrupts. So the usual handler is installed again.
 
-Hypothesis has no deadline, since machines differ, and takes the same thirty examples of a law on
-every run; HYPOTHESIS_PROFILE=search looks for new ones, 2,000 of each. A law says how many only
-where its examples cost much, or nothing: a byte of a file.
+Tests with the marker `gate` run by `.ci/run` only: pages of the site and of benchmarks, examples of
+the documentation, everything in a browser, and most of the table of conformance. `-m gate` runs
+them, and `-m ''` runs all tests.
+
+Hypothesis has no deadline, since machines differ, and takes the same ten examples of a law on every
+run. HYPOTHESIS_PROFILE=gate, which `.ci/run` sets, takes thirty; HYPOTHESIS_PROFILE=search looks
+for new ones, 2,000 of each. A law says how many only where its examples cost much, or nothing: a
+byte of a file.
 """
 
 from __future__ import annotations
@@ -60,17 +65,17 @@ SHARING = (
     "test_first_page.py",
     "test_html_report.py",
     "test_site.py",
-    "test_vendored_site.py",
 )
 """Their tests share a process that is slow to start. An idle worker takes over another's last
 tests, so these come first.
 """
 
-settings.register_profile(
-    "repeatable", deadline=None, max_examples=30, derandomize=True, database=None
-)
+for _profile, _examples in (("quick", 10), ("gate", 30)):
+    settings.register_profile(
+        _profile, deadline=None, max_examples=_examples, derandomize=True, database=None
+    )
 settings.register_profile("search", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -128,14 +133,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--backend",
         metavar="NAME",
-        help=("run the tests of one backend alone: conformance, and its own file"),
+        help="run the tests of one backend alone: conformance, and its own file",
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--backend") is not None:
+        config.option.markexpr = ""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put tests that share a process first; `--backend NAME` keeps tests with `name=NAME`, and
-    those of its own file.
+    """Mark what needs a browser, and put tests that share a process first; `--backend NAME` keeps
+    tests with `name=NAME`, and those of its own file, also if they are marked.
     """
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("gate")
     items.sort(key=lambda each: each.path.name not in SHARING)
     name = config.getoption("--backend")
     if name is None:

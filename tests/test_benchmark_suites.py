@@ -25,6 +25,8 @@ from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("dirichlet", "weighted", "sparse", "catalog", "edge")
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "measures", "frontier")
@@ -158,13 +160,11 @@ def test_every_measure_is_solved_or_skipped_with_a_sentence(
     answers.setup(str(tmp_path), "conic", "secrets=3")
     answers.time_certify(str(tmp_path), "conic", "secrets=3")
     assert answers.track_leakage_over_budget(str(tmp_path), "conic", "secrets=3") < 1.0 + 1e-6
-    with pytest.raises(
-        NotImplementedError, match=("highs does not serve a positive finite budget of chi-square")
-    ):
+    with pytest.raises(NotImplementedError, match=r"highs .*chi-square"):
         grid.setup("highs", "chi-square")
     # a builder to which the keyword is new
     monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))
-    with pytest.raises(NotImplementedError, match="knows mutual information of one secret only"):
+    with pytest.raises(NotImplementedError, match="mutual information"):
         grid.setup("conic", "max-lift")
 
 
@@ -175,7 +175,7 @@ def test_the_frontier_is_as_narrow_as_asked(
     suite = module.Frontier()
     suite.setup("tilt", 4)
     suite.time_curve("tilt", 4)
-    with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
+    with pytest.raises(NotImplementedError, match="highs "):
         suite.setup("highs", 4)
     monkeypatch.chdir(tmp_path)
     answers = module.FrontierAnswers()
@@ -207,10 +207,10 @@ def test_an_unsupported_problem_is_skipped_with_the_reason(
     load: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     grid = load("bench_bins").BinsSteps()
-    with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
+    with pytest.raises(NotImplementedError, match="highs "):
         grid.setup("highs", 4)
     assert "skipped: highs" in capsys.readouterr().err
-    with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 outcomes"):
+    with pytest.raises(NotImplementedError, match=r"slsqp .*300 outcomes"):
         grid.setup("slsqp", 10_000)
 
 
@@ -220,7 +220,7 @@ def test_the_grid_is_the_same_for_a_version_without_a_backend(
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
     assert load("reach").backends() == [*today, "another"]
-    with pytest.raises(NotImplementedError, match="this version of discreet has no backend conic"):
+    with pytest.raises(NotImplementedError, match="conic"):
         load("bench_bins").BinsSteps().setup("conic", 4)
 
 
@@ -231,9 +231,7 @@ def test_a_problem_beyond_reach_is_skipped_with_the_reason(
     able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
     monkeypatch.setattr(type(tilt), "capabilities", able)
     module = load("bench_bins")
-    with pytest.raises(
-        NotImplementedError, match=("tilt is not tried above 4 outcomes: it takes an hour")
-    ):
+    with pytest.raises(NotImplementedError, match=r"tilt .*4 outcomes: it takes an hour"):
         module.BinsSteps().setup("tilt", 64)
     module.BinsSteps().setup("tilt", 4)
 
@@ -270,10 +268,10 @@ def test_a_refusal_while_memory_is_measured_is_a_skip_too(
     load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = pytest.importorskip(
-        "asv_runner.benchmarks.mark", reason=("the extra `bench` is not installed")
+        "asv_runner.benchmarks.mark", reason="the extra `bench` is not installed"
     )
     grid = load("bench_alphabets").AlphabetsMemory()
-    with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 variables"):
+    with pytest.raises(NotImplementedError, match=r"slsqp .*300 variables"):
         grid.setup("slsqp", 4)
 
     def refuse(*_: Any) -> None:
@@ -327,8 +325,9 @@ def test_settings_and_curves_have_a_reach_of_their_own(
     monkeypatch.setattr(type(ds.backends.load_backend("conic")), "capabilities", able)
     problem = ds.problems.paper_single(bins=64, budget=0.01)
     assert load("reach").refusal("conic", problem) == ""
-    assert load("reach").refusal("conic", problem, curve=True) == (
-        "conic is not tried above 8 outcomes: long"
+    assert (
+        load("reach").refusal("conic", problem, curve=True)
+        == "conic is not tried above 8 outcomes: long"
     )
     for settings, reason in (
         ("", ""),

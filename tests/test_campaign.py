@@ -21,6 +21,8 @@ import pytest
 import discreet as ds
 from discreet.problems import BlockProblem
 
+pytestmark = pytest.mark.gate
+
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -232,7 +234,7 @@ def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
     stored.unlink()
     assert run(*command, "--minutes", "0")[0] == 0
-    assert ("1 batches that were asked for are not done yet") in (tmp_path / "found.md").read_text(
+    assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(
         encoding="utf-8"
     )
 

@@ -237,6 +237,7 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(DOCS if DOCS in page.parents else ROOT))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_examples_of_a_page_run_and_print_what_it_shows(
     page: Path, driver: subprocess.Popen[str], tmp_path: Path

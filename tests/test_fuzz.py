@@ -18,6 +18,8 @@ import discreet as ds
 from discreet.backends import isolated
 from discreet.problems.errors import shortened
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 DOORS = ("arrays", "catalog", "npz", "study", "results", "json", "options")
 Load = Callable[[str], ModuleType]
@@ -65,7 +67,7 @@ def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
     assert "a message of 2000 characters" in fails(ImportError("x" * 2000))
     assert "a message of 3 characters" in fails(commands.Refused("a\nb"))
     assert fails(ds.InputError("no")) == "refused"
-    with pytest.raises(commands.Refused, match="discreet: the catalog has no problem 'nope'"):
+    with pytest.raises(commands.Refused, match="'nope'"):
         commands.run_command(["solve", "nope"])
 
 

@@ -18,6 +18,8 @@ from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import Instance, instances_of
 from discreet.reports.study.plan import read_study
 
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "reports"
 SMALL = 100  # outcomes

@@ -13,6 +13,8 @@ import pytest
 
 from discreet.showing.markdown import markdown
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 

@@ -155,10 +155,7 @@ def test_without_its_extra_it_says_what_to_install(
     for thing in things.values():
         with pytest.raises(
             ds.InputError,
-            match=(
-                r"^to_frame needs pandas.* pip install "
-                r"'discreet\[data\]'$"
-            ),
+            match=r"^to_frame needs pandas.* pip install 'discreet\[data\]'$",
         ):
             thing.to_frame()  # type: ignore[attr-defined]
 
@@ -195,7 +192,7 @@ def test_what_has_no_matrix_says_so() -> None:
             show()
     continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
     for show in (continuous.plot, continuous.to_frame):
-        with pytest.raises(ds.InputError, match=r"only a problem in arrays .* use `solution.rule`"):
+        with pytest.raises(ds.InputError, match=r"solution.rule"):
             show()
 
 

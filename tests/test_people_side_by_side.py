@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.gate
+
 pytest.importorskip("sklearn")
 pytest.importorskip("statsmodels")
 

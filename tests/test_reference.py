@@ -21,10 +21,7 @@ def page(name: str) -> str:
 def section(text: str, heading: str) -> str:
     """The text from `## heading` to the next heading of the same level."""
     found = re.search(
-        (
-            rf"^## {re.escape(heading)}$(.*?)(?=^## "
-            rf"|\Z)"
-        ),
+        rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)",
         text,
         flags=re.MULTILINE | re.DOTALL,
     )

@@ -17,6 +17,8 @@ import pytest
 
 from discreet.reports.asv_results import read_asv
 
+pytestmark = pytest.mark.gate
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
 HOME = "/" + "/".join(("home", "someone"))
 NAME = "bench_bins.BinsSteps.time_solve"

@@ -20,6 +20,8 @@ import pytest
 from browser import Tab
 from test_docs import PAGES, anchors_of
 
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "site"
 MODULES = (
@@ -160,10 +162,7 @@ def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[st
     assert pieces == ["|e|≤", "∑if(a,b)+", "g1+", "h(a+b+c+", "d+e+f+g)"]
     assert found.count('<mo form="infix">') == 4
     assert "<mi>base</mi>" in tools["formulas"].formula(
-        (
-            r"\text{base} + a + b + "
-            r"c + d"
-        ),
+        r"\text{base} + a + b + c + d",
         displayed=False,
     )
 
@@ -391,7 +390,7 @@ def test_every_formula_is_drawn(opened: Callable[..., Any]) -> None:
 def luminance(tab: Any, selector: str, what: str) -> float:
     """How bright a colour of an element is, from 0 to 1."""
     found = tab.evaluate(
-        ("([selector, what]) => getComputedStyle(document.querySelector(selector))[what]"),
+        "([selector, what]) => getComputedStyle(document.querySelector(selector))[what]",
         [selector, what],
     )
     red, green, blue = (float(each) / 255 for each in re.findall(r"[\d.]+", found)[:3])

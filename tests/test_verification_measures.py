@@ -446,7 +446,7 @@ def test_several_constraints_of_a_file(tmp_path: Path) -> None:
         ([{"groups": [2], "measure": "chi-square", "budget": 0.1}], "about 2 rows and p_xz has 5"),
         (
             [{"groups": [2, 3], "measure": "chi-square", "budget": 0.1}],
-            ("of a conditional measure several"),
+            "of a conditional measure several",
         ),
         ([{"groups": [5.0], "measure": "chi-square", "budget": 0.1}], "the groups of rows"),
         ([{"groups": [0, 5], "measure": CONDITIONAL, "budget": 0.1}], "the groups of rows"),

@@ -128,7 +128,7 @@ def test_when_no_backend_can_every_reason_is_given(monkeypatch: pytest.MonkeyPat
 
 
 def test_auto_has_no_settings_of_its_own() -> None:
-    with pytest.raises(InputError, match="backend auto has no setting 'solver'; it knows: none"):
+    with pytest.raises(InputError, match=r"auto .*'solver'"):
         ds.solve(PROBLEM, "auto", settings={"solver": "scs"})
 
 

@@ -35,24 +35,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 SOLVER = "blahut-arimoto"
-FRACTIONS = (0.0, 0.1, 0.5, 0.9)
-
-REFERENCE = [
-    ("paper-single", {"bins": 4}, 0.0, 0.130702456, 1e-9),
-    ("paper-single", {"bins": 4}, 0.001, 0.11502334202, 1e-11),
-    ("paper-single", {"bins": 4}, 0.01, 0.08085780269, 1e-11),
-    ("paper-single", {"bins": 64}, 0.0, 0.121218220, 1e-9),
-    ("paper-single", {"bins": 64}, 0.001, 0.10659931704, 1e-11),
-    ("paper-single", {"bins": 64}, 0.01, 0.07505963669, 1e-11),
-    ("paper-single", {"bins": 1000}, 0.0, 0.120815366, 1e-9),
-    ("paper-single", {"bins": 1000}, 0.001, 0.10620594626, 1e-11),
-    ("paper-single", {"bins": 1000}, 0.01, 0.07463994244, 1e-11),
-    ("paper-multi", {"sensors": 5}, 0.0, 0.023651613, 2e-9),
-    ("paper-multi", {"sensors": 5}, 0.5, 0.01737635432, 1e-11),
-    ("paper-multi", {"sensors": 10}, 0.0, 0.004182361, 5e-9),
-    ("paper-multi", {"sensors": 10}, 0.5, 0.00282663753, 1e-11),
-    ("paper-multi", {"sensors": 10}, 0.1, 0.00357605839, 1e-11),
-]
 
 
 def outcomes_of(problem: Problem) -> Outcomes:
@@ -296,40 +278,9 @@ def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "values", "asked", "expected", "digits"), REFERENCE)
-def test_reference_values(
-    name: str, values: dict[str, int], asked: float, expected: float, digits: float
-) -> None:
-    budget = {"fraction": asked} if name == "paper-multi" else {"budget": asked}
-    solution = solve(catalog.build(name, **values, **budget), SOLVER)
-    tight(solution)
-    assert solution.error_probability == pytest.approx(expected, abs=digits)
-
-
 def test_the_multiplier_of_the_reference() -> None:
     solution = solve(catalog.build("paper-single", budget=0.01), SOLVER)
     assert solution.multiplier == pytest.approx(2.49076, abs=1e-5)
-
-
-@pytest.mark.parametrize("fraction", FRACTIONS)
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("paper-multi", {"sensors": 1}),
-        ("paper-multi", {"sensors": 15}),
-        ("dirichlet", {"n": 4, "m": 5, "N": 60}),
-        ("dirichlet", {"n": 5, "m": 2, "N": 200, "sparsity": 0.9, "concentration": 0.1}),
-        ("mixture", {}),
-        ("near-deterministic", {"noise": 0.0}),
-        ("near-deterministic", {}),
-        ("x-equals-y", {}),
-        ("zero-mass", {}),
-    ],
-)
-def test_catalog_instances_are_certified(
-    name: str, values: dict[str, float], fraction: float
-) -> None:
-    tight(solve(catalog.build(name, fraction=fraction, **values), SOLVER))
 
 
 @pytest.mark.parametrize("nats", [1e-15, 1e-12, 1e-9, 1e-6])
@@ -433,7 +384,7 @@ def test_a_guess_that_is_never_worth_making() -> None:
     joint = rng.dirichlet(np.ones(2 * 2 * 10)).reshape(2, 2, 10)
     loss_matrix = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]])
     model = Problem.from_joint(joint, budget=math.inf, loss_matrix=loss_matrix)
-    for fraction in FRACTIONS:
+    for fraction in (0.0, 0.1, 0.5, 0.9):
         three = solve(model.with_budget(fraction * model.bayes_leakage), SOLVER)
         two = solve(Problem.from_joint(joint, budget=fraction * model.bayes_leakage), SOLVER)
         tight(three)

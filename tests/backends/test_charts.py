@@ -97,15 +97,6 @@ def test_several_constraints_are_certified(constraints: list[tuple[int, float, s
         assert solution.status is ds.Status.CERTIFIED, (seed, solution.message)
 
 
-def test_a_constraint_stated_twice_is_the_same_constraint() -> None:
-    once, twice = (several(0, *[(0, 0.2, "mutual-information")] * count) for count in (1, 2))
-    found = [ds.solve(problem, "tilt") for problem in (once, twice)]
-    assert found[0].error_probability == pytest.approx(found[1].error_probability, rel=1e-9)
-    (price,) = found[0].multipliers
-    prices = found[1].multipliers
-    assert prices.sum() == pytest.approx(price, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     "text", ["mutual-information", "chi-square", "sibson:alpha=1.3", "sibson:alpha=4"]
 )

@@ -209,12 +209,10 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
 
 
 def test_only_a_problem_in_memory_is_exported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="str is no problem; give a Problem"):
+    with pytest.raises(InputError, match=r"^str "):
         ds.export("problem.npz", tmp_path / "program.cbf")  # type: ignore[arg-type]
 
 
 def test_too_few_variables_are_refused() -> None:
-    with pytest.raises(
-        InputError, match=("there are 3 variables and the estimator of this problem has")
-    ):
+    with pytest.raises(InputError, match="3 variables"):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -306,11 +306,9 @@ def test_what_cannot_be_solved_is_refused() -> None:
     assert refused.message.startswith(
         "backend intervals does not serve outcomes in arrays; use one of: tilt"
     )
-    with pytest.raises(
-        InputError, match=("int is no problem; give a Problem, a BlockProblem, a Cont")
-    ):
+    with pytest.raises(InputError, match=r"^int .*BlockProblem"):
         ds.solve(3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no estimator matrix"):
+    with pytest.raises(InputError, match="estimator"):
         solved(0.1).estimator  # noqa: B018
     with pytest.raises(InputError, match="gap"):
         ds.solve(paper_continuous(0.1), gap=0.0)

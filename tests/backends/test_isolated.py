@@ -148,13 +148,13 @@ def test_threads_are_limited_on_request(model: Problem) -> None:
 
 
 def test_bad_input_raises_in_the_caller(model: Problem) -> None:
-    with pytest.raises(InputError, match="there is no backend 'nobody'"):
+    with pytest.raises(InputError, match="'nobody'"):
         solve_isolated(model, "nobody")
-    with pytest.raises(InputError, match="has no setting 'handle'; it knows: knob"):
+    with pytest.raises(InputError, match=r"'handle'.*knob"):
         solve_isolated(model, "fake-bayes", settings={"handle": 1})
-    with pytest.raises(InputError, match="setting 'knob' is 'x'; give a number"):
+    with pytest.raises(InputError, match="'knob' is 'x'"):
         solve_isolated(model, "fake-refuses")
-    with pytest.raises(InputError, match="cannot be handed to another process"):
+    with pytest.raises(InputError, match="another process"):
         solve_isolated(model, "fake-bayes", settings={"knob": object()})
     with pytest.raises(InputError, match="threads is 0"):
         solve_isolated(model, "fake-bayes", threads=0)

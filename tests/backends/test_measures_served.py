@@ -1,5 +1,6 @@
-"""Problems under every measure of leakage: who serves them, what is certified, and how they are
-stored and asked for.
+"""Problems under every measure of leakage: the judge, budget 0, many outcomes, files and records.
+
+`test_conformance` has what every backend finds.
 """
 
 from __future__ import annotations
@@ -11,12 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import refused, run, solving_here
-from left_out import LEFT_OUT
 
 import discreet as ds
-from discreet.backends.contract import Kind, Regime
-from discreet.backends.isolated import solve_isolated
-from discreet.backends.registry import capabilities
+from discreet.backends.contract import Regime
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Status
 from discreet.problems import catalog
@@ -31,19 +29,6 @@ TEXTS = {
 }
 NAMES = [TEXTS.get(name, name) for name in MEASURES]
 OTHERS = NAMES[1:]
-GAPS = {
-    "tilt": 1e-9,
-    "conic": 1e-7,
-    "slsqp": 1e-8,
-    "highs": 1e-9,
-    "pyomo": 1e-9,
-    "glop": 1e-9,
-    "pdlp": 1e-9,
-    "clarabel": 1e-9,
-    "ipopt": 1e-9,
-    "qics": 1e-9,
-}
-"""Who serves measures beside mutual information, and the relative gap that is asked for."""
 
 
 def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
@@ -54,46 +39,15 @@ def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
     return free.with_budget(float(f"{budget:.3g}"))
 
 
-def _backends(text: str) -> dict[str, float]:
-    """Who serves the measure, and the relative gap that is expected there."""
-    name = measure_of(text).name
-    able = capabilities()
-    assert {each for each, its in able.items() if its.measures & MEASURES.keys()} == {
-        "auto",
-        "qif",
-        *GAPS,
-    }  # qif: no gap, as no duals
-    return {
-        each: gap
-        for each, gap in GAPS.items()
-        if name in able[each].measures and each not in LEFT_OUT
-    }
-
-
 @pytest.mark.parametrize("text", OTHERS)
-def test_every_measure_is_certified_by_all_who_serve_it(text: str) -> None:
-    """At half of what the Bayes rule leaks and at a hundredth; brackets agree, and the error grows
-    as the budget shrinks.
-    """
-    errors = [_problem(text).bayes_error]
-    for fraction in (0.5, 0.01):
-        problem = _problem(text, fraction)
-        found = {name: ds.solve(problem, name, gap=gap) for name, gap in _backends(text).items()}
-        for solution in found.values():
-            assert solution.status is Status.CERTIFIED, solution
-            assert solution.certificate is not None
-            assert solution.certificate.leakage_ceiling <= problem.budget
-            assert problem.leakage(np.asarray(solution.estimator)) <= problem.budget
-            parts = solution.certificate.kkt
-            total = parts.complementarity + parts.alignment + parts.slackness
-            assert total == pytest.approx(solution.certificate.gap, abs=1e-9)
-        lower = max(
-            solution.certificate.lower for solution in found.values() if solution.certificate
-        )
-        assert lower <= min(solution.error_probability for solution in found.values())
-        errors.append(found["conic"].error_probability)
-    assert errors == sorted(errors)
-    assert errors[-1] <= problem.constant_error * (1.0 + 1e-12)
+def test_the_error_grows_as_the_budget_shrinks(text: str) -> None:
+    """From the Bayes rule over a half and a hundredth of its leakage to a constant guess."""
+    problem = _problem(text)
+    found = [ds.solve(_problem(text, fraction), gap=1e-7) for fraction in (0.5, 0.01)]
+    assert [solution.status for solution in found] == [Status.CERTIFIED] * 2
+    errors = [solution.error_probability for solution in found]
+    assert problem.bayes_error <= errors[0] <= errors[1]
+    assert errors[1] <= problem.constant_error * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("text", NAMES)
@@ -123,31 +77,6 @@ def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> N
         assert solution.error_probability <= perfect.error_probability * (1.0 + 1e-7)
         assert solution.certificate is not None
         assert solution.certificate.leakage_ceiling == 0.0
-
-
-@pytest.mark.parametrize("text", OTHERS)
-def test_a_backend_that_does_not_serve_the_measure_refuses(text: str) -> None:
-    """So no backend solves another problem without saying so."""
-    problem = _problem(text)
-    for name, able in capabilities().items():
-        if (
-            Regime.CONSTRAINED in able.regimes
-            and problem.measure.name not in able.measures
-            and Kind.ARRAYS in able.kinds
-        ):
-            found = ds.solve(problem, name)
-            assert found.status is Status.UNSUPPORTED
-            assert (
-                f"does not serve a positive finite budget of {problem.measure.name}; use one of: "
-            ) in found.message
-    assert ds.solve(problem.with_budget(math.inf), "tilt").status is Status.CERTIFIED
-    assert ds.solve(problem, gap=1e-7).status is Status.CERTIFIED
-
-
-def test_another_process_is_told_the_measure() -> None:
-    problem = _problem(TEXTS["g-leakage"])
-    found = solve_isolated(problem, "highs")
-    assert found.status is Status.CERTIFIED, found
 
 
 @pytest.mark.parametrize("text", OTHERS)
@@ -214,7 +143,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(ds.FileError, match=r"constraint|budget"):
             ds.load_problem(path)
     np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
-    with pytest.raises(ds.FileError, match="keep one"):
+    with pytest.raises(ds.FileError, match=r"budget.*constraint|constraint.*budget"):
         ds.load_problem(path)
 
 
@@ -242,7 +171,7 @@ def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) ->
     assert record["budget_nats"] == 0.02
     # Half of what the Bayes rule leaks by it.
     assert "maximal-leakage" in run("solve", *flags).stdout
-    with pytest.raises(ds.InputError, match="leaks without bound"):
+    with pytest.raises(ds.InputError, match="local-differential-privacy"):
         Budget(fraction=0.5).apply(
             ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy"
         )

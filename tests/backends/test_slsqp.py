@@ -18,20 +18,11 @@ from discreet.backends.run import solve
 from discreet.backends.slsqp import Slsqp, SmoothProgram
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.errors import Interrupted
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import phi_residual
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-
-REFERENCE = [
-    ("paper-single", {"bins": 4}, {"budget": 0.0}, 0.130702456, 1e-9),
-    ("paper-single", {"bins": 4}, {"budget": 0.001}, 0.11502334202, 1e-10),
-    ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269, 1e-9),
-    ("paper-multi", {"sensors": 5}, {"budget": 0.0}, 0.023651613, 2e-9),
-    ("paper-multi", {"sensors": 5}, {"fraction": 0.5}, 0.01737635432, 1e-10),
-]
 
 
 def random_problem(seed: int, fraction: float = 0.5) -> Problem:
@@ -60,20 +51,6 @@ def own_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     feasible = feasible_duals(tilt, multiplier, problem.p_x, problem.budget)
     assert feasible is not None
     return lower_bound(problem, *feasible)
-
-
-@given(st.integers(0, 10**6))
-def test_objective_and_constraint_are_error_probability_and_leakage(seed: int) -> None:
-    problem = random_problem(seed)
-    assume(problem.budget > 1e-9)
-    program = SmoothProgram.of(problem)
-    estimator, x = random_point(program, seed)
-    np.testing.assert_allclose(program.estimator(x), estimator, atol=1e-15)
-    error = program.program.unit * program.error(x) + problem.bayes_error
-    assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    assert (1.0 - program.slack(x)) * problem.budget == pytest.approx(
-        problem.leakage(estimator), rel=1e-9, abs=1e-14
-    )
 
 
 SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-information")
@@ -141,24 +118,6 @@ def test_the_start_is_feasible_and_uses_the_budget(seed: int, fraction: float) -
         )
 
 
-@pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
-def test_reference_values(
-    name: str, parameters: dict[str, int], budget: dict[str, float], error: float, within: float
-) -> None:
-    solution = solve(catalog.build(name, **parameters, **budget), "slsqp")
-    assert solution.error_probability == pytest.approx(error, abs=within)
-    assert solution.relative_gap <= 1e-8
-    assert solution.claimed
-
-
-def test_the_equations_at_budget_zero_are_the_rows_of_phi() -> None:
-    problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
-    program = SmoothProgram.of(problem)
-    estimator, x = random_point(program, 5)
-    expected = problem.output_law(estimator).deviation[:-1] @ program.program.rows.combination.T
-    np.testing.assert_allclose(program.equations @ x, expected.ravel(), atol=1e-14)
-
-
 def test_more_variables_than_the_stated_limit_are_refused() -> None:
     many = catalog.build("paper-single", bins=301, fraction=0.5)
     assert solve(many, "slsqp").status is Status.UNSUPPORTED
@@ -166,15 +125,6 @@ def test_more_variables_than_the_stated_limit_are_refused() -> None:
     refused = solve(wide, "slsqp")
     assert refused.status is Status.UNSUPPORTED
     assert "300 variables and here (m − 1) N = 302" in refused.message
-
-
-def test_the_time_limit_is_noticed_between_iterations() -> None:
-    problem = catalog.build("paper-single", bins=200, fraction=0.1)
-    options = Options(time_limit=0.05)
-    backend = Slsqp()
-    lowered = backend.lower(problem, options)
-    with pytest.raises(Interrupted, match=r"time limit of 0\.05 s"):
-        backend.solve(lowered, options)
 
 
 def test_iterations_are_limited_and_counted() -> None:
@@ -194,13 +144,6 @@ def test_iterations_that_lead_nowhere_end() -> None:
     solution = solve(problem, "slsqp")
     assert solution.iterations is not None
     assert 300 < solution.iterations <= 300 + 3 * (problem.m - 1) * problem.N
-
-
-def test_one_guess_needs_no_solver() -> None:
-    problem = Problem([[0.3, 0.2], [0.1, 0.4]], [[0.1, 0.2]], budget=0.01)
-    solution = solve(problem, "slsqp")
-    assert solution.status is Status.CERTIFIED
-    assert solution.claimed == "one guess: nothing to decide"
 
 
 def test_a_guess_that_is_never_given_does_not_spoil_the_bound() -> None:
@@ -235,13 +178,6 @@ def test_a_dominated_guess_costs_the_bound_nothing(seed: int) -> None:
     assert own_bound(wider, tilt, multiplier) == pytest.approx(
         own_bound(problem, narrow, narrow_multiplier), rel=1e-9
     )
-
-
-def test_without_constraint_the_bayes_rule_comes_out() -> None:
-    problem = catalog.build("dirichlet", N=12, budget=math.inf)
-    solution = solve(problem, "slsqp")
-    assert solution.status is Status.CERTIFIED
-    assert solution.error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
 
 
 @pytest.mark.parametrize(

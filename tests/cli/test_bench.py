@@ -79,7 +79,7 @@ def test_a_study_from_plan_to_published_file(study: str, ticking: None) -> None:
         "results",
         "--json",
         "--query",
-        ("SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL"),
+        "SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL",
     )
     assert json.loads(answer.stdout) == [{"outcomes": 4, "k": 2}, {"outcomes": 5, "k": 2}]
     assert "certified" in run("results", "--query", "SELECT status FROM cells LIMIT 1").stdout
@@ -123,7 +123,7 @@ def test_a_study_with_a_contradicted_certificate_fails(
 
 def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
     Path(study).write_text(
-        STUDY + ('[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n')
+        STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n'
     )
     result = run(study, "--out", "results")
     assert result.exit_code == 1

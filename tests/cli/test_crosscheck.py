@@ -93,8 +93,8 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
     assert "disagreement: " in said
     assert "brackets exclude one another: tilt proves [" in said
     assert (
-        f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto"
-    ) in said
+        f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto" in said
+    )
     assert said.count("::error title=discreet crosscheck::") == 2
     assert ElementTree.parse(tmp_path / "j").getroot().get("failures") == "2"
 
@@ -125,7 +125,8 @@ def test_a_required_backend_that_was_left_out_is_found(
     assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
     assert (
         "required backend highs answered nothing: it was given no instance"
-    ) in capsys.readouterr().err
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

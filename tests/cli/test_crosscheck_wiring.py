@@ -37,10 +37,7 @@ def test_every_step_gets_what_its_line_asks_for() -> None:
         assert asked == set(step["env"])
         for value in step["env"].values():
             (name,) = re.fullmatch(
-                (
-                    r"\$\{\{ inputs\.(\w+) "
-                    r"\}\}"
-                ),
+                r"\$\{\{ inputs\.(\w+) \}\}",
                 value,
             ).groups()  # type: ignore[union-attr]
             assert "default" in inputs[name]

@@ -317,16 +317,16 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "-1"), "leakage budget is -1"),
         (
             ("--leakage", "a"),
-            ("--leakage is 'a'; give a number, or COLUMN=NUMBER for a hidden column"),
+            "--leakage is 'a'; give a number, or COLUMN=NUMBER for a hidden column",
         ),
         (("--leakage", "job=0.1"), "--leakage is 'job=0.1'; give a number, or COLUMN=NUMBER"),
         (
             ("--leakage", "sex=0.1", "--leakage", "0.1"),
-            ("--leakage is given twice; give it once, or once for each hidden"),
+            "--leakage is given twice; give it once, or once for each hidden",
         ),
         (
             ("--hide", "south", "--leakage", "sex=0.1"),
-            ("says nothing about the hidden column 'south'"),
+            "says nothing about the hidden column 'south'",
         ),
         (("--leakage", "0.1", "--hide", "sexe"), "no column 'sexe' (did you mean 'sex'?)"),
         (("--leakage", "0.1", "--measure", "guilt"), "'guilt'"),
@@ -351,20 +351,20 @@ def test_bad_input_is_one_sentence(
         ("x,m,1.5\ny,f,2.25\n", "column 'income' of {0} holds measurements; cut it into ranges"),
         (
             "x,m,1\ny,f,1\nz,f,1\n",
-            ("column 'income' of {0} is the same for everybody, so there is nothing to guess"),
+            "column 'income' of {0} is the same for everybody, so there is nothing to guess",
         ),
         (
             "x,m,1\ny,m,2\nz,m,2\n",
-            ("column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+            "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
         ),
         (
             "x,,1\ny,,2\nz,,2\n",
-            ("column 'sex' of {0} is the same for everybody, so there is nothing to hide"),
+            "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
         ),
         ("x,m,1\ny,f,2\n", "{0} has 2 people; give at least 3"),
         (
             "x,m,1\ny,f,2\nz,f,2\n",
-            ("{0} has 3 people, of whom --calibration 0.25 keeps nobody apart"),
+            "{0} has 3 people, of whom --calibration 0.25 keeps nobody apart",
         ),
     ],
 )
@@ -391,7 +391,7 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Pat
     assert "say where with --out" in refused("predict", str(place / "rule"), people, "--json")
     less = tmp_path / "less.csv"
     less.write_text("age,sex\n30,f\n", encoding="utf-8")
-    assert ("no column 'job', which the rule reads") in refused(
+    assert "no column 'job', which the rule reads" in refused(
         "predict", str(place / "rule"), str(less)
     )
     assert "no column 'custom'" in refused("predict", str(place / "rule"), people, "--id", "custom")

@@ -63,12 +63,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "time_seconds = 5",
             f"time_seconds = {NINES[:400]}",
-            ("a number above 0, at most 1e9, or inf"),
+            "a number above 0, at most 1e9, or inf",
         ),
         (
             "time_seconds = 5",
             "threads = 100000000000000000000",
-            ("a whole number from 1 to 1,000,000,000"),
+            "a whole number from 1 to 1,000,000,000",
         ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
@@ -139,7 +139,7 @@ def _text(name: str, text: str) -> None:
         (
             'study,cell\n"' + "x" * 200_000 + '",b\n',
             ("report", "{}.csv"),
-            ("is no line of results: field larger than"),
+            "is no line of results: field larger than",
         ),
         (
             'study,parameters\na,"' + "[" * 100_000 + '"\n',
@@ -233,7 +233,7 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
 @pytest.mark.parametrize(
-    "words", [("solve paper-single --out x.npz"), "frontier paper-single --points 2 --csv x.npz"]
+    "words", ["solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"]
 )
 def test_a_limit_of_the_size_of_files_is_one_sentence(words: str) -> None:
     with files_limited_to(0):
@@ -251,7 +251,8 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     complaint = refused("solve", "paper-single", "--backend", "tilt")
     assert (
         "a process cannot be started: No space left on device; make room in the temporary folder"
-    ) in complaint
+        in complaint
+    )
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
     assert "Peer 1.2 †" in page
     assert "the times are as their authors state them" in page
     publish(rows, place / "snapshot")
-    assert ("the times are as their authors state them") in (
+    assert "the times are as their authors state them" in (
         place / "snapshot" / "README.md"
     ).read_text(encoding="utf-8")
     assert run("bench", "study", "--reference", "rows.csv.gz").exit_code == 0
@@ -147,7 +147,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
         (
             f"{HALF}.txt",
             written([1.0, 2.0]),
-            ("there are 2 variables and the estimator of this problem has 16"),
+            "there are 2 variables and the estimator of this problem has 16",
         ),
         (
             f"{HALF}.txt",
@@ -159,7 +159,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
         (
             f"{HALF}.txt",
             written([1.0] * 15 + [float("nan")]),
-            ("variable 15 is nan; give finite numbers"),
+            "variable 15 is nan; give finite numbers",
         ),
         (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
     ],
@@ -181,11 +181,11 @@ COIN = np.full((2, 8), 0.5)
         ({"seconds": 1.0}, "needs one of variables and estimator"),
         (
             {"estimator": COIN, "variables": COIN, "seconds": 1.0},
-            ("needs one of variables and estimator"),
+            "needs one of variables and estimator",
         ),
         (
             {"estimator": COIN.T, "seconds": 1.0},
-            ("the estimator has shape [8, 2] but the problem needs [2, 8]"),
+            "the estimator has shape [8, 2] but the problem needs [2, 8]",
         ),
         ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "has one of tilt and multiplier"),
         (
@@ -213,7 +213,7 @@ def test_arrays_of_no_use_are_refused_before_anything_is_kept(
 def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
     for ending in ("txt", "npz"):
         (place / "answers" / f"{HALF}.{ending}").write_text("", encoding="ascii")
-    assert ("answer the same problem; keep one of them") in refused(
+    assert "answer the same problem; keep one of them" in refused(
         "submit", "small.toml", "answers", "--name", "Peer"
     )
 

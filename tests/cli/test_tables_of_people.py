@@ -111,7 +111,7 @@ def test_other_commands_take_tables_and_spare_them(people: Path) -> None:
 def test_few_people_are_a_warning_in_one_sentence(people: Path) -> None:
     lines = people.read_text().splitlines()[:100]
     people.write_text("\n".join(lines) + "\n")
-    with pytest.warns(ds.FewRecordsWarning, match="99 people are few for"):
+    with pytest.warns(ds.FewRecordsWarning, match="^99 people "):
         run("solve", "people.csv:hide=sex,guess=income,bins.age=12", "--backend", "tilt")
 
 
@@ -124,20 +124,20 @@ def test_few_people_are_a_warning_in_one_sentence(people: Path) -> None:
         ("people.csv:hide=sex,guess=age", "so it is a measurement and cannot be guessed"),
         (
             "people.csv:hide=sex,guess=income,bin=3",
-            ("a table has no parameter 'bin' (did you mean 'bins'?)"),
+            "a table has no parameter 'bin' (did you mean 'bins'?)",
         ),
         ("people.csv:hide=sex,guess=income,bins=x", "bins of the table is 'x'; give a number"),
         (
             "people.csv:hide=sex,guess=income,edges.age=a",
-            ("edges.age of the table is 'a'; give a number"),
+            "edges.age of the table is 'a'; give a number",
         ),
         (
             "people.csv:hide=sex,guess=income,bins=3,bins.age=4",
-            ("bins is given for all columns and for one"),
+            "bins is given for all columns and for one",
         ),
         (
             "people.csv:hide=sex,guess=income,bins.sex=4",
-            ("bins names 'sex', which is no column that is seen"),
+            "bins names 'sex', which is no column that is seen",
         ),
         ("nobody.csv:hide=sex,guess=income", "nobody.csv cannot be read"),
         ("nobody.parquet:hide=sex,guess=income", "nobody.parquet cannot be read"),

@@ -78,7 +78,7 @@ def test_refusals_are_one_sentence(folder: Path) -> None:
     assert "estimator [2, 4]" in refused("verify", "paper-single:bins=4", answer, "--perfect")
     assert "budget" in refused("verify", problem, answer, "--leakage", "-1")
     assert "budget" in refused("verify", problem, answer, "--leakage", "nan")
-    assert ("both set the leakage budget") in refused(
+    assert "both set the leakage budget" in refused(
         "verify", problem, answer, "--leakage", "1", "--perfect"
     )
     os.mkfifo(folder / "pipe.npz")

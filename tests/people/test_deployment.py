@@ -157,7 +157,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
     private = ds.PrivateClassifier(
         Rough(max_iter=2), LogisticRegression(), budget=0.1, calibration=0, random_state=0
     )
-    with pytest.raises(ds.InputError, match=r"Rough has no ONNX graph .* take another classifier"):
+    with pytest.raises(ds.InputError, match=r"^.*Rough .*ONNX"):
         private.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     mixed = ds.PrivateClassifier(
         RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0
@@ -165,17 +165,12 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
     with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     taken = numbers.rename(columns={"age": "guess"})
-    with pytest.raises(
-        ds.InputError, match=("a column is called 'guess', as an output of the ONNX graph is")
-    ):
+    with pytest.raises(ds.InputError, match="'guess'"):
         private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
     with pytest.raises(
         ds.InputError,
-        match=(
-            r"graph of the classifier of y says something else "
-            r"about \d+ of 800 examples"
-        ),
+        match=r"graph of the classifier of y says something else about \d+ of 800 examples",
     ):
         fitted[0].to_onnx(fitted[1])
 
@@ -288,10 +283,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
             with pytest.raises(
                 ds.InputError,
-                match=(
-                    r"reads an array of numbers \[people, 3\]; "
-                    r"give that"
-                ),
+                match=r"reads an array of numbers \[people, 3\]; give that",
             ):
                 deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
@@ -303,7 +295,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
     [
         (
             lambda place: (place / "model.onnx").write_bytes(b"other"),
-            ("not the one that the rule was made with"),
+            "not the one that the rule was made with",
         ),
         (lambda place: (place / "model.onnx").unlink(), "model.onnx"),
         (lambda place: (place / "rule.json").write_text("{}"), "no rule for people"),

@@ -130,9 +130,7 @@ def test_every_sensitive_column_is_evaluated_alone_too() -> None:
     assert found.error == found.secrets["other"].error
     assert found.holds({"group": 0.2, "other": 0.006})
     assert not found.holds({"group": 0.003, "other": 0.006})
-    with pytest.raises(
-        ds.InputError, match=("no sensitive column 'sex'; there are 'group', 'other'")
-    ):
+    with pytest.raises(ds.InputError, match=r"'sex'.*'group', 'other'"):
         found.holds({"sex": 0.1})
     assert list(found.to_dict()["secrets"]) == ["group", "other"]
     named = ds.evaluate(
@@ -232,7 +230,7 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
     )
     sure = ds.evaluate(constant, (seen, seen), truth, sensitive_features=group, soft=True)
     assert (sure.guesses[0], sure.at_most) == ("yes", 0.0)
-    with pytest.raises(ds.InputError, match="asks a rule for predict_proba"):
+    with pytest.raises(ds.InputError, match="predict_proba"):
         ds.evaluate(Constant(), seen, truth, sensitive_features=group, soft=True)
 
 
@@ -332,7 +330,7 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
         ({"sensitive_features": ["a"] * 3}, "3 entries of sensitive_features and 4000 of y"),
         (
             {"sensitive_features": np.linspace(0, 1, PEOPLE)},
-            ("4,000 different values.*cut it into ranges"),
+            "4,000 different values.*cut it into ranges",
         ),
         ({"sensitive_features": "sex"}, "give one entry for each person"),
         ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),

@@ -377,10 +377,7 @@ def test_a_constant_rule_says_that_it_is_one() -> None:
             [[0.5, 0.5]],
             [[0.5, 0.5], [0.5, 0.5]],
             None,
-            (
-                r"p_y has shape \[1, 2\] .* give a row a "
-                r"person, \[2, 2\]"
-            ),
+            r"p_y has shape \[1, 2\] .* give a row a person, \[2, 2\]",
         ),
         ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
         ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),

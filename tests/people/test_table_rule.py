@@ -115,9 +115,6 @@ def test_what_is_no_solved_table_is_refused(solution: ds.Solution, tmp_path: Pat
             ds.TableRule(given)  # type: ignore[arg-type]
     with pytest.raises(
         InputError,
-        match=(
-            r"ids has shape \[1\]; give one id for each of 3000 "
-            r"people"
-        ),
+        match=r"ids has shape \[1\]; give one id for each of 3000 people",
     ):
         ds.TableRule(solution).predict(people(3000, 2), ids=[1])

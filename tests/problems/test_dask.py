@@ -190,10 +190,7 @@ def bad_values(arrays: tuple[Array, Array]) -> Any:
         (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray, which is not in Dask"),
         (
             lambda arrays: (da.from_array(arrays[0][0]), arrays[1]),
-            (
-                r"p_xz is a Dask array of shape "
-                r"\[\d+\]; give one of \["
-            ),
+            r"p_xz is a Dask array of shape \[\d+\]; give one of \[",
         ),
         (lambda arrays: ([arrays[0]], [arrays[1]]), "other things than delayed blocks"),
         (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None), "give pairs"),

@@ -126,10 +126,7 @@ def test_a_given_budget_replaces_the_one_in_the_file(tmp_path):
 def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
     refused(
         npz(tmp_path / "p.npz", joint=JOINT),
-        (
-            r"holds no budget; pass budget= or "
-            r"equivocation= in nats"
-        ),
+        r"holds no budget; pass budget= or equivocation= in nats",
     )
 
 
@@ -145,17 +142,11 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget has shape \[2\]; give a single number"),
         (
             {"joint": JOINT[0], "budget": 0.1},
-            (
-                r"joint has shape \[2, 3\]; give a non-empty array "
-                r"of shape \[n, m, N\]"
-            ),
+            r"joint has shape \[2, 3\]; give a non-empty array of shape \[n, m, N\]",
         ),
         (
             {"joint": JOINT[:, :, :0], "budget": 0.1},
-            (
-                r"joint has shape \[2, 2, 0\]; give a "
-                r"non-empty array"
-            ),
+            r"joint has shape \[2, 2, 0\]; give a non-empty array",
         ),
         ({"joint": JOINT * 2, "budget": 0.1}, "joint sums to 2.0.*, not to 1"),
         (
@@ -169,7 +160,7 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ),
         (
             {"joint": JOINT.astype(str), "budget": 0.1},
-            ("joint has elements of type '<U.*'; give an array of real numbers"),
+            "joint has elements of type '<U.*'; give an array of real numbers",
         ),
         ({"joint": JOINT > 0.1, "budget": 0.1}, r"joint has elements of type '\|b1'"),
         (
@@ -178,7 +169,7 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ),
         (
             {"joint": np.zeros(3, dtype=[("a", "f8"), ("b", "O")])},
-            ("joint has elements of type Python object"),
+            "joint has elements of type Python object",
         ),
         ({"joint": np.zeros(3, dtype=[("a", "f8")])}, "joint has elements of type"),
         ({"joint": np.zeros(3, dtype="M8[s]")}, "joint has elements of type '<M8"),
@@ -186,12 +177,12 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ({"p_xz": JOINT.sum(axis=1), "budget": 0.1}, "holds p_xz; a problem needs joint"),
         (
             {"joint": JOINT, "loss": JOINT[0], "budget": 0.1},
-            ("holds joint, loss; a problem needs joint"),
+            "holds joint, loss; a problem needs joint",
         ),
         ({"budget": 0.1}, "holds no model; a problem needs joint"),
         (
             {"joint": JOINT, "Budget": 0.1},
-            ("has a member 'Budget.npy' that does not belong; it may hold joint, p_xz, loss"),
+            "has a member 'Budget.npy' that does not belong; it may hold joint, p_xz, loss",
         ),
         (
             {"p_xz": np.full((2, 2), 0.25), "loss": np.zeros((2, 3)), "budget": 0.1},
@@ -202,7 +193,7 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ({"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"}, "the name has unprintable characters"),
         (
             {"joint": JOINT, "budget": 0.1, "name": "a" * 2000},
-            ("the name has unprintable characters or more than 1000"),
+            "the name has unprintable characters or more than 1000",
         ),
     ],
 )
@@ -245,7 +236,7 @@ def test_a_pickle_is_never_run(tmp_path):
         ),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1 2,)}"), "declares the shape"),
         (
-            npy(("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}"), b"a"),
+            npy("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", b"a"),
             "elements of type '<f1'",
         ),
         (
@@ -276,7 +267,7 @@ def test_other_files_are_refused_in_one_sentence(tmp_path):
     refused(tmp_path / "single.npz", r"is not a readable \.npz file")
     refused(
         raw_member(tmp_path / "folder.npz", b"", "joint/"),
-        ("has a member 'joint/' that does not belong"),
+        "has a member 'joint/' that does not belong",
     )
     with zipfile.ZipFile(tmp_path / "none.npz", "w"):
         pass
@@ -312,10 +303,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, 
     )
     refused(
         tmp_path / "bomb.npz",
-        (
-            r"unpacks to 16,000,.* bytes and the limit is "
-            r"1,000,000"
-        ),
+        r"unpacks to 16,000,.* bytes and the limit is 1,000,000",
         max_bytes=1_000_000,
     )
 
@@ -511,7 +499,7 @@ def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
         ({"metadata": 1.0}, "metadata is not a single text"),
         (
             {"metadata": None},
-            ("has no metadata; a solution holds estimator, tilt, multiplier and metadata"),
+            "has no metadata; a solution holds estimator, tilt, multiplier and metadata",
         ),
         ({"tilt": None}, "has no tilt"),
         ({"extra": 1.0}, "has a member 'extra.npy' that does not belong"),
@@ -551,9 +539,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path):
     one = problems.paper_single(budget=0.01)
     two = problems.paper_single(bins=8, budget=0.01)
     save_problem(path, one)
-    with pytest.raises(
-        FileError, match=("exists already; choose another name or pass overwrite=True")
-    ):
+    with pytest.raises(FileError, match="overwrite=True"):
         save_problem(path, two)
     assert load_problem(path).N == 4
     save_problem(path, two, overwrite=True)
@@ -566,9 +552,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path):
 def test_arguments_in_the_wrong_order_are_refused_in_one_sentence(tmp_path):
     path = str(tmp_path / "p.npz")
     problem = problems.paper_single(budget=0.01)
-    with pytest.raises(
-        InputError, match=("save_problem got a str to write; give a path first and then a Problem")
-    ):
+    with pytest.raises(InputError, match=r"save_problem .*str .*Problem"):
         save_problem(problem, path)
     assert list(tmp_path.iterdir()) == []
 
@@ -583,7 +567,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np if step == "savez" else os, step, full)
-    with pytest.raises(FileError, match="cannot be written: No space left on device"):
+    with pytest.raises(FileError, match="No space left on device"):
         save_problem(path, problems.paper_single(bins=8, budget=0.01), overwrite=True)
     monkeypatch.undo()
     assert path.read_bytes() == before
@@ -601,7 +585,7 @@ def test_an_interrupted_write_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
-    with pytest.raises(FileError, match="cannot be written: No such file"):
+    with pytest.raises(FileError, match="No such file"):
         save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
     with pytest.raises(FileError, match="exists already"):
         save_problem(tmp_path, problems.paper_single(budget=0.01))

@@ -87,7 +87,7 @@ def test_chunks_out_of_order_are_refused() -> None:
         def chunks(self) -> Iterator[Chunk]:
             yield from list(super().chunks())[1:]
 
-    with pytest.raises(InputError, match="starts at outcome 1 where 0 comes next"):
+    with pytest.raises(InputError, match=r"outcome 1 .*0 "):
         fold(Late(5), own_start, nested)
 
 

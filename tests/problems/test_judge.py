@@ -447,17 +447,14 @@ def test_an_error_probability_that_is_negligible_is_certified(
         (
             np.ones((2, 4)),
             np.ones((4, 2)),
-            (
-                r"the tilt has shape \[4, 2\] but the problem needs "
-                r"\[2, 2\]"
-            ),
+            r"the tilt has shape \[4, 2\] but the problem needs \[2, 2\]",
         ),
         (np.ones((2, 4), dtype=complex), None, "the estimator is not an array of real numbers"),
         (np.full((2, 4), "a"), None, "the estimator is not an array of real numbers"),
         (
             np.full((2, 4), None),
             np.full((2, 2), object()),
-            ("the tilt is not an array of real numbers"),
+            "the tilt is not an array of real numbers",
         ),
     ],
 )

@@ -386,7 +386,7 @@ print(outcomes, peak() - before)
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason=("only Linux tells the peak of one program")
+    not Path("/proc/self/status").exists(), reason="only Linux tells the peak of one program"
 )
 def test_memory_does_not_grow_with_the_outcomes() -> None:
     command = [sys.executable, "-c", _MEASURE]

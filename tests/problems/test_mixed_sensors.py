@@ -325,9 +325,7 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         "grouped counts": lambda limit: grouped_count_vectors([1, size], [2, 4], max_bytes=limit),
     }
     build = builders[name]
-    with pytest.raises(
-        InputError, match=r"which take .* to build and the limit is 1 bytes; .*, or raise max_bytes"
-    ) as caught:
+    with pytest.raises(InputError, match=r" 1 bytes; .*max_bytes") as caught:
         build(1)
     assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
@@ -353,63 +351,39 @@ HALF = np.full((2, 1, 1, 2), 0.5)
         ),
         (
             lambda: mixed_sensors(HALF * (1.0 + 2e-9), [[1.0]]),
-            (
-                r"p_z_given_xy\[0, 0, 0\] sums to "
-                r"1.000000002"
-            ),
+            r"p_z_given_xy\[0, 0, 0\] sums to 1.000000002",
         ),
         (
             lambda: mixed_sensors([[[[math.nan, 0.5]]]], [[1.0]]),
-            (
-                r"p_z_given_xy\[0, 0, 0, 0\] is "
-                r"nan, which is not finite"
-            ),
+            r"p_z_given_xy\[0, 0, 0, 0\] is nan, which is not finite",
         ),
         (
             lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]),
-            (
-                r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, "
-                r"which is negative"
-            ),
+            r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, which is negative",
         ),
         (
             lambda: mixed_sensors([[[[1e308, 1e308]]]], [[1.0]]),
-            (
-                r"p_z_given_xy\[0, 0, 0\] sums "
-                r"to inf"
-            ),
+            r"p_z_given_xy\[0, 0, 0\] sums to inf",
         ),
         (
             lambda: mixed_sensors(HALF[0], [[1.0]]),
-            (
-                r"give a non-empty array of shape \[sensors, n, "
-                r"m, bins\]"
-            ),
+            r"give a non-empty array of shape \[sensors, n, m, bins\]",
         ),
         (
             lambda: mixed_sensors(HALF, [[0.5, 0.5]]),
-            (
-                r"p_z_given_xy has shape \[2, 1, 1, 2\] and "
-                r"p_xy \[1, 2\]; give"
-            ),
+            r"p_z_given_xy has shape \[2, 1, 1, 2\] and p_xy \[1, 2\]; give",
         ),
         (lambda: mixed_sensors(HALF, [[0.9]]), "p_xy sums to 0.9, not to 1"),
         (
             lambda: grouped_sensors([HALF, HALF * 1.1], [[1.0]]),
-            (
-                r"groups\[1\]\[0, 0, 0\] sums "
-                r"to 1.1"
-            ),
+            r"groups\[1\]\[0, 0, 0\] sums to 1.1",
         ),
         (lambda: grouped_sensors([], [[1.0]]), "groups is empty or no row"),
         (lambda: grouped_sensors(3, [[1.0]]), "groups is empty or no row"),
         (lambda: grouped_count_vectors([3], [2, 2]), "sizes has 1 entries and bins 2"),
         (
             lambda: index_sensors([HALF[0], 2.0 * HALF[0]], [[1.0]]),
-            (
-                r"p_z_given_xy\[1\]\[0, 0\] "
-                r"sums to 2.0"
-            ),
+            r"p_z_given_xy\[1\]\[0, 0\] sums to 2.0",
         ),
         (lambda: index_sensors([], [[1.0]]), "p_z_given_xy is empty or no row"),
         (lambda: index_vectors([2, 0]), "bins is 0; give an integer ≥ 1"),
@@ -431,11 +405,11 @@ HALF = np.full((2, 1, 1, 2), 0.5)
         ),
         (
             lambda: index_vectors([2, 3] * 40),
-            ("80 sensors with 2, 3, 2, 3, 2, 3, … bins have about 10"),
+            "80 sensors with 2, 3, 2, 3, 2, 3, … bins have about 10",
         ),
         (
             lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0),
-            ("max_bytes is 0; give an integer ≥ 1"),
+            "max_bytes is 0; give an integer ≥ 1",
         ),
     ],
 )

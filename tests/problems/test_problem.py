@@ -43,10 +43,7 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
         (
             P_XZ,
             np.ones((2, 2, 2)),
-            (
-                r"loss has shape \[2, 2, 2\]; give a non-empty array of shape "
-                r"\[m, N\]"
-            ),
+            r"loss has shape \[2, 2, 2\]; give a non-empty array of shape \[m, N\]",
         ),
         (P_XZ, np.ones((2, 3)), "p_xz has 2 outcomes and loss has 3"),
         (_changed(P_XZ, (1, 0), np.nan), LOSS, r"p_xz\[1, 0\] is nan, which is not finite"),
@@ -57,10 +54,7 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
         (
             P_XZ,
             _changed(LOSS, (1, 0), 1e101),
-            (
-                r"loss\[1, 0\] is 1e\+101, above 1e\+100; state "
-                r"losses in a larger unit"
-            ),
+            r"loss\[1, 0\] is 1e\+101, above 1e\+100; state losses in a larger unit",
         ),
         (P_XZ * 10, LOSS, r"p_xz sums to 10.0, not to 1 within 1e-09; divide it by its sum"),
         (P_XZ * (1 + 2e-9), LOSS, "p_xz sums to 1.000000002"),
@@ -69,7 +63,7 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
         (
             np.array([[0.6, 0.0], [0.4, 0.0]]),
             LOSS,
-            ("outcome 1 has zero probability in p_xz but a positive loss mass"),
+            "outcome 1 has zero probability in p_xz but a positive loss mass",
         ),
         ("no array", LOSS, "p_xz is not an array of real numbers"),
         ([[0.5, 0.5], [0.1]], LOSS, "p_xz is not an array of real numbers"),
@@ -89,28 +83,19 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz: Any, loss: Any, words: str) 
         (
             np.ones((2, 2)) / 4,
             None,
-            (
-                r"joint has shape \[2, 2\]; give a non-empty array of shape "
-                r"\[n, m, N\]"
-            ),
+            r"joint has shape \[2, 2\]; give a non-empty array of shape \[n, m, N\]",
         ),
         (np.ones((2, 2, 2)), None, "joint sums to 8.0, not to 1"),
         (
             _changed(np.ones((2, 2, 2)) / 8, (1, 0, 1), -0.125),
             None,
-            (
-                r"joint\[1, 0, 1\] is -0.125, "
-                r"which is negative"
-            ),
+            r"joint\[1, 0, 1\] is -0.125, which is negative",
         ),
         (np.ones((2, 2, 2)) / 8, np.ones((3, 2)), "loss_matrix has 3 rows but Y has 2 values"),
         (
             np.ones((2, 2, 2)) / 8,
             [[0.0, -1.0], [1.0, 0.0]],
-            (
-                r"loss_matrix\[0, 1\] is -1.0, which "
-                r"is negative"
-            ),
+            r"loss_matrix\[0, 1\] is -1.0, which is negative",
         ),
         (np.ones((2, 2, 2)) / 8, np.ones(2), r"loss_matrix has shape \[2\]"),
     ],
@@ -245,8 +230,9 @@ def test_integers_and_lists_are_converted() -> None:
 
 
 def test_repr_names_the_problem() -> None:
-    assert repr(Problem(P_XZ, LOSS, 0.1, name="toy")) == (
-        "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
+    assert (
+        repr(Problem(P_XZ, LOSS, 0.1, name="toy"))
+        == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
     )
     assert repr(Problem(P_XZ, LOSS, math.inf)) == "Problem(n=2, m=2, N=2, budget=inf nats)"
 

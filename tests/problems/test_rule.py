@@ -249,6 +249,7 @@ def test_rules_are_frozen() -> None:
 def test_a_rule_is_shown_in_one_line() -> None:
     rule = OutcomeRule([[0.0, 0.1], [0.2, 0.0]], ties=[3], columns=[[0.5], [0.5]])
     assert repr(rule) == "OutcomeRule(n=2, m=2, 1 ties)"
-    assert repr(rule.blended(0.25, np.array([1.0, 0.0]))) == (
-        "OutcomeRule(n=2, m=2, 1 ties, ignores the outcome with probability 0.25)"
+    assert (
+        repr(rule.blended(0.25, np.array([1.0, 0.0])))
+        == "OutcomeRule(n=2, m=2, 1 ties, ignores the outcome with probability 0.25)"
     )

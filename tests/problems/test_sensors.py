@@ -55,10 +55,7 @@ def test_count_vectors_are_all_compositions_in_lexicographic_order(count, bins):
 def test_count_vectors_refuse_a_lattice_over_the_limit():
     with pytest.raises(
         InputError,
-        match=(
-            r"5000 sensors .* have 20,858,342,501 count vectors, "
-            r"which take .* limit is"
-        ),
+        match=r"5000 sensors .* have 20,858,342,501 count vectors, which take .* limit is",
     ):
         count_vectors(5000, 4)
 
@@ -249,10 +246,7 @@ def test_single_sensor_equals_integrated_densities():
     [
         (
             [-math.inf, 0.5, 0.2, math.inf],
-            (
-                r"edges\[1\] = 0.5 and edges\[2\] = 0.2; the edges must "
-                r"be strictly increasing"
-            ),
+            r"edges\[1\] = 0.5 and edges\[2\] = 0.2; the edges must be strictly increasing",
         ),
         ([-math.inf, math.nan, math.inf], "must be strictly increasing"),
         ([-math.inf, -math.inf, 1.0], "must be strictly increasing"),

@@ -31,7 +31,7 @@ def row(
     answered = status in (Status.CERTIFIED, Status.VIOLATED_PRIVACY)
     return Measurement(
         study="made-up",
-        cell=(f"{entry} {problem.N} {problem.budget} {backend} {gap} {repeat}"),
+        cell=f"{entry} {problem.N} {problem.budget} {backend} {gap} {repeat}",
         problem=entry,
         entry=entry,
         family="random",

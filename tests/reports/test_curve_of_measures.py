@@ -141,10 +141,7 @@ def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
     for ask in (lambda: ds.frontier(problem), lambda: envelope_of(problem, ())):
         with pytest.raises(
             ds.InputError,
-            match=(
-                r"each guess, however rare, so .* need not be convex .* solve "
-                r"single budgets"
-            ),
+            match=r"each guess, however rare, so .* need not be convex .* solve single budgets",
         ):
             ask()
 
@@ -153,10 +150,7 @@ def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
 def test_budgets_that_no_factor_changes_are_refused(budget: float) -> None:
     with pytest.raises(
         ds.InputError,
-        match=(
-            r"the budget of constraints\[1\] is .* scales all "
-            r"budgets together"
-        ),
+        match=r"the budget of constraints\[1\] is .* scales all budgets together",
     ):
         ds.frontier(two((0.01, "chi-square"), (budget, "mutual-information")))
 

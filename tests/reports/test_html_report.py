@@ -217,14 +217,11 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
     foreign.write_text("<p>mine</p>", encoding="utf-8")
     with pytest.raises(
         FileError,
-        match=(
-            r"was not made here, or was changed since, and is left "
-            r"alone; choose another place"
-        ),
+        match=r"was not made here, or was changed since, and is left alone; choose another place",
     ):
         write_report(ROWS, foreign)
     assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
-    with pytest.raises(FileError, match="is a folder and cannot be written as a file"):
+    with pytest.raises(FileError, match="folder"):
         write_report(ROWS, tmp_path)
     with pytest.raises(FileError, match="cannot be written"):
         write_report(ROWS, tmp_path / "no" / "such" / "page.html")
@@ -491,7 +488,7 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
             [each for each in ROWS if each.label == "tilt"],
             {
                 "agreement": "No two of these backends",
-                "failures": ("Everything that was tried is certified."),
+                "failures": "Everything that was tried is certified.",
             },
         ),
         (

@@ -94,7 +94,7 @@ ROWS = [
         10**5,
         2.0,
         answered=False,
-        message=(f"no progress after 12 steps | in {HOME}/x.py"),
+        message=f"no progress after 12 steps | in {HOME}/x.py",
     ),
 ]
 
@@ -121,7 +121,8 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     certified = sum(row.certified for row in ROWS)
     assert (
         f"discreet verify was asked about 0 of {certified} certified answers, and contradicts 0."
-    ) in page
+        in page
+    )
     for words in ("2026-01-02", "processor: fast", "abcdef012345", "numpy 2.0"):
         assert words in page
     for picture in ("leakage", "time", "performance", "data", "precision"):

@@ -302,7 +302,7 @@ def test_exclusive_repeats_of_a_trial_tell_its_time() -> None:
         ("Optimal", True),
         ("tilt: optimal", True),
         ("optimal (continued)", True),
-        (("optimal: the Bayes rule keeps the budget"), True),
+        ("optimal: the Bayes rule keeps the budget", True),
         ("Optimization terminated successfully.", True),
         ("Solve_Succeeded", True),
         ("optimal_inaccurate", False),
@@ -479,7 +479,7 @@ def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:
 
 def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out() -> None:
     rows = [
-        measured(size=k, certified=False, message=(f"stopped after {k}.5 s in /tmp/someone/x.py"))
+        measured(size=k, certified=False, message=f"stopped after {k}.5 s in /tmp/someone/x.py")
         for k in (2, 3)
     ]
     (group,) = failure_groups(rows)

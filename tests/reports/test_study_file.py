@@ -109,7 +109,7 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
 
 def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> None:
     text = changed(
-        "bins = [4, 8]", ('bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]')
+        "bins = [4, 8]", 'bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]'
     )
     text = text.replace('name = "tilt"', 'name = "highs"').replace(
         "outcomes_above", "unknowns_above"
@@ -141,33 +141,27 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> No
         (
             "time_seconds = 5",
             "time_seconds = -5",
-            ("limits.time_seconds is -5; give a number above 0"),
+            "limits.time_seconds is -5; give a number above 0",
         ),
         ("time_seconds", "time_second", "limits.time_second: .* is no key.*time_seconds"),
         ("gap = 1e-9", "gap = 2", r"profiles.default.gap is 2"),
         (
             'name = "tilt"',
             'name = "tlit"',
-            (
-                r"backends\[1\].name: 'tlit' is no backend \(did you "
-                r"mean 'tilt'\?\)"
-            ),
+            r"backends\[1\].name: 'tlit' is no backend \(did you mean 'tilt'\?\)",
         ),
         (
             '{ solver = "scs" }',
             '{ solvr = "scs" }',
-            (
-                r"'solvr' is no setting of conic \(did you "
-                r"mean 'solver'\?\)"
-            ),
+            r"'solvr' is no setting of conic \(did you mean 'solver'\?\)",
         ),
         (
             "settings.conic",
             "settings.conc",
-            ("profiles.default.settings.conc: 'conc' is no backend.*'conic'"),
+            "profiles.default.settings.conc: 'conc' is no backend.*'conic'",
         ),
         (
-            ('name = "conic"\nsettings = { solver = "scs" }'),
+            'name = "conic"\nsettings = { solver = "scs" }',
             'name = "tilt"',
             "backends has 'tilt' twice",
         ),
@@ -179,10 +173,7 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> No
         (
             'backends = ["conic"]',
             'backends = ["highs"]',
-            (
-                r"reach\[1\].backends: 'highs' is no "
-                r"backend of this study"
-            ),
+            r"reach\[1\].backends: 'highs' is no backend of this study",
         ),
         ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
     ],
@@ -206,34 +197,22 @@ def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
         (
             '"paper-single"',
             '"paper-singel"',
-            (
-                r"small.toml: instances\[1\]: .*did you mean "
-                r"'paper-single'"
-            ),
+            r"small.toml: instances\[1\]: .*did you mean 'paper-single'",
         ),
         (
             '"paper-single"',
             '"model.npz"',
-            (
-                r"small.toml: instances\[1\]: .* is a file and has no "
-                r"parameters"
-            ),
+            r"small.toml: instances\[1\]: .* is a file and has no parameters",
         ),
         (
             "bins = [4, 8]",
             "bns = [4, 8]",
-            (
-                r"small.toml: instances\[1\]: .*no parameter 'bns' "
-                r"\(did you mean 'bins'\?\)"
-            ),
+            r"small.toml: instances\[1\]: .*no parameter 'bns' \(did you mean 'bins'\?\)",
         ),
         (
             "bins = [4, 8]",
             'measure = "privacy"',
-            (
-                r"small.toml: instances\[1\]: there is no "
-                r"measure 'privacy'"
-            ),
+            r"small.toml: instances\[1\]: there is no measure 'privacy'",
         ),
         ("bins = [4, 8]", 'bins = ["four"]', r"small.toml: instances\[1\]: "),
         ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
@@ -266,9 +245,7 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
 def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
     cells = cells_of(parse_study(GOOD, "a")).cells
     assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
-    with pytest.raises(
-        InputError, match=("no cell has 'bins=5' in its title; use words of one, such as")
-    ):
+    with pytest.raises(InputError, match="'bins=5'"):
         choose(cells, ["bins=5"])
 
 
@@ -289,7 +266,7 @@ def _shrunk(name: str) -> Work:
 
 def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several() -> None:
     text = changed("paper-single", "census").replace(
-        "bins = [4, 8]", ("educations = 2, secrets = [1, 2]")
+        "bins = [4, 8]", "educations = 2, secrets = [1, 2]"
     )
     text = text.replace('name = "tilt"', 'name = "blahut-arimoto"')
     cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
@@ -302,7 +279,7 @@ def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_
     assert several[2].skipped == (
         ""
         if able.several
-        else ("blahut-arimoto does not serve several constraints, and this problem has 2")
+        else "blahut-arimoto does not serve several constraints, and this problem has 2"
     )
     assert len({cell.instance.problem.digest for cell in cells}) == 4
 
@@ -341,5 +318,5 @@ def test_the_default_study_has_every_family_and_every_backend() -> None:
 
 
 def test_a_study_that_is_not_there() -> None:
-    with pytest.raises(FileError, match=r"there is no study 'quik' \(did you mean 'quick'\?\)"):
+    with pytest.raises(FileError, match=r"'quik'.*'quick'"):
         read_study("quik")

@@ -98,7 +98,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
             patch.setattr(os, step, full)
             with pytest.raises(
                 FileError,
-                match=("No space left on device; make room there and run the same command again"),
+                match="No space left on device",
             ):
                 store.add(example(cell="f" * 16))
         assert len(store.finished()[0]) == 4
@@ -127,7 +127,7 @@ def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
     with Store(folder) as store:
         store.adopt(quick.name, quick.source)
         store.adopt(quick.name, quick.source)
-        with pytest.raises(FileError, match="holds the study 'quick', this one is 'default'"):
+        with pytest.raises(FileError, match=r"'quick'.*'default'"):
             store.adopt(default.name, default.source)
 
 
@@ -138,11 +138,11 @@ def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_queries_see_the_rows_and_nothing_else(folder: Path, tmp_path: Path) -> None:
-    assert query(folder, ("SELECT count(*) AS n, max(repeat) AS r FROM cells")) == (
+    assert query(folder, "SELECT count(*) AS n, max(repeat) AS r FROM cells") == (
         ["n", "r"],
         [(4, 3)],
     )
-    with pytest.raises(FileError, match=r"the query is refused.*its columns: study, cell"):
+    with pytest.raises(FileError, match=r"study, cell"):
         query(folder, "SELECT nothing FROM cells")
     for forbidden in (
         f"COPY cells TO '{tmp_path / 'out.csv'}'",
