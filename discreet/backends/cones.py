@@ -4,9 +4,9 @@ take.
 Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess
 and group of rows,
 
-- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/scale, z = π
-  s/scale and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/scale from above; no
-  such term is negative. The scale is sqrt(B) by default;
+- `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π
+  s/root and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no
+  such term is negative;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
 - `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j =
   norm, written in what q is over independence, q_j = π_j s + root e_j.
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 class Block:
     """Rows in one cone. `power` is that of a power cone, else 0.
 
-    ENTROPY    rows (x, y_1, …, z_1, …) with x ≤ Σ_j y_j log(z_j/y_j) and y_j > 0, or in its
-               closure; three rows are the exponential cone y e^{x/y} ≤ z
+    ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure
     QUADRATIC  `size` rows, the first at least the Euclidean norm of the others
     POWER      three rows (x, y, z) with |z| ≤ x^power y^{1 − power} and x, y ≥ 0
     """
@@ -67,17 +66,12 @@ class ConeProgram:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(
-        cls, program: Program, power: float = 0.5, *, relative_entropy: bool = False
-    ) -> ConeProgram:
-        """The cones of a program; entropy cones are divided by B^power.
-
-        relative_entropy: state those of all private values of a guess as one cone.
-        """
+    def of(cls, program: Program) -> ConeProgram:
+        """The cones of a program."""
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size, power, relative_entropy)
+        found = _Cones(arrays.cost.size)
         for part in program.parts:
             if not part.linear:
                 found.add_part(program, part)
@@ -125,10 +119,8 @@ class _Cones:
     program and new ones.
     """
 
-    def __init__(self, variables: int, power: float, relative_entropy: bool) -> None:
+    def __init__(self, variables: int) -> None:
         self.variables = variables
-        self.power = power
-        self.relative_entropy = relative_entropy
         self.blocks = list[Block]()
         self.rows = list[Sum]()
         self.budgets = list[Sum]()
@@ -170,24 +162,18 @@ class _Cones:
     def _exponential(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
     ) -> Sum:
-        """Σ_j (z_j − y_j − x_j)·scale/B, where z − y = −D root/scale."""
-        scale = part.unit**self.power
-        along = part.root / scale
+        """Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
         extra = list[int]()
-        priors = group.prior.tolist()
-        count = len(priors) if self.relative_entropy else 1
-        for first in range(0, len(priors), count):
-            some = slice(first, first + count)
+        for place, prior in zip(deviation, group.prior.tolist(), strict=True):
             extra.append(self._new())
-            joint = [
-                ([guess, place], [prior / scale, along])
-                for place, prior in zip(deviation[some], priors[some], strict=True)
-            ]
-            independent = [([guess], [prior / scale]) for prior in priors[some]]
-            members = [([extra[-1]], [1.0]), *joint, *independent]
-            self._add(Block(Cone.ENTROPY, len(members)), *members)
-        share = scale / part.unit
-        return [*deviation, *extra], [-along * share] * len(deviation) + [-share] * len(extra)
+            independent = prior / part.root
+            self._add(
+                Block(Cone.ENTROPY),
+                ([extra[-1]], [1.0]),
+                ([guess, place], [independent, 1.0]),
+                ([guess], [independent]),
+            )
+        return [*deviation, *extra], [-1.0 / part.root] * (2 * len(deviation))
 
     def _quadratic(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int

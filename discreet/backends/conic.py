@@ -12,8 +12,11 @@ exponential cone, u explicit so that the cones do not repeat the N outcomes. Two
 - `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a
   scaling that helps. It suits SCS best. Default for scs.
 
-The form `deviation` is the cone program of `cones`, for every measure of leakage and any number of
-constraints; only the form `joint` is stated in functions of cvxpy.
+Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the
+others by quadratic, power or exponential cones. Several constraints have each their own, and a
+conditional one those of every group of rows. All is stated in functions of cvxpy, which makes the
+same cones as `cones` has, in an order of its own: the last digits of its solvers depend on the
+order, for better on some problems and for worse on others.
 
 At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the
 column sums are left. Tolerances are a tenth of the gap asked for, relative to an objective in units
@@ -33,18 +36,19 @@ sufficient progress is kept and called "optimal_inaccurate".
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from discreet.backends.cones import Block, ConeProgram
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, is_late, limits, point_of
+from discreet.backends.parts import LeakageConstraint
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.errors import Absent
-from discreet.problems.measures.measure import Cone
+from discreet.problems.measures.measure import Cone, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 from discreet.problems.numerics.double_double import Array
@@ -76,13 +80,13 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A compiled cvxpy problem, its variables, of which those of the estimator come first, and the
-    constraints whose duals are the answer's.
+    """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints
+    after solving.
     """
 
     model: cvxpy.Problem
-    variables: cvxpy.Variable
-    links: _Links
+    estimator: cvxpy.Variable  # [m, N]
+    constraints: _Links
     program: Program
     solver: str
     solver_options: dict[str, object]
@@ -151,62 +155,136 @@ class Conic(Unlifted):
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
         late = status != "optimal" and is_late(options, statistics.solve_time)
-        variables = point_of(lowered.solver, status, late, options, lowered.variables.value)
-        iterations = statistics.num_iters
+        estimator = point_of(lowered.solver, status, late, options, lowered.estimator.value)
+        duals = {name: constraint.dual_value for name, constraint in lowered.constraints.items()}
+        known = all(value is not None for value in duals.values())
+        answer = Answer(estimator, *_duals(lowered.program, duals)) if known else Answer(estimator)
         return Raw(
-            status,
-            _answer(lowered, np.ravel(variables)),
-            None if iterations is None else int(iterations),
+            status, answer, None if statistics.num_iters is None else int(statistics.num_iters)
         )
 
 
 def _write(
     problem: Problem, form: str, solver: str, solver_options: dict[str, object]
 ) -> _Compiled:
-    """The cvxpy problem. Every leakage counts in units of its B."""
+    """The cvxpy problem. Every leakage expression counts in units of its B."""
     import cvxpy as cp
 
+    estimator = cp.Variable((problem.m, problem.N), nonneg=True)
     program = Program.of(problem)
-    links: _Links = {}
-    if program.leaks and problem.measures == (MUTUAL_INFORMATION,) and form == "joint":
-        variables = cp.Variable((problem.m, problem.N), nonneg=True)
-        cost = cp.sum(cp.multiply(program.cost, variables))
-        links["budget"] = _joint_form(problem, variables, links) <= 1
-        constraints = [cp.sum(variables, axis=0) == 1, *links.values()]
-    else:
-        cones = ConeProgram.of(program, _FORMS[solver][1])
-        variables = cp.Variable(cones.cost.size)
-        cost = cones.cost @ variables
-        constraints = _constraints(cones, variables, links)
-    model = cp.Problem(cp.Minimize(cost), constraints)
-    return _Compiled(model, variables, links, program, solver, solver_options)
+    constraints: _Links = {}
+    plain = problem.measures == (MUTUAL_INFORMATION,)
+    if program.leaks and plain and form == "joint":
+        constraints["budget 0"] = _joint_form(problem, estimator, constraints) <= 1
+    elif program.leaks:
+        _deviation_form(program, estimator, constraints, solver)
+    if program.row.size and problem.m > 1:
+        constraints["privacy"] = estimator[:-1, :] @ program.row.T == 0
+    model = cp.Problem(
+        cp.Minimize(cp.sum(cp.multiply(program.cost, estimator))),
+        [cp.sum(estimator, axis=0) == 1, *constraints.values()],
+    )
+    return _Compiled(model, estimator, constraints, program, solver, solver_options)
 
 
-def _constraints(
-    cones: ConeProgram, variables: cvxpy.Variable, links: _Links
-) -> list[cvxpy.Constraint]:
-    """The rows of a cone program; adds the links "equations" and "inequalities"."""
+def _deviation_form(
+    program: Program, estimator: cvxpy.Variable, constraints: _Links, solver: str
+) -> None:
+    """Every part's leakage ÷ B ≤ 1 from D = (A P − π s)/root and s; adds the links "deviation" and
+    "mass".
+    """
     import cvxpy as cp
 
-    slack = cones.right - cones.matrix @ variables
-    links["equations"] = slack[: cones.equations] == 0
-    if cones.inequalities:
-        links["inequalities"] = slack[cones.equations : cones.linear] >= 0
-    starts: dict[Block, list[int]] = {}
-    first = cones.linear
-    for block in cones.blocks:
-        starts.setdefault(block, []).append(first)
-        first += block.size
-    found = [variables[: cones.signed] >= 0, *links.values()]
-    for block, firsts in starts.items():
-        members = [slack[np.array(firsts) + k] for k in range(block.size)]
-        if block.cone is Cone.ENTROPY:
-            found.append(cp.ExpCone(*members))
-        elif block.cone is Cone.POWER:
-            found.append(cp.PowCone3D(*members, block.power))
-        else:
-            found.append(cp.SOC(members[0], cp.vstack(members[1:])))
-    return found
+    m = program.problem.m
+    (deviations, masses) = program.law()
+    deviation = cp.Variable((m, len(deviations)))
+    mass = cp.Variable((m, len(masses)))
+    constraints["deviation"] = deviation == estimator @ deviations.T
+    constraints["mass"] = mass == estimator @ masses.T
+    for k, part in enumerate(program.parts):
+        laws = [
+            _GroupLaw(
+                deviation
+                if len(deviations) == group.prior.size
+                else deviation[:, first : first + group.prior.size],
+                mass if len(masses) == 1 else mass[:, guess : guess + 1],
+                group.prior,
+            )
+            for first, guess, group in part.laws()
+        ]
+        own: _Links = {}
+        leakage = _leakage(part, laws, own, solver)
+        constraints |= {f"{name} {k}": link for name, link in own.items()}
+        if leakage is not None:
+            constraints[f"budget {k}"] = leakage <= 1
+
+
+@dataclass(frozen=True)
+class _GroupLaw:
+    """The law of a group: D [m, k], s [m, 1] and its prior [k]."""
+
+    deviation: cvxpy.Expression
+    mass: cvxpy.Expression
+    prior: Array
+
+    @property
+    def independent(self) -> cvxpy.Expression:
+        """s πᵀ."""
+        return self.mass @ self.prior[None, :]
+
+
+def _leakage(
+    part: LeakageConstraint, laws: list[_GroupLaw], constraints: _Links, solver: str
+) -> cvxpy.Expression | None:
+    """Leakage ÷ B by a part's measure; None where every single guess is constrained."""
+    import cvxpy as cp
+
+    measure = part.measure
+    level = part.level
+    unit = part.unit
+    root = part.root
+    law = laws[0]
+    if part.linear:
+        rows = [
+            law.deviation @ each[:, :-1].T + law.mass @ each[:, -1:].T for each in part.pieces[0]
+        ]
+        if measure.scope is Scope.POSTERIOR:
+            constraints["guesses"] = cp.hstack(rows) <= 0
+            return None
+        added = sum(cp.max(each, axis=1) for each in rows)
+        if measure.scope is Scope.SHARE:
+            constraints["guesses"] = added <= level / unit
+            return None
+        return cp.sum(added) + (1.0 - level / unit)
+    if measure.cone is Cone.ENTROPY and measure.scope is Scope.TOTAL:
+        scale = level ** _FORMS[solver][1]
+        joints = [each.independent / scale + (root / scale) * each.deviation for each in laws]
+        divergences = [
+            cp.kl_div(u, each.independent / scale) for u, each in zip(joints, laws, strict=True)
+        ]
+        return sum(cp.sum(each) for each in divergences) * (scale / level)
+    m, n = law.deviation.shape
+    if measure.cone is Cone.QUADRATIC:
+        return sum(
+            cp.quad_over_lin(law.deviation[i] / np.sqrt(law.prior), law.mass[i, 0])
+            for i in range(m)
+        )
+    if measure.cone is Cone.POWER:
+        joint = law.independent + root * law.deviation
+        order = 1.0 / measure.order
+        norms = cp.Variable(m)
+        powers = cp.Variable((m, n))
+        constraints["norms"] = cp.sum(powers, axis=1) == norms
+        for i in range(m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
+            weighted = cp.multiply(joint[i], law.prior ** (order - 1.0))
+            constraints[f"power {i}"] = cp.PowCone3D(
+                powers[i], norms[i] * np.ones(n), weighted, order
+            )
+        return (cp.sum(norms) - 1.0) / unit
+    independent = law.independent / root  # divided by root, as for mutual information
+    scaled = cp.kl_div(independent + law.deviation, independent)
+    constraints["guesses"] = cp.sum(scaled, axis=1) * (root / unit) <= law.mass[:, 0]
+    return None
 
 
 def _joint_form(
@@ -221,20 +299,15 @@ def _joint_form(
     return cp.sum(cp.rel_entr(joint, independent)) / problem.budget
 
 
-def _answer(lowered: _Compiled, variables: Array) -> Answer:
-    """The estimator and its duals, where the solver has some.
-
-    cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y.
+def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
+    """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt
+    −y.
     """
-    program = lowered.program
-    duals = {name: link.dual_value for name, link in lowered.links.items()}
-    if any(value is None for value in duals.values()):
-        return program.answer(variables, np.zeros(0))
+    prices = [float(np.sum(duals.get(f"budget {k}", 0.0))) for k in range(len(program.parts))]
     if "joint" in duals:
-        price = program.multipliers([float(duals["budget"])])
-        return Answer(program.estimator(variables), -program.unit * duals["joint"], price)
-    prices = np.concatenate([-duals["equations"], np.ravel(duals.get("inequalities", []))])
-    return program.answer(variables, prices)
+        return -program.unit * np.asarray(duals["joint"]), program.multipliers(prices)
+    links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]
+    return program.duals(np.concatenate([np.zeros(0), *links]), prices)
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:

@@ -223,6 +223,13 @@ class Matrix(Rule):
         return OutcomeRule.of(tilt, self.estimator, problem.p_xz, problem.loss)
 
 
+def judged_rule(answer: Array | Rule) -> Rule:
+    """The rule of an answer that was judged; a matrix keeps every digit that the certificate is
+    about.
+    """
+    return answer if isinstance(answer, Rule) else Matrix(answer)
+
+
 @dataclass(frozen=True, init=False, eq=False)
 class OutcomeRule(Rule):
     """A randomised rule for guessing Y from outcomes; immutable.

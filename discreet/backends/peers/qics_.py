@@ -1,12 +1,15 @@
 """Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
 
 Method: min ⟨L, P⟩ with the last guess eliminated and all else in cones, h − G x ∈ K: R_il ≥ 0 for i
-< m and v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), and the cones of `cones`, with D and s written
-out in R. The divergences of a guess are one cone of dimension 2n + 1. At budget 0 the whitened
-equations of `lowering` replace the cones as A x = b; at budget inf only bounds are left. QICS has a
-shortcut for its standard form A x = b with the law of (X, Ŷ) as cone variables. In that form it
-stops with gaps of 1e-1 to 1e-8 and oversteps budgets; in this form gaps are 1e-9 to 1e-12 up to 10
-of the paper's sensors, 1e-6 at 20.
+< m and v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π
+s_i)/ε in the cone {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out
+in P. At budget 0 the whitened equations of `lowering` replace the cones as A x = b; at budget inf
+only bounds are left. QICS has a shortcut for its standard form A x = b with the law of (X, Ŷ) as
+cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps budgets; in this form
+gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
+
+Other measures of leakage: the divergence of each posterior has ε s_i in place of ε t_i, chi-square
+second-order cones and linear measures inequalities, all written out in P.
 
 Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803
 (2024); the barrier of the cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for
@@ -19,17 +22,18 @@ Time is checked between iterations only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.backends.cones import ConeProgram
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.parts import LeakageConstraint, PriorGroup
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Cone
+from discreet.problems.measures.measure import Cone, Scope
 from discreet.problems.measures.registry import linear_or_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -71,17 +75,15 @@ class Qics(Unlifted):
         Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(
-        self, problem: Problem, options: Options
-    ) -> Lowered[_Reduced | None, dict[str, Setting]]:
+    def lower(self, problem: Problem, options: Options) -> Lowered[_QicsModel, dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
+        model = _model(program) if problem.m > 1 else _QicsModel({}, [], [])
         settings = native(self.tuning, options, problem.N, "max_iter", "max_time")
-        reduced = _Reduced.of(program) if problem.m > 1 else None
-        return Lowered(program, reduced, settings)
+        return Lowered(program, model, settings)
 
     def solve(
-        self, lowered: Lowered[_Reduced | None, dict[str, Setting]], options: Options
+        self, lowered: Lowered[_QicsModel, dict[str, Setting]], options: Options
     ) -> Raw[Answer]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time
         limit, BackendError.
@@ -89,102 +91,229 @@ class Qics(Unlifted):
         import qics
 
         program = lowered.program
-        reduced = lowered.model
-        if reduced is None:
+        if program.problem.m == 1:
             return Raw(
                 ("one guess: nothing to decide"), program.answer(program.scale, np.zeros(0)), 0
             )
-        model = qics.Model(**reduced.arguments())
         with np.errstate(all="ignore"):  # its line search steps out of the cones and back
-            found = qics.Solver(model, **lowered.options).solve()
+            found = qics.Solver(qics.Model(**lowered.model.arguments), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
-        late = found["exit_status"] == "max_time"
-        point = point_of("QICS", claimed, late, options, found["x_opt"].ravel())
-        prices = reduced.prices(found["y_opt"].ravel(), found["z_opt"].vec.ravel())
-        answer = program.answer(reduced.substitution @ point + reduced.constant, prices)
+        variables = point_of(
+            "QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel()
+        )
+        answer = _answer(
+            lowered.program,
+            lowered.model,
+            variables,
+            found["y_opt"].ravel(),
+            found["z_opt"].vec.ravel(),
+        )
         return Raw(claimed, answer, int(found["num_iter"]))
 
 
 @dataclass(frozen=True)
-class _Reduced:
-    """A cone program in R_il, i < m, and the variables of its cones alone: all others are
-    substitution x + constant.
+class _ConeRows:
+    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are
+    the rows of a group.
+
+    extra    places among the extra variables, and a factor of each for every row [extras, r]
     """
 
-    form: ConeProgram
-    substitution: csr_array
-    constant: Array
+    guess: int
+    group: PriorGroup
+    slopes: Array
+    body: Array
+    extra: Mapping[int, Array]
 
-    @classmethod
-    def of(cls, program: Program) -> _Reduced:
-        """The last guess is what the others leave; D and s are the law of the guesses."""
-        from scipy import sparse
 
-        form = ConeProgram.of(program, 1.0, relative_entropy=True)
-        outcomes = program.problem.N
-        masses, *law = program.sizes
-        rest = sparse.hstack([-sparse.eye_array(outcomes)] * (program.problem.m - 1))
-        guesses = sparse.vstack([sparse.eye_array(masses - outcomes), rest])
-        links = form.matrix[form.equations - sum(law) : form.equations, :masses]
-        made = sparse.vstack([sparse.eye_array(masses), -links])
-        others = sparse.eye_array(form.cost.size - made.shape[0])
-        substitution = sparse.block_diag([made @ guesses, others])
-        last = np.append(np.zeros(masses - outcomes), program.scale)
-        constant = np.append(np.asarray(made @ last), np.zeros(others.shape[0]))
-        return cls(form, sparse.csr_array(substitution), constant)
+@dataclass(frozen=True)
+class _QicsModel:
+    """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows
+    of each part's budget.
+    """
 
-    @property
-    def privacy(self) -> slice:
-        """The rows of the equations of perfect privacy."""
-        program = self.form.program
-        return slice(program.problem.N, self.form.equations - sum(program.sizes[1:]))
+    arguments: dict[str, object]
+    blocks: list[tuple[int, _ConeRows]]
+    budgets: list[range]
 
-    @property
-    def signs(self) -> Array:
-        """Of the rows of cones: x ≤ Σ_j y_j log(z_j/y_j) is −x ≥ Σ_j y_j log(y_j/z_j) in QICS."""
-        found = np.ones(self.form.right.size - self.form.equations)
-        first = self.form.inequalities
-        for block in self.form.blocks:
-            if block.cone is Cone.ENTROPY:
-                found[first] = -1.0
-            first += block.size
+
+def _answer(
+    program: Program, model: _QicsModel, variables: Array, prices: Array, slopes: Array
+) -> Answer:
+    """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
+    problem = program.problem
+    masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
+    estimator = program.estimator(np.vstack([masses, program.scale - masses.sum(axis=0)]))
+    if not (np.isfinite(slopes).all() and np.isfinite(prices).all()):
+        return Answer(estimator)
+    tilt = program.private_tilt(prices)
+    for first, block in model.blocks:
+        tilt[block.guess, block.group.rows] -= program.unit * (
+            slopes[first : first + len(block.slopes)] @ block.slopes
+        )
+    budgets = [float(slopes[rows.start : rows.stop].sum()) for rows in model.budgets]
+    return Answer(estimator, tilt, program.multipliers(budgets))
+
+
+def _model(program: Program) -> _QicsModel:
+    """min c·x, A x = b, h − G x in the cones."""
+    import qics
+    from scipy import sparse
+
+    problem = program.problem
+    m = problem.m
+    outcomes = problem.N
+    masses = (m - 1) * outcomes
+    bounds = sparse.vstack(
+        [-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))]
+    )
+    found = _QicsCones(program, m * outcomes)
+    for part in program.parts:
+        found.add_part(part)
+    cost = np.concatenate([(program.cost[:-1] - program.cost[-1]).ravel(), np.zeros(found.extras)])
+    rows, right = found.arrays()
+    wide = sparse.hstack([bounds, sparse.csc_array((m * outcomes, found.extras))])
+    right = np.concatenate([np.zeros(masses), program.scale, right])
+    arguments: dict[str, object] = {
+        "c": cost[:, None],
+        "G": sparse.csr_matrix(sparse.vstack([wide, rows])),
+        "h": right[:, None],
+    }
+    matrix = program.privacy_equations()
+    if matrix is not None:
+        equations = sparse.hstack(
+            [matrix[:, :masses], sparse.csc_array((matrix.shape[0], found.extras))]
+        )
+        arguments |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
+    cones = [qics.cones.NonNegOrthant(m * outcomes), *found.cones]
+    return _QicsModel(arguments | {"cones": cones}, found.blocks, found.budgets)
+
+
+class _QicsCones:
+    """The cones of all parts, after `count` rows; `extras` counts the variables beside R."""
+
+    def __init__(self, program: Program, count: int) -> None:
+        self.program = program
+        self.count = count
+        self.extras = 0
+        self.cones = list[object]()
+        self.blocks = list[tuple[int, _ConeRows]]()
+        self.budgets = list[range]()
+        # Row, extras that are subtracted, from what.
+        self.sums: list[tuple[int, list[int], float]] = []
+
+    def add_part(self, part: LeakageConstraint) -> None:
+        """Its cones, and then its budget."""
+        import qics
+
+        smooth = {Cone.QUADRATIC: self._quadratic, Cone.ENTROPY: self._entropy}
+        each = self._pieces if part.linear else smooth[part.cone]
+        m = self.program.problem.m
+        own = [
+            [place for k, group in enumerate(part.groups) for place in each(part, i, k, group)]
+            for i in range(m)
+        ]
+        bounded = part.bounded(own)
+        self.budgets.append(range(self.count, self.count + len(bounded)))
+        for places in bounded:
+            self.sums.append((self.count, places, part.level / part.unit))
+            self.count += 1
+        if bounded:
+            self.cones.append(qics.cones.NonNegOrthant(len(bounded)))
+
+    def _new(self) -> int:
+        self.extras += 1
+        return self.extras - 1
+
+    def _add(self, cone: object, block: _ConeRows) -> None:
+        self.cones.append(cone)
+        self.blocks.append((self.count, block))
+        self.count += len(block.slopes)
+
+    def _pieces(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
+        """h − R (D, s) ≥ 0, or −R (D, s) ≥ 0."""
+        import qics
+
+        found = list[int]()
+        slopes, body = _law(part, group)
+        for piece in part.pieces[k]:
+            extra = dict[int, Array]()
+            if part.measure.scope is not Scope.POSTERIOR:
+                found.append(self._new())
+                extra[found[-1]] = np.ones(len(piece))
+            self._add(
+                qics.cones.NonNegOrthant(len(piece)),
+                _ConeRows(guess, group, -piece @ slopes, -piece @ body, extra),
+            )
         return found
 
-    def arguments(self) -> dict[str, object]:
-        """Those of qics.Model: min c·x, A x = b, h − G x in the cones."""
+    def _quadratic(
+        self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup
+    ) -> list[int]:
+        """|(h − s, 2 D/√π)| ≤ h + s."""
         import qics
+
+        slopes, body = _law(part, group)
+        n = group.prior.size
+        mix = np.zeros((n + 2, n + 1))  # of (D, s)
+        mix[:2, n] = (1.0, -1.0)
+        mix[2:, :n] = np.diag(2.0 / np.sqrt(group.prior))
+        place = self._new()
+        own = {place: np.append([1.0, 1.0], np.zeros(n))}
+        self._add(
+            qics.cones.SecondOrder(n + 1), _ConeRows(guess, group, mix @ slopes, mix @ body, own)
+        )
+        return [place]
+
+    def _entropy(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
+        """(t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), for each guess with t = B s."""
+        import qics
+
+        n = group.prior.size
+        every = np.ones((1, group.prior.size))
+        independent = group.prior[:, None] * every
+        total = part.measure.scope is Scope.TOTAL
+        first = 0.0 if total else part.level
+        slopes = np.vstack([first * every, np.eye(n), independent]) / part.level
+        body = (
+            np.vstack([first * group.mass, group.joint, group.prior[:, None] * group.mass])
+            / part.level
+        )
+        place = [self._new()] if total else []
+        own = {each: np.append(1.0, np.zeros(2 * n)) for each in place}
+        self._add(qics.cones.ClassRelEntr(n), _ConeRows(guess, group, slopes, body, own))
+        return place
+
+    def arrays(self) -> tuple[csr_array, Array]:
+        """The rows of G and h of all cones."""
         from scipy import sparse
 
-        form = self.form
-        rows = sparse.diags_array(self.signs) @ form.matrix[form.equations :]
-        right = self.signs * form.right[form.equations :] - rows @ self.constant
-        signed = self.substitution[: form.signed]
-        cones = [qics.cones.NonNegOrthant(form.signed)]
-        if form.inequalities:
-            cones.append(qics.cones.NonNegOrthant(form.inequalities))
-        for block in form.blocks:
-            if block.cone is Cone.ENTROPY:
-                cones.append(qics.cones.ClassRelEntr(block.size // 2))
+        program = self.program
+        problem = self.program.problem
+        outcomes = problem.N
+        start = problem.m * problem.N
+        masses = (problem.m - 1) * outcomes
+        rows = np.zeros((self.count - start, masses + self.extras))
+        right = np.zeros(self.count - start)
+        for first, block in self.blocks:
+            at = slice(first - start, first - start + len(block.slopes))
+            if block.guess < problem.m - 1:
+                rows[at, block.guess * outcomes : (block.guess + 1) * outcomes] = (
+                    -block.body / program.scale
+                )
             else:
-                cones.append(qics.cones.SecondOrder(block.size - 1))
-        arguments = {
-            "c": (self.substitution.T @ form.cost)[:, None],
-            "G": sparse.csr_matrix(sparse.vstack([-signed, rows @ self.substitution])),
-            "h": np.append(self.constant[: form.signed], right)[:, None],
-            "cones": cones,
-        }
-        private = form.matrix[self.privacy] @ self.substitution
-        if private.shape[0]:
-            arguments |= {"A": sparse.csr_matrix(private), "b": np.zeros((private.shape[0], 1))}
-        return arguments
+                rows[at, :masses] = np.tile(block.body / program.scale, problem.m - 1)
+                right[at] = block.slopes @ problem.p_x[block.group.rows]
+            for place, factors in block.extra.items():
+                rows[at, masses + place] = -factors
+        for row, places, most in self.sums:
+            rows[row - start, [masses + place for place in places]] = 1.0
+            right[row - start] = most
+        return sparse.csr_array(rows), right
 
-    def prices(self, equations: Array, cones: Array) -> Array:
-        """The prices of the equations and inequalities of the cone program, from those of A and
-        G.
-        """
-        form = self.form
-        masses, *law = form.program.sizes
-        slopes = self.signs * cones[form.signed :]
-        own = form.matrix[form.equations :, masses : masses + sum(law)]
-        known = np.zeros(form.program.problem.N)
-        return np.concatenate([known, equations, -(own.T @ slopes), slopes[: form.inequalities]])
+
+def _law(part: LeakageConstraint, group: PriorGroup) -> tuple[Array, Array]:
+    """(D, s) from u = A P, as slopes [k + 1, k], and from P [k + 1, N]."""
+    n = group.prior.size
+    slopes = np.vstack([(np.eye(n) - group.prior[:, None]) / part.root, np.ones((1, n))])
+    return slopes, np.vstack([group.deviation / part.root, group.mass])
