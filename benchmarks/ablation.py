@@ -49,7 +49,7 @@ if __name__ == "__main__":
     sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # a checkout without installation
     from ablations.curve import curve_rows
     from ablations.edge import edge_rows
-    from ablations.large import inside_rows, rounds_rows, statement_rows, wide_rows, work_rows
+    from ablations.large import inside_rows, rounds_rows, statement_rows, work_rows
     from ablations.small import crossover_rows, interior_rows, linear_rows, tries_rows
 
     interior_rows()
@@ -58,7 +58,6 @@ if __name__ == "__main__":
     tries_rows()
     rounds_rows()
     work_rows()
-    wide_rows()
     statement_rows()
     edge_rows()
     inside_rows()

@@ -148,10 +148,8 @@ def edge_rows(count: int = 500) -> None:
         ],
         "the linear system is not scaled": [(System, "_factorise", unscaled)],
         "the start draws guesses at any price": [(interior_point, "np", undrawn)],
-        "products may fall far ahead of the bracket": [(interior_point, "_FALL", 0.0)],
         "a step may leak any amount": [(interior_point, "_LEAKS", 1e300)],
         "a step may leak five times the budget": [(interior_point, "_LEAKS", 5.0)],
-        "a step may lower the multiplier to nothing": [(interior_point, "_CHEAPER", 1.0)],
         "what is left behind may change any guess's mass": [
             (interior_point, "_costs", lambda model, at, law, room: model.mass / room)
         ],

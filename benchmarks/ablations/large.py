@@ -5,11 +5,9 @@ vertex aims.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partialmethod
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,17 +17,16 @@ from ablations.pieces import Ablated, instance, lattice, replaced
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
-from discreet.backends.tilt import backend, cells, newton, rounds, statement
+from discreet.backends.tilt import backend, cells, rounds, statement
 from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.passes import scan
-from discreet.backends.tilt.systems import Summed
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.streams.sample import sample
 
-__all__ = ["inside_rows", "rounds_rows", "statement_rows", "wide_rows", "work_rows"]
+__all__ = ["inside_rows", "rounds_rows", "statement_rows", "work_rows"]
 
 
 @contextmanager
@@ -169,52 +166,6 @@ def rounds_rows() -> None:
     rounds_row("outcomes generated at every pass", generated)
     with replaced(rounds, "stored", lambda blocks: True):
         rounds_row("retains no more of them than of arrays", generated)
-
-
-def wide_row(name: str, problem: Problem) -> None:
-    """Print one ablation: processor time, the less of two."""
-    seconds = math.inf
-    for _ in range(2):
-        started = time.process_time()
-        found = ds.solve(problem, "tilt", gap=1e-9)
-        seconds = min(seconds, time.process_time() - started)
-    print(
-        f"{name:40} {found.status.value:>10} {found.iterations or 0:10} {seconds:9.2f}",
-        flush=True,
-    )
-
-
-def wide_rows() -> None:
-    """Print what sums by pairs of guesses bring where tilts have many entries: information given Y,
-    200,000 outcomes.
-    """
-    matters = Summed.negligible
-
-    def scaled(system: Summed, share: float) -> Any:
-        found = matters(system)
-        return None if found is None else share * found
-
-    for n in (3, 4, 6):
-        problem = catalog.build(
-            "mixture", n=n, m=n, N=200_000, fraction=0.5, measure="conditional-mutual-information"
-        )
-        print(
-            f"\n{f'tilts of {n * n} entries a guess':40} {'status':>10} {'iterations':>10} "
-            f"{'seconds':>9}"
-        )
-        wide_row("as it is", problem)
-        for words, least in (
-            ("M is summed by guesses", 10**9),
-            ("M is summed by pairs from 4 features on", 4),
-        ):
-            with replaced(newton, "_WIDE", least):
-                wide_row(words, problem)
-        for words, share in (
-            ("pairs leave out nothing", 0.0),
-            ("pairs leave out 100 times as much", 100.0),
-        ):
-            with replaced(Summed, "negligible", partialmethod(scaled, share)):
-                wide_row(words, problem)
 
 
 def work_row(name: str, problems: list[Problem]) -> None:

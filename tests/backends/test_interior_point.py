@@ -186,37 +186,3 @@ def test_a_steep_measure_does_not_make_the_iteration_swing(
         budget, measure="sibson:alpha=100"
     )
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
-
-
-def test_pairs_of_guesses_leave_out_less_than_the_measure_adds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where M is summed by pairs, what is missing is positive semidefinite, and small in the block
-    of every guess.
-    """
-    problem = catalog.build(
-        "mixture", n=5, m=5, N=2_500, fraction=0.5, measure="conditional-mutual-information"
-    )
-    by_pairs = newton.Newton._by_pairs
-    missing = []
-
-    def compared(self: newton.Newton, negligible: np.ndarray) -> np.ndarray:
-        found = by_pairs(self, negligible)
-        k = self._at.tilt.shape[1]
-        whole = self._by_guesses()
-        for place, guess in enumerate(self._others):
-            own = slice(place * k, (place + 1) * k)
-            values = np.linalg.eigvalsh((whole - found)[own, own])
-            rounding = 1e-12 * np.abs(whole[own, own]).max()
-            assert values.min() >= -rounding
-            assert values.max() <= 4 * negligible[guess] + rounding
-            missing.append(values.max() > 100.0 * rounding)
-        return found
-
-    monkeypatch.setattr(newton.Newton, "_by_pairs", compared)
-    point, ending = solve_interior(
-        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=60
-    )
-    assert ending.optimal
-    assert any(missing)
-    assert point.columns.shape == (5, 2_500)

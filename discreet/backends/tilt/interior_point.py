@@ -12,8 +12,8 @@ correction.
 
 Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt
 only. The columns of those few go as far as they can, and their slacks are raised together (`_costs`
-says how many they may be). Log ratios are linear in small changes only, so there are limits to what
-the next law may leak and how far the multiplier may fall.
+says how many they may be). Log ratios are linear in small changes only, so there is a limit to what
+the next law may leak.
 
 End: when the bracket that the iterate proves is within the gap, or no longer improves. The best
 iterate is returned.
@@ -43,8 +43,6 @@ _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, a
 _FIRST_SLACK = (0.1, 0.3)
 # Times the budget, or what the last iterate leaks if that is more: so much may an iterate leak.
 _LEAKS = 2.0
-_CHEAPER = 0.8  # share of the multiplier by which a step may lower it
-_FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
 # Error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one.
 _ALLOWED = 0.1
 # Relative width of the bracket at which the next vertex is most often optimal:
@@ -282,7 +280,6 @@ def _advance(
         most = np.array([math.inf])
         if not model.perfect:
             newton.anticipate(predictor, ahead)
-            left = max(left, _FALL * min(total, _FALL * abs(width) * error))
             reached = np.maximum(model.chart.levels, leaked)
             most = np.minimum(_LEAKS * reached, reached + model.chart.room)
         target = path.times(max(Precision.own_gap * gap * error, left) / path.total)
@@ -327,10 +324,10 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        for value, change in zip(at.unused.tolist(), step.unused.tolist(), strict=True):
+        budgets = [*at.unused.tolist(), *at.multiplier.tolist()]
+        steps = [*step.unused.tolist(), *step.multiplier.tolist()]
+        for value, change in zip(budgets, steps, strict=True):
             length = min(length, -value / change) if change < 0.0 else length
-        for value, change in zip(at.multiplier.tolist(), step.multiplier.tolist(), strict=True):
-            length = min(length, -(_CHEAPER * value) / change) if change < 0.0 else length
         if at.inner.slack.size:
             for values, changes in (
                 (at.inner.slack, step.inner.slack),

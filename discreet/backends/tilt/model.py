@@ -29,7 +29,6 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack
 from discreet.backends.tilt.families import chart_of
 from discreet.problems.constraint import Term, asks_privacy, is_plain
-from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -69,16 +68,6 @@ class Model:
     perfect: bool
     undercut: float
     constant_error: float
-
-    @cached_property
-    def outcomes_first(self) -> tuple[Array, Array]:
-        """The features one outcome after the other, also beyond the N outcomes [K W, k], and |F_l|²
-        [K W].
-        """
-        rows = np.ascontiguousarray(self.features.transpose(0, 2, 1)).reshape(
-            -1, self.features.shape[1]
-        )
-        return rows, np.einsum("lk,lk->l", rows, rows)
 
     def total(self, rows: Array) -> float:
         """Σ_l w_l r_l of rows [K, W]."""

@@ -25,7 +25,6 @@ from discreet.backends.tilt.systems import Iterate, system_of
 from discreet.problems.lazy import cached_property
 from discreet.problems.numerics.double_double import Array
 
-_WIDE = 20  # features from which on M is summed by pairs of guesses: benchmarks/ablation.py
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
 
 
@@ -99,7 +98,6 @@ class Newton:
         self._per_product = self._per_slack / at.estimator
         self._system, order = system_of(model, at, law)
         self._others = order[:-1]
-        self._reference = int(order[-1])
         self._outcomes = self._schur()
         self._system.linearise(self._outcomes)
 
@@ -146,44 +144,6 @@ class Newton:
         return Step(estimator, slack, np.negative(falls, out=falls), inner, multiplier, unused)
 
     def _schur(self) -> Array:
-        """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows]."""
-        wide = (
-            len(self._curvature) > 1 and self._others.size > 1 and self._at.tilt.shape[1] >= _WIDE
-        )
-        negligible = self._system.negligible() if wide else None
-        return self._by_guesses() if negligible is None else self._by_pairs(negligible)
-
-    def _by_pairs(self, negligible: Array) -> Array:
-        """M as Σ_{i<k} (e_i − e_k)(e_i − e_k)' ⊗ Σ_l w_l (ψ_il ψ_kl / Σψ) F_l F_l', over outcomes
-        that matter to a pair.
-
-        Most outcomes soon hesitate between two guesses, if at all. What a pair leaves out adds up
-        to no more than what the measure itself adds to M, in whatever direction.
-        """
-        model = self._model
-        others = self._others
-        reference = self._reference
-        k = self._at.tilt.shape[1]
-        count = others.size
-        total = np.zeros((count, k, count, k))
-        rows, sizes = model.outcomes_first
-        share = model.mass / self._curvature_sum
-        cut = negligible / model.outcomes
-        for a, i in enumerate(others.tolist()):
-            own = share * self._curvature[:, i]
-            for b, other in [*enumerate(others[:a].tolist()), (a, reference)]:
-                weights = (own * self._curvature[:, other]).ravel()
-                chosen = np.flatnonzero(weights * sizes > min(cut[i], cut[other]))
-                features = rows.take(chosen, axis=0)
-                features *= np.sqrt(weights.take(chosen))[:, None]
-                product = features.T @ features
-                total[a, :, a] += product
-                if b != a:
-                    total[b, :, b] += product
-                    total[a, :, b] = total[b, :, a] = -product
-        return total.reshape(count * k, count * k)
-
-    def _by_guesses(self) -> Array:
         """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
 
         Off the diagonal blocks it is −G G' with G_i = F·ψ_i sqrt(w / Σ_k ψ_k), one symmetric

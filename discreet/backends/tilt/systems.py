@@ -76,12 +76,6 @@ class System(ABC):
         """
         return iter(self._model.features)
 
-    def negligible(self) -> Array | None:
-        """What may be added to M in any direction, for each guess, without mattering [m]; None
-        where nothing may.
-        """
-        return None
-
     @abstractmethod
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
         """Factorise the system with this M, about masses of guesses, or such as have grown by
@@ -246,16 +240,6 @@ class Summed(_Related):
             return super().features()
         towards = self._own.transpose(0, 2, 1)
         return (np.matmul(towards, block) for block in self._model.features)
-
-    def negligible(self) -> Array | None:
-        """K, which is least in the directions of the private values that a guess excludes most."""
-        if self._own is not None:
-            return None
-        diagonal = np.diagonal(self._relation.block, axis1=1, axis2=2)
-        least = np.where(diagonal > 0.0, diagonal, np.inf).min(axis=1)
-        return np.asarray(
-            np.minimum(least, self._model.chart.least(self._law)) / self._at.multiplier.max()
-        )
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
         """The matrix, and the part of the right-hand side that does not depend on the products

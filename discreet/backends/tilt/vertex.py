@@ -229,47 +229,33 @@ def plain_law(problem: Problem, estimator: Array) -> OutputLaw:
 
 
 def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
-    """Relative, of the bracket that a point proves for the budget aimed at, up to rounding."""
-    if not is_entropic(problem):
-        return _proven_width(problem, at)
-    wasted = 0.0
-    law = plain_law(problem, at.columns)
-    losses = problem.loss + at.tilt @ problem.p_xz
-    if not problem.constraint.perfect:
-        # h_i
-        over = np.maximum(
-            at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0
-        )
-        unused = max(0.0, problem.budget * (1.0 - precision.undercut) - law.leakage())
-        wasted = float(law.mass @ over + at.multiplier * unused)
-        losses -= over[:, None] * problem.p_z
-    losses -= losses.min(axis=0)
-    return (wasted + float(np.vdot(at.columns, losses))) / max(
-        float(np.vdot(at.columns, problem.loss)), Precision.nonzero
-    )
+    """Relative, of the bracket that a vertex proves for the budgets aimed at, up to rounding.
 
-
-def _proven_width(problem: Problem, at: Point) -> float:
-    """The same by any measures: what the columns err, above the bound of the tilt made feasible."""
+    It adds up terms ≥ 0: what the columns lose to the best guess of each outcome, what tilts lack
+    of being feasible, and what budgets leave unused. For a vertex Σ t·u is Σ μ times the leakages.
+    """
     losses = problem.loss + at.tilt @ problem.p_xz
-    paid = 0.0
     prices = np.broadcast_to(np.asarray(at.multiplier), (len(problem.terms),)).tolist()
+    used = np.zeros(len(problem.terms))
+    wasted = 0.0
     for part in Part.of(problem):
         term = problem.terms[part.term]
         tilt = at.tilt[:, part.rows]
-        level = term.measure.level(term.budget.amount)
-        price = prices[part.term]
-        over = (
-            tilt @ part.p_x
-            if term.budget.perfect
-            else term.measure.ceiling(tilt, part.p_x, price, level)
-        )
+        mass = at.columns @ part.mass
+        if term.budget.perfect:
+            over = tilt @ part.p_x
+        else:
+            deviation = at.columns @ problem.deviations[part.rows].T
+            own = deviation - deviation.sum(axis=1)[:, None] * part.p_x
+            law = OutputLaw(mass, own, part.p_x, measure=term.measure)
+            used[part.term] += law.level
+            over = term.measure.ceiling(tilt, part.p_x, prices[part.term], term.level)
+            over = np.maximum(over, 0.0)
         losses -= over[:, None] * part.mass
-    for term, price in zip(problem.terms, prices, strict=True):
-        paid += (
-            0.0
-            if term.budget.perfect or not price
-            else price * term.measure.level(term.budget.amount)
-        )
+        wasted += float(mass @ over)
+    for term, price, level in zip(problem.terms, prices, used.tolist(), strict=True):
+        if term.priced and price > 0.0:
+            wasted += price * max(0.0, term.level * (1.0 - precision.undercut) - level)
+    losses -= losses.min(axis=0)
     error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
-    return (error - float(losses.min(axis=0).sum()) + paid) / error
+    return (wasted + float(np.vdot(at.columns, losses))) / error
