@@ -63,8 +63,7 @@ def fit(
     The sensitive columns are needed here and never to predict. The folder holds rule.json,
     model.onnx and a card; see discreet predict. One budget is about the sensitive columns together;
     --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the budget,
-    the rule always guesses alike, and says so. An interrupted run goes on with the classifiers and
-    designs that it has made, if the same command is given again.
+    the rule always guesses alike, and says so.
 
     Examples:
 
@@ -84,9 +83,6 @@ def fit(
     from discreet.people.classifier import PrivateClassifier
     from discreet.people.folder import CARD, NAMES
     from discreet.people.graph import libraries
-    from discreet.people.labels import people_digest
-    from discreet.people.unfinished import NAME as HALF
-    from discreet.people.unfinished import Unfinished
     from discreet.problems.errors import InputError
     from discreet.problems.files.tables import read_table
     from discreet.reports.card import card_data
@@ -106,39 +102,27 @@ def fit(
         truth = _labels(people, table, guess)
         hidden = _frame({name: _labels(people, table, name, True) for name in hide})
         _check_asked(people, hide, guess, truth, hidden, calibration)
-        settings = [hide, guess, ignore, budget, share, measures, confidence, calibration, seed]
-        asked = {"settings": settings, "data": people_digest(features, truth, hidden)}
-        unfinished = Unfinished(Path(out) / HALF, asked, force)
-        if unfinished.begun:
-            screen.say(
-                f"going on with {unfinished.begun} in {unfinished.path}, which an earlier "
-                "run has made"
-            )
         private = PrivateClassifier(
             budget=budget,
             fraction=share,
             measure=measures or "mutual-information",
             confidence=confidence,
             calibration=calibration,
-            random_state=unfinished.random_state if seed is None else seed,
+            random_state=seed,
         )
-        private.step = unfinished.step  # type: ignore[method-assign, assignment]
-        private.ask = unfinished.ask  # type: ignore[method-assign]
         private.watch = tell  # type: ignore[method-assign, assignment]
-        with screen.resumable(lambda: unfinished.how_to_go_on):
-            try:
-                private.fit(features, truth, sensitive_features=hidden)
-            except InputError:
-                raise
-            except ValueError as error:  # scikit-learn's
-                raise InputError(f"{people}: {error}") from None
-            tell(1, 1, "writing")
-            facts = {
-                "asked": {"hide": hide, "guess": [guess]},
-                "data": {"file": Path(people).name, "columns": [*features]},
-            }
-            card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
-            unfinished.done()
+        try:
+            private.fit(features, truth, sensitive_features=hidden)
+        except InputError:
+            raise
+        except ValueError as error:  # scikit-learn's
+            raise InputError(f"{people}: {error}") from None
+        tell(1, 1, "writing")
+        facts = {
+            "asked": {"hide": hide, "guess": [guess]},
+            "data": {"file": Path(people).name, "columns": [*features]},
+        }
+        card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
     screen.show(
         lambda: {"folder": out, **card},
         lambda _: [_facts(out, card), private.statement_],

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.run import solve
 from discreet.people.deployed import Rule
 from discreet.people.design import (
     Labels,
@@ -46,7 +45,7 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem, shares_of_bayes
+from discreet.problems.problem import shares_of_bayes
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked
 
@@ -109,20 +108,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Called with (steps done, steps in all, what happens now) while it is fitted; replace it
         to show progress.
         """
-
-    @staticmethod
-    def step(name: str, rng: np.random.Generator, seen: Any, compute: Callable[[], Any]) -> Any:
-        """Called to fit each of both classifiers; replace it to keep them, as
-        `discreet.people.unfinished` does.
-        """
-        return compute()
-
-    @staticmethod
-    def ask(problem: Problem, gap: float) -> Any:
-        """Called to solve for each design budget; replace it to keep the answers, as
-        `discreet.people.unfinished` does.
-        """
-        return solve(problem, gap=gap)
 
     def __init__(
         self,
@@ -210,13 +195,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = taken(table, inside)
         first, second = self._weighed(sample_weight)
         self.watch(0, 2 + len(LADDER), "fitting the classifier of what is guessed")
-        self.estimator_, p_y = self.step(
-            "guessed",
-            rng,
-            seen,
-            lambda: calibrated(
-                self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
-            ),
+        self.estimator_, p_y = calibrated(
+            self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
         )
         parts = list[Calibrated]()
         p_x = dict[Any, Array]()
@@ -230,13 +210,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 2 + len(LADDER),
                 (f"fitting the classifier of {'what is hidden' if name is None else name}"),
             )
-
-            def private(hidden: Codes = hidden, many: int = many) -> tuple[Calibrated, Array]:
-                return calibrated(
-                    self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
-                )
-
-            one, p = self.step("hidden" if name is None else f"hidden {name}", rng, seen, private)
+            one, p = calibrated(
+                self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
+            )
             parts.append(one)
             p_x[name] = p.reshape(len(p), given, -1) if measure.conditional else p
         self.private_estimator_ = SideBySide(tuple(parts)) if secrets else parts[0]
@@ -358,7 +334,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         under = self.model_.with_budget(amounts if len(amounts) > 1 else amounts[0])
         told = self._labels()
         given = (told.guesses, told.groups, None, told.losses)
-        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_), ask=self.ask)
+        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_))
 
     def _looking(self, table: Any, truth: Any, shown: Any) -> Callable[[Rule, float], Evaluation]:
         """What looks at a rule's guesses about people of these truths and groups (or columns), with

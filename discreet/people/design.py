@@ -21,7 +21,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,7 +175,7 @@ def design_rule(
         budgets = shares_of_bayes(
             problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
         )
-    under = problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+    under = problem.with_budget(budgets)
     if secrets or isinstance(groups, Mapping):
         each = each_secret(groups, names, "groups", every=groups is not None)
         sizes = (sum(term.sizes) for term in problem.terms)
@@ -198,16 +198,12 @@ def designed(
     key: str | None,
     gap: float = 1e-9,
     secrets: tuple[Any, ...] = (),
-    ask: Callable[[Problem, float], Any] | None = None,
 ) -> RuleDesign:
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
-    secrets: the names of its constraints, where each sensitive column has a budget; ask: what
-    solves it to a gap, with an `estimator`, a `tilt` and `multipliers`.
+    secrets: the names of its constraints, where each sensitive column has a budget.
     """
-    tied, judged = (
-        _solved(problem, gap) if ask is None else _of_solution(problem, ask(problem, gap), gap)
-    )
+    tied, judged = _solved(problem, gap)
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
     losses = loss_table(
@@ -240,11 +236,7 @@ def _solved(problem: Problem, gap: float) -> tuple[Tied, Solution]:
         or conclude(problem, first, options).status is Status.CERTIFIED
     ):
         return made
-    return _of_solution(problem, solve(problem, gap=gap), gap)
-
-
-def _of_solution(problem: Problem, found: Any, gap: float) -> tuple[Tied, Solution]:
-    """The same of what has an estimator, a tilt and multipliers."""
+    found = solve(problem, gap=gap)
     made = None
     if found.estimator is not None:
         answer = Answer(found.estimator, found.tilt, found.multipliers)
