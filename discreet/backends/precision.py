@@ -218,7 +218,7 @@ class Precision:
             0.0 if is_tiny else term.budget
             for is_tiny, term in zip(tiny, problem.terms, strict=True)
         ]
-        return problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+        return problem.with_budget(budgets)
 
 
 def _rounding(term: Term, p_x: Array) -> float:

@@ -175,7 +175,7 @@ def design_rule(
         budgets = shares_of_bayes(
             problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
         )
-    under = problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+    under = problem.with_budget(budgets)
     if secrets or isinstance(groups, Mapping):
         each = each_secret(groups, names, "groups", every=groups is not None)
         sizes = (sum(term.sizes) for term in problem.terms)

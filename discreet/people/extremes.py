@@ -54,7 +54,7 @@ from discreet.problems.measures.each_guess import (
     ParityDifference,
     PointwiseInformation,
 )
-from discreet.problems.measures.g_leakage import GLeakage, MinEntropyLeakage
+from discreet.problems.measures.g_leakage import BestAction, GLeakage, MinEntropyLeakage
 from discreet.problems.measures.maximal_leakage import MaximalLeakage
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
@@ -173,27 +173,12 @@ class _Shares:
 def _highest(measure: Measure, region: Region, shares: _Shares) -> float:
     """An upper bound of what the measure compares with its level."""
     m, n = region.rates.shape
-    level = min(_most(measure, m, n, shares), _highest_by_rates(measure, region, shares))
+    # A value of the given variable has only its own share of the people.
+    known = measure.largest_level(min(m, n), float(shares.low.min())) * min(1.0, shares.total)
+    level = min(known, _highest_by_rates(measure, region, shares))
     if n <= MOST_GROUPS and not isinstance(measure, _BY_RATES):
         level = min(level, _highest_by_corners(measure, region, shares))
     return level if region.odds is None else min(level, _highest_by_odds(measure, region, shares))
-
-
-def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
-    """What no law with these shares exceeds."""
-    alphabet = min(m, n)
-    rarest = float(shares.low.min())
-    if isinstance(measure, MutualInformation):
-        return math.log(alphabet) * min(1.0, shares.total)
-    if isinstance(measure, TotalVariation | ParityDifference):
-        return 1.0
-    if isinstance(measure, Sibson):  # at most maximal leakage
-        return math.expm1(measure.growth * math.log(alphabet))
-    if isinstance(measure, ChiSquare | MaximalLeakage | MinEntropyLeakage | GLeakage):
-        return alphabet - 1.0
-    if isinstance(measure, MaxLift | PointwiseInformation) and rarest > 0.0:
-        return 1.0 / rarest - 1.0 if isinstance(measure, MaxLift) else -math.log(rarest)
-    return math.inf
 
 
 def _along_odds(region: Region, odds: Array) -> tuple[Array, Array, Array, Array]:
@@ -504,12 +489,8 @@ def _lowest(measure: Measure, region: Region) -> float:
         return math.log(max(ratio, 1.0)) * (1.0 - _OUTWARD)
     if isinstance(measure, MutualInformation | Sibson | MaximalLeakage):
         return measure.amount(_above_tangents(measure, region))
-    if isinstance(measure, MinEntropyLeakage | GLeakage):
-        gain = (
-            np.eye(len(region.shares))
-            if isinstance(measure, MinEntropyLeakage)
-            else np.array(measure.gain)
-        )
+    if isinstance(measure, BestAction):
+        gain = measure.gains(len(region.shares))
         action = ((region.rates * region.shares) @ gain.T).argmax(axis=1)
         reached = max(float((gain[action] * low * region.share_low).sum()), 1e-300)
         return max(0.0, math.log(reached / float((gain @ region.share_high).max())))

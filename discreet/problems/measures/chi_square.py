@@ -33,6 +33,10 @@ class ChiSquare(Measure):
     )
     cone = Cone.QUADRATIC
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """The mean of 1/π_j − 1, for guesses that reveal X, is the alphabet less one."""
+        return alphabet - 1.0
+
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """Σ_j π_j x_j², from the end of each entry that is further from 0."""
         low, high = ends(x, reach, p_x)

@@ -14,6 +14,7 @@ multiplier Σ_j π_j (t_j)₊.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -40,6 +41,10 @@ class MaxLift(LargestRatio):
         "IEEE TIT 69 (2023)"
     )
     scope = Scope.POSTERIOR
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """A guess that excludes all but the rarest private value reaches it."""
+        return 1.0 / rarest - 1.0 if rarest > 0.0 else math.inf
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − (1 + B) s."""
@@ -129,6 +134,10 @@ class PointwiseInformation(Divergence):
     )
     scope = Scope.POSTERIOR
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """A guess that excludes all but the rarest private value reaches it."""
+        return -math.log(rarest) if rarest > 0.0 else math.inf
+
     def slope(self, x: Array, p_x: Array) -> Array:
         """log r − KL, which is 0 at u."""
         return super().slope(x, p_x) - self.excess(x, p_x)[:, None]
@@ -173,6 +182,10 @@ class ParityDifference(Measure):
     unit = ""
     citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
     scope = Scope.SHARE
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is a difference of probabilities, at most 1."""
+        return 1.0
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """max_j x_j − min_j x_j, from the ends of the largest and the least entry."""

@@ -61,6 +61,10 @@ class BestAction(Measure):
         """The actions whose prior gains are the largest, up to rounding."""
         return np.flatnonzero(self.rows(p_x) @ p_x > -_TIED)
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is at most maximal leakage, for every gain."""
+        return alphabet - 1.0
+
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """The rows."""
         return (self.rows(p_x),)

@@ -42,6 +42,10 @@ class MaximalLeakage(LargestRatio):
         "IEEE TIT 66 (2020)"
     )
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """Guesses that reveal X reach it."""
+        return alphabet - 1.0
+
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − s."""
         return (np.eye(p_x.size) / p_x - 1.0,)

@@ -174,6 +174,14 @@ class Measure(ABC):
         """
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """What no law exceeds of what is compared with B; inf if that is not known.
+
+        alphabet: the smaller number of guesses and private values. rarest: a lower bound of the
+        probability of every private value.
+        """
+        return math.inf
+
     def level(self, budget: float) -> float:
         """B, rounded upward."""
         if self.growth == 0.0:

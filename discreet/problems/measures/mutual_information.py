@@ -116,6 +116,10 @@ class MutualInformation(MeanDivergence):
         "Journal 27 (1948)"
     )
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is at most the entropy of the alphabet, in nats."""
+        return math.log(alphabet)
+
 
 MUTUAL_INFORMATION = MutualInformation()
 

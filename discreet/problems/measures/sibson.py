@@ -13,6 +13,7 @@ same form, κ is least with
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -60,6 +61,10 @@ class Sibson(Measure):
     def growth(self) -> float:
         """Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1."""
         return (self.alpha - 1.0) / self.alpha
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """Sibson's information is at most maximal leakage."""
+        return math.expm1(self.growth * math.log(alphabet))
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """N(1 + x) − 1."""

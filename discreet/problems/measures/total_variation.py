@@ -29,6 +29,10 @@ class TotalVariation(Measure):
         "Distance, IEEE TIFS 15 (2020)"
     )
 
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """Total variation is a distance of probabilities, at most 1."""
+        return 1.0
+
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """½ Σ_j π_j |x_j|, as the larger of Σ π_j (x_j)₊ and Σ π_j (−x_j)₊ over all values but the
         likeliest.
