@@ -92,7 +92,7 @@ class Grid(ABC):
         """Reduce and lower, as `discreet.solve` does; a refusal at this point is a skip too."""
         try:
             return self.solver.lower(ds.problems.reduce(self.instance).problem, self.options)
-        except ds.problems.errors.Unsupported as refusal:
+        except ds.errors.Unsupported as refusal:
             # While asv measures, only this one is a skip.
             from asv_runner.benchmarks.mark import SkipNotImplemented
 

@@ -1,4 +1,8 @@
 from . import backends as backends
+from . import errors as errors
+from . import files as files
+from . import judge as judge
+from . import measures as measures
 from . import problems as problems
 from . import reports as reports
 from .backends.continuous.quantiser import design_quantiser as design_quantiser
@@ -13,6 +17,13 @@ from .backends.run import certify as certify
 from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
+from .errors import DiscreetError as DiscreetError
+from .errors import FileError as FileError
+from .errors import InputError as InputError
+from .files.records import load_problem as load_problem
+from .files.records import load_solution as load_solution
+from .files.records import save_problem as save_problem
+from .files.records import save_solution as save_solution
 from .people.classifier import PrivateClassifier as PrivateClassifier
 from .people.deployed import Rule as Rule
 from .people.design import RuleDesign as RuleDesign
@@ -22,7 +33,6 @@ from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
 from .people.frontier import PeopleFrontier as PeopleFrontier
 from .people.table_rule import TableRule as TableRule
-from .problems import measures as measures
 from .problems.adversary.inference import inference as inference
 from .problems.adversary.local_estimates import local_inference as local_inference
 from .problems.blocks import BlockProblem as BlockProblem
@@ -31,13 +41,6 @@ from .problems.causal.rule import CausalRule as CausalRule
 from .problems.certificate import Certificate as Certificate
 from .problems.constraint import Constraint as Constraint
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem
-from .problems.errors import DiscreetError as DiscreetError
-from .problems.errors import FileError as FileError
-from .problems.errors import InputError as InputError
-from .problems.files.records import load_problem as load_problem
-from .problems.files.records import load_solution as load_solution
-from .problems.files.records import save_problem as save_problem
-from .problems.files.records import save_solution as save_solution
 from .problems.problem import Problem as Problem
 from .problems.rule import OutcomeRule as OutcomeRule
 from .problems.samples import FewRecordsWarning as FewRecordsWarning

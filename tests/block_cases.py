@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from discreet.numerics.double_double import Array
 from discreet.problems import Problem, catalog
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Blocks, Chunk
 
 __all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "watched"]

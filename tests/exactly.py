@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 from flint import fmpq
 
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.problems.problem import Problem
 
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet.judge.cases import Case
+from discreet.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
+from discreet.measures.law import OutputLaw
+from discreet.numerics.double_double import Array
+from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.judge.cases import Case
-from discreet.problems.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.laws import Law
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Matrix, OutcomeRule
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [

@@ -20,8 +20,8 @@ from judging import restated
 import discreet as ds
 from discreet.backends.contract import Reach
 from discreet.backends.tilt import rounds
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems import BlockProblem, catalog
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
@@ -275,7 +275,7 @@ def test_a_refusal_while_memory_is_measured_is_a_skip_too(
         grid.setup("slsqp", 4)
 
     def refuse(*_: Any) -> None:
-        raise ds.problems.errors.Unsupported("not this one")
+        raise ds.errors.Unsupported("not this one")
 
     grid.setup("tilt", 4)
     monkeypatch.setattr(type(ds.backends.load_backend("tilt")), "lower", refuse)

@@ -16,7 +16,7 @@ import pytest
 
 import discreet as ds
 from discreet.backends.solution import Status
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.measurements import Measurement, Stakes
 
 pytestmark = pytest.mark.gate

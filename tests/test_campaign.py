@@ -175,7 +175,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(
     assert changed_by("discreet/backends/peers/ipopt.py") == {"ipopt"}
     assert changed_by("discreet/cli/app.py") == set()
     for path in (
-        "discreet/problems/judge/privacy.py",
+        "discreet/judge/privacy.py",
         "discreet/backends/run.py",
         "discreet/verification/measures.py",
     ):

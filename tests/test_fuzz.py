@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import isolated
-from discreet.problems.errors import shortened
+from discreet.errors import shortened
 
 pytestmark = pytest.mark.gate
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import discreet as ds
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import Instance, instances_of
 from discreet.reports.study.plan import read_study
 

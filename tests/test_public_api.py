@@ -22,7 +22,8 @@ PACKAGES = (
     "discreet.problems",
     "discreet.backends",
     "discreet.reports",
-    "discreet.problems.measures",
+    "discreet.measures",
+    "discreet.files",
 )
 # By these the judge and the loop read problems and rules, whatever their kind. They are promised to
 # nobody else.

@@ -21,12 +21,12 @@ from scipy.special import logsumexp
 
 from discreet.backends import solve
 from discreet.backends.repairs import tilts_from_ratio
+from discreet.judge import certify
 from discreet.problems.adversary.inference import error_of_best, inference
 from discreet.problems.adversary.local_estimates import local_inference, local_law
 from discreet.problems.binning import Binning
 from discreet.problems.constraint import Constraint
-from discreet.problems.judge import certify
-from discreet.problems.measures.duals import feasible_duals, feasible_for
+from discreet.problems.duals import feasible_duals, feasible_for
 from discreet.problems.problem import Problem
 from discreet.problems.samples import count
 from discreet.problems.sensors import (

@@ -28,7 +28,8 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet import verification
-from discreet.problems import BlockProblem, blocks_from, write_blocks
+from discreet.files import write_blocks
+from discreet.problems import BlockProblem, blocks_from
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule

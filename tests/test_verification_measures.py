@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.solution import Status
-from discreet.problems.measures import GLeakage, measure_of
-from discreet.problems.measures.registry import LINEAR, MEASURES
+from discreet.measures import GLeakage, measure_of
+from discreet.measures.registry import LINEAR, MEASURES
 from discreet.reports.second_opinion import second_opinion
 from discreet.verification import verify
 

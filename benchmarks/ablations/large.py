@@ -22,8 +22,8 @@ from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.passes import scan
+from discreet.numerics.label_strips import strip_sums
 from discreet.problems import BlockProblem, Problem, catalog
-from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.streams.sample import sample
 
 __all__ = ["inside_rows", "rounds_rows", "statement_rows", "work_rows"]

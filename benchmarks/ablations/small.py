@@ -25,8 +25,8 @@ from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.systems import System
 from discreet.backends.tilt.vertex import Vertex
+from discreet.measures.registry import LINEAR
 from discreet.problems import Problem, reduce
-from discreet.problems.measures.registry import LINEAR
 
 __all__ = ["crossover_rows", "interior_rows", "linear_rows", "tries_rows"]
 

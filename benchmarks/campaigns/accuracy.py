@@ -26,8 +26,8 @@ from campaigns.rare import rare_blocks, rare_secrets, rare_value
 from large.machine import described
 
 import discreet as ds
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
+from discreet.measures import GLeakage
+from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.reports.outputs import write_pages
 from discreet.showing.values import Facts, Section, Table
 

@@ -37,9 +37,9 @@ from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
 from discreet.backends.run import certify
 from discreet.backends.solution import Solution
+from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.constraint import is_plain
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import random_problems
 
+from discreet.measures import GLeakage
 from discreet.problems import BlockProblem, Problem, catalog
-from discreet.problems.measures import GLeakage
 from discreet.problems.streams.lattice import lattice_problem
 
 __all__ = ["drawn"]

@@ -43,10 +43,10 @@ import random_problems
 from campaigns import gains, underflow
 from campaigns.rare import rare_blocks, rare_secrets, rare_value
 
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.problems.constraint import Constraint
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.registry import MEASURES
 from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, select
 
 __all__ = ["KINDS", "drawn"]

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
+from discreet.numerics.double_double import Array
 from discreet.problems import BlockProblem, Problem
 from discreet.problems.constraint import Constraint
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.registry import MEASURES
-from discreet.problems.numerics.double_double import Array
 
 __all__ = ["rare_blocks", "rare_secrets", "rare_value"]
 

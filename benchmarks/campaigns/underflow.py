@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 import discreet as ds
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems import BlockProblem, Problem
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Constraint
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.registry import MEASURES
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
 from discreet.problems.rule import OutcomeRule
 from discreet.verification import Verification, verify
 
@@ -146,7 +146,7 @@ def _verified(problem: Any, answer: Any) -> Verification:
         }
         return verify(problem.noncausal, members)
     if isinstance(answer, OutcomeRule):
-        from discreet.problems.files.records import solution_members
+        from discreet.files.records import solution_members
 
         return verify(
             problem,

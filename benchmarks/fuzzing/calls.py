@@ -113,7 +113,7 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
         (problems.fano_bound, {"equivocation_nats": 0.5, "n": 3, "sharp": True}),
         (problems.entropy, {"p": [0.5, 0.5]}),
         (
-            problems.map_problem,
+            ds.files.map_problem,
             {
                 "path": "model.npz",
                 "budget": 0.1,

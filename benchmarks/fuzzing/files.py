@@ -21,7 +21,6 @@ from fuzzing.examples import answer, model, rows
 from fuzzing.garbage import TEXTS, array, data, text
 
 import discreet as ds
-from discreet import problems
 
 __all__ = ["archives", "notes", "results", "study"]
 
@@ -42,7 +41,7 @@ def archives(r: random.Random) -> tuple[str, Action]:
         "load_problem": lambda: ds.load_problem("input.npz", default_budget=0.1, max_bytes=1 << 22),
         "load_solution": lambda: ds.load_solution("input.npz", max_bytes=1 << 22),
         "audit": lambda: ds.audit(model(), "input.npz"),
-        "map_problem": lambda: problems.map_problem("input.npz", 0.1),
+        "map_problem": lambda: ds.files.map_problem("input.npz", 0.1),
         "verify a problem": lambda: ds.verify("input.npz", "answer.npz", budget=0.01),
         "verify a solution": lambda: ds.verify(model(), "input.npz"),
         "verify": lambda: run_command(["verify", "input.npz", "input.npz", "--json"]),

@@ -27,7 +27,8 @@ from large.measure import cores, read_seconds, timed
 from large.table import Row, Target
 
 import discreet as ds
-from discreet.problems import grouped_problem, lattice_problem, map_problem
+from discreet.files import map_problem
+from discreet.problems import grouped_problem, lattice_problem
 from discreet.problems.sensors import PAPER_SIGMA, linear_conditional, paper_p_xy
 
 __all__ = ["CASES", "Case", "Setting"]

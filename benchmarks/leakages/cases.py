@@ -132,7 +132,7 @@ def streamed(quick: bool) -> list[Row]:
         loss = Path(folder) / "loss.npy"
         _save_people(people, p_xz, loss)
         limit = ds.problems.LeakageBudget(0.02, ds.measures.measure_of("parity-difference"))
-        problem = ds.problems.map_problem(p_xz, limit, loss=loss)
+        problem = ds.files.map_problem(p_xz, limit, loss=loss)
         return [
             _best(
                 "streamed",

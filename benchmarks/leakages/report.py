@@ -13,7 +13,7 @@ from typing import Any
 from large.machine import described
 from large.table import Row
 
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.outputs import write_pages
 from discreet.showing.figures import Figure, Series

@@ -19,10 +19,10 @@ import numpy as np
 from discreet.backends.contract import Answer, AnyProblem, Backend, Kind, Options
 from discreet.backends.registry import versions_of
 from discreet.backends.solution import Status, Timings
+from discreet.errors import BackendError
+from discreet.numerics.compiled import compile_seconds
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.compiled import compile_seconds
-from discreet.problems.errors import BackendError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce, without_known_secrets

@@ -9,7 +9,7 @@ time limit is for all together. `claimed` names the one that answered.
 from __future__ import annotations
 
 from discreet.backends.contract import Capabilities, Kind, Policy, Regime
-from discreet.problems.measures.registry import CONDITIONAL, OTHERS
+from discreet.measures.registry import CONDITIONAL, OTHERS
 
 
 class Auto(Policy):

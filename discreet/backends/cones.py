@@ -25,8 +25,8 @@ import numpy as np
 
 from discreet.backends.lowering import Program, Sum, sparse_rows
 from discreet.backends.parts import LeakageConstraint, PriorGroup
-from discreet.problems.measures.measure import Cone, Scope
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.measure import Cone, Scope
+from discreet.numerics.double_double import Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array

@@ -47,11 +47,11 @@ from discreet.backends.lowering import Program, is_late, limits, point_of
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
-from discreet.problems.errors import Absent
-from discreet.problems.measures.measure import Cone, Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import CONDITIONAL, OTHERS
-from discreet.problems.numerics.double_double import Array
+from discreet.errors import Absent
+from discreet.measures.measure import Cone, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import CONDITIONAL, OTHERS
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

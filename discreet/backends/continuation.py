@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Duals
+from discreet.lazy import cached_property
+from discreet.measures.measure import Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constrained
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _NEIGHBOURS = 4  # solved budgets that a prediction interpolates

@@ -31,12 +31,12 @@ from typing import (
     runtime_checkable,
 )
 
+from discreet.checks import brief, whole
+from discreet.errors import InputError
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import brief, whole
 from discreet.problems.constraint import Constrained, Term, only_entry
-from discreet.problems.errors import InputError
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Kind as Kind
 from discreet.problems.problem import Problem
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 
 
 def sizes(matrix: Array) -> Array:

@@ -28,8 +28,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, limits, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.problems.errors import BackendError
-from discreet.problems.measures.registry import LINEAR
+from discreet.errors import BackendError
+from discreet.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from discreet.backends.registry import (
 )
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.problems.checks import brief
+from discreet.checks import brief
+from discreet.errors import InputError
 from discreet.problems.constraint import LeakageBudget, Term
-from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
 NOT_BEGUN = "not begun: the time for this backend was over"

@@ -48,13 +48,13 @@ from discreet.backends.parts import (
 )
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
+from discreet.errors import BackendError, Interrupted
+from discreet.measures.measure import Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.constraint import Term, entropy
-from discreet.problems.errors import BackendError, Interrupted
-from discreet.problems.measures.duals import no_multipliers
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
+from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

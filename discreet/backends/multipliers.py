@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.measures.law import OutputLaw
+from discreet.measures.measure import Scope
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.constraint import Term
-from discreet.problems.measures.duals import no_multipliers
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.laws import Law
-from discreet.problems.measures.measure import Scope
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.duals import no_multipliers
+from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 
 _LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds

@@ -31,11 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.lazy import cached_property
+from discreet.measures.measure import Cone, Measure, Scope
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.constraint import Term
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.measure import Cone, Measure, Scope
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _Item = TypeVar("_Item")

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.measures.registry import LINEAR
+from discreet.measures.total_variation import TotalVariation
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import AnyConstrained, Constrained, Term
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.measures.total_variation import TotalVariation
-from discreet.problems.numerics.double_double import Array
 
 _UNIT = 2.0**-53
 _UNRESOLVED = 2.0**-9

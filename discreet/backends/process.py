@@ -27,8 +27,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from discreet.problems.errors import FileError
-from discreet.problems.files.writing import scratch_folder
+from discreet.errors import FileError
+from discreet.storage.writing import scratch_folder
 
 GRACE_SECONDS = 1.0
 """Seconds past a time limit before a process is killed: a backend that stops by itself needs a

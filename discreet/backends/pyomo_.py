@@ -27,9 +27,9 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.parts import rows_by_private_value
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.measure import Scope
+from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from discreet.backends.contract import (
     refuse_unknown,
 )
 from discreet.backends.declared import BACKENDS
-from discreet.problems.checks import brief
-from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
+from discreet.checks import brief
+from discreet.errors import Absent, Broken, DiscreetError, InputError, Unsupported
 from discreet.problems.provenance import version_of
 
 ENTRY_POINT_GROUP = "discreet.backends"

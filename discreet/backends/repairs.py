@@ -24,16 +24,16 @@ import numpy as np
 
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
+from discreet.measures.law import OutputLaw, distance_from_private, output_law
+from discreet.measures.measure import Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.estimators import column_error, normalise, summing_to_one
+from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term, is_plain
-from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Law, scaled_law
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
-from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.laws import Law, scaled_law
 from discreet.problems.outcomes import Kind
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem

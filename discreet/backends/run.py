@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import judge
 from discreet.backends.attempts import Attempt, Clock, ask
 from discreet.backends.contract import Answer, AnyProblem, Options, Policy, kind_of, refuse_unknown
 from discreet.backends.precision import Precision
@@ -30,11 +31,10 @@ from discreet.backends.registry import (
 )
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
-from discreet.problems import judge
+from discreet.checks import as_numbers, at_most, listed, real_numbers
+from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
+from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.checks import as_numbers, at_most, listed, real_numbers
-from discreet.problems.errors import Absent, BackendError, InputError, Interrupted, Unsupported
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
 
 
@@ -113,7 +113,7 @@ def audit(
     file that cannot be read.
     """
     if isinstance(estimator, str | os.PathLike):
-        from discreet.problems.files.records import load_solution
+        from discreet.files.records import load_solution
 
         stored = load_solution(estimator)
         estimator = stored.estimator
@@ -134,7 +134,7 @@ def audit(
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
     """The problem itself, or the one in the file of that path; InputError for anything else."""
     if isinstance(problem, str | os.PathLike):
-        from discreet.problems.files.records import load_problem
+        from discreet.files.records import load_problem
 
         return load_problem(problem)
     kind_of(problem)

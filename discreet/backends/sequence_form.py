@@ -35,14 +35,14 @@ from discreet.backends.continuation import price_of_perfect
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.slack import SLACK
+from discreet.errors import Unsupported
+from discreet.measures.law import distance_from_private
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.causal.tree import Tree
-from discreet.problems.errors import Unsupported
-from discreet.problems.measures.duals import no_multipliers
-from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import no_multipliers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

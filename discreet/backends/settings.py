@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from discreet.backends.contract import Options
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 _Number = TypeVar("_Number", int, float)
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer
 from discreet.backends.precision import Precision
+from discreet.measures.law import distance_from_private
 from discreet.problems.constraint import Term
-from discreet.problems.measures.law import distance_from_private
 from discreet.problems.problem import Problem
 
 SLACK = "optimal: the Bayes rule keeps the budget"

@@ -40,12 +40,12 @@ from discreet.backends.lowering import Program
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended, duals_of_law, excluded, log_ratio, without_rare
-from discreet.problems.errors import Interrupted
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
+from discreet.errors import Interrupted
+from discreet.measures.law import OutputLaw
+from discreet.measures.measure import Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
+from discreet.errors import FileError, InputError
+from discreet.lazy import cached_property
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.rule import IntervalRule
-    from discreet.problems.measures.leaks import Leak, Odds
+    from discreet.problems.leaks import Leak, Odds
 
 PRIVACY_TOLERANCE = 1e-6
 """By so much (relative) may a backend's answer exceed a positive budget before its status is
@@ -343,7 +343,7 @@ class Solution:
         At budget 0 some columns come as integers too, with which the estimator is exactly private
         (`exact_columns`).
         """
-        from discreet.problems.files.records import solution_members
+        from discreet.files.records import solution_members
 
         return solution_members(*self._stated)
 
@@ -353,7 +353,7 @@ class Solution:
 
         overwrite: True replaces any file, False none, and None only a solution.
         """
-        from discreet.problems.files.records import save_solution
+        from discreet.files.records import save_solution
 
         estimator, tilt, multipliers, exact = self._stated
         report = self.problem.samples

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from discreet.cli.flags import flag, with_options
 from discreet.cli.screen import INTERRUPTED, drop_output
-from discreet.problems.errors import DiscreetError, shortened
+from discreet.errors import DiscreetError, shortened
 
 FAULT = 2
 

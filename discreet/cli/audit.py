@@ -42,9 +42,9 @@ def audit(
     """
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
+    from discreet.files.records import load_solution
+    from discreet.numerics.estimators import normalise
     from discreet.problems.adversary.inference import inference
-    from discreet.problems.files.records import load_solution
-    from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):
         model = asked.problem(problem)

@@ -15,7 +15,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, flag, option
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from discreet.cli.flags import (
     option,
     problem_names,
 )
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -131,8 +131,8 @@ def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
 
 
 def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
+    from discreet.measures.mutual_information import MutualInformation
     from discreet.problems.catalog.registry import Budget
-    from discreet.problems.measures.mutual_information import MutualInformation
     from discreet.reports.compare import Case
     from discreet.reports.measurements import Stakes
 

@@ -61,10 +61,10 @@ def crosscheck(
     """
     from pathlib import Path
 
-    from discreet.problems.files.writing import check_output, marked
     from discreet.reports.crosscheck import gate
     from discreet.reports.crosscheck.instances import DEFAULT_SIZE, select
     from discreet.reports.notation import split_list
+    from discreet.storage.writing import check_output, marked
 
     if junit is not None:
         check_output(junit, marked('<testsuite name="discreet crosscheck"'), overwrite=force)

@@ -12,11 +12,11 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
+    from discreet.files.tables import TableStream
     from discreet.people.folder import DeployedRule
-    from discreet.problems.files.tables import TableStream
 
 Paths = Annotated[
     list[str],
@@ -57,8 +57,8 @@ def evaluate(
       discreet evaluate held-out.csv --hide sex --hide age --truth income --guesses guess --leakage
       sex=0.01
     """
+    from discreet.files.tables import TableStream
     from discreet.people.evaluation import evaluate as evaluated
-    from discreet.problems.files.tables import TableStream
 
     if len(paths) > 2:
         raise InputError(
@@ -172,7 +172,7 @@ def _about(hide: list[str], told: Any) -> Any:
 
 def _measures(given: Any) -> Any:
     """Measures by what they are, not by how they are called."""
-    from discreet.problems.measures.registry import measure_of
+    from discreet.measures.registry import measure_of
 
     return (
         {name: measure_of(each) for name, each in given.items()}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Force, Json, argument, flag, option, problem_names
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 
 def export(
@@ -57,8 +57,8 @@ def export(
     from discreet.backends.exchange.files import export as write
     from discreet.backends.exchange.files import format_named
     from discreet.backends.isolated import solve_isolated
-    from discreet.problems.files.writing import check_output
     from discreet.reports import notation
+    from discreet.storage.writing import check_output
 
     name = format_named(format, out)
     check_output(out, lambda path: True, inputs=notation.files([problem]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from discreet.checks import brief
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
-from discreet.problems.checks import brief
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def fit(
     """
     from pathlib import Path
 
+    from discreet.files.tables import read_table
     from discreet.people.classifier import PrivateClassifier
     from discreet.people.folder import CARD, NAMES
     from discreet.people.graph import libraries
-    from discreet.problems.files.tables import read_table
     from discreet.reports.card import card_data
     from discreet.reports.outputs import check_folder
 

@@ -55,12 +55,12 @@ def frontier(
 
       discreet frontier paper-single --measure maximal-leakage
     """
-    from discreet.problems.files.writing import check_output
     from discreet.reports import notation
     from discreet.reports.curve import IS_CURVE
     from discreet.reports.curve import frontier as trace
     from discreet.reports.outputs import check_folder
     from discreet.showing.svg import IS_FIGURE
+    from discreet.storage.writing import check_output
 
     inputs = notation.files([problem])
     for file, made in ((csv, IS_CURVE), (svg, IS_FIGURE)):

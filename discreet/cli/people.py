@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
+from discreet.checks import brief, nearest
 from discreet.cli.flags import argument, option
-from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 
 People = Annotated[str, argument("PEOPLE.csv", "CSV or Parquet, a line for each person.")]
 Hide = option("COLUMN", "Sensitive column; may be repeated.")

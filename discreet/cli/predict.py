@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, flag, option
 from discreet.cli.people import People, Person, check_column
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def predict(
 
     import numpy as np
 
+    from discreet.files.tables import TableStream
     from discreet.people.folder import NAMES, DeployedRule
-    from discreet.problems.files.tables import TableStream
-    from discreet.problems.files.writing import check_output
+    from discreet.storage.writing import check_output
 
     if as_json and out is None:
         raise InputError("--json describes the guesses that are written; say where with --out")
@@ -125,7 +125,7 @@ def _write(parts: Iterator[Columns], out: str | None) -> None:
     """Write the parts one below the other: to standard output, or to a file, all or nothing."""
     import sys
 
-    from discreet.problems.files.writing import replacing
+    from discreet.storage.writing import replacing
 
     if out is None:
         sys.stdout.writelines(_csv(parts))
@@ -149,8 +149,8 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
     """One Parquet file of all parts, each of which is written to a file of its own first."""
     from pathlib import Path
 
-    from discreet.problems.files.parquet import library
-    from discreet.problems.files.writing import scratch_folder
+    from discreet.files.parquet import library
+    from discreet.storage.writing import scratch_folder
 
     try:
         import pandas

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from discreet.checks import shown
 from discreet.cli import screen
 from discreet.cli.flags import Json, Set, argument, problem_names
-from discreet.problems.checks import shown
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry

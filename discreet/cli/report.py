@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, argument, flag, option
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +67,12 @@ def report(
 
       discreet report --backends tilt,conic,conic:solver=scs --json
     """
-    from discreet.problems.files.writing import check_output
     from discreet.reports.asv_results import read_asv
     from discreet.reports.html import IS_REPORT, report_numbers, write_report
     from discreet.reports.outputs import check_folder
     from discreet.reports.published import NAMES
     from discreet.reports.published import publish as publish_snapshot
+    from discreet.storage.writing import check_output
 
     page = out if out is not None else None if publish is not None or as_json else DEFAULT_OUT
     if page is not None:

@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, option
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 
 _Number = TypeVar("_Number", int, float)
 

@@ -41,9 +41,9 @@ def solve(
     """
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.solution import Status
-    from discreet.problems.files.records import is_solution
-    from discreet.problems.files.writing import check_output
+    from discreet.files.records import is_solution
     from discreet.reports import notation
+    from discreet.storage.writing import check_output
 
     if out is not None:
         check_output(out, is_solution, inputs=notation.files([problem]), overwrite=force)

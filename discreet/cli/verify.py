@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Json, Problem, SolutionFile
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.verification import Verification

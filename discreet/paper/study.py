@@ -25,11 +25,11 @@ import numpy as np
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
+from discreet.checks import positive, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.adversary.inference import check_confidence, confidence_interval
 from discreet.problems.adversary.local_estimates import local_inference
-from discreet.problems.checks import positive, whole
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import check_edges
 from discreet.problems.sensors.counts import count_vectors, lattice_size

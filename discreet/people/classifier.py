@@ -21,6 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.checks import loss_table, positive
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
 from discreet.people.design import (
     Labels,
@@ -37,14 +43,8 @@ from discreet.people.labels import coded, column, columns_of, groups, people_dig
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
 from discreet.people.promise import LADDER, Limit, Promise, amounts, named, promised
 from discreet.problems.adversary.inference import check_confidence
-from discreet.problems.checks import loss_table, positive
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
 from discreet.problems.frames import Codes
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import shares_of_bayes
 from discreet.problems.samples import each_secret
 from discreet.problems.stacking import measure_asked

@@ -31,15 +31,15 @@ from discreet.backends.attempts import matrix
 from discreet.backends.contract import Answer, Options
 from discreet.backends.run import attempt, certify, conclude, solve
 from discreet.backends.solution import Solution, Status, number
+from discreet.checks import check_columns, loss_table, mass_array, positive
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
 from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
-from discreet.problems.checks import check_columns, loss_table, mass_array, positive
 from discreet.problems.constraint import Constraint, LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.checks import as_numbers, check_columns, loss_table
+from discreet.errors import InputError
+from discreet.lazy import cached_property
+from discreet.measures.each_guess import LocalDifferentialPrivacy
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
+from discreet.numerics.double_double import Array
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.labels import coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
-from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
 from discreet.problems.frames import Codes
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.each_guess import LocalDifferentialPrivacy
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.samples import each_secret
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame

@@ -45,22 +45,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.people.region import Region
-from discreet.problems.errors import InputError
-from discreet.problems.measures.chi_square import ChiSquare
-from discreet.problems.measures.each_guess import (
+from discreet.errors import InputError
+from discreet.measures.chi_square import ChiSquare
+from discreet.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,
     ParityDifference,
     PointwiseInformation,
 )
-from discreet.problems.measures.g_leakage import BestAction, GLeakage, MinEntropyLeakage
-from discreet.problems.measures.maximal_leakage import MaximalLeakage
-from discreet.problems.measures.measure import Measure, Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
-from discreet.problems.measures.sibson import Sibson
-from discreet.problems.measures.total_variation import TotalVariation
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.g_leakage import BestAction, GLeakage, MinEntropyLeakage
+from discreet.measures.maximal_leakage import MaximalLeakage
+from discreet.measures.measure import Measure, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
+from discreet.measures.sibson import Sibson
+from discreet.measures.total_variation import TotalVariation
+from discreet.numerics.double_double import Array
+from discreet.people.region import Region
 from discreet.problems.roots import bisected
 
 MOST_GROUPS = 14

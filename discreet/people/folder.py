@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.checks import brief, nearest
+from discreet.errors import FileError, InputError
+from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule, coins
-from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.texts import check_ordinary
-from discreet.problems.files.writing import PathLike, shown_path
-from discreet.problems.numerics.double_double import Array
+from discreet.storage.texts import check_ordinary
+from discreet.storage.writing import PathLike, shown_path
 
 RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", "card.json")
 """The files of a folder."""

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.checks import as_numbers, whole
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign, about
 from discreet.people.evaluation import Evaluation, unit_of
 from discreet.people.promise import Limit, PeoplePoint, named
-from discreet.problems.checks import as_numbers, whole
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.people import probabilities
 from discreet.people.deployed import Rule
 from discreet.people.folder import GRAPH_FORMAT, GRAPH_VERSION, Column, as_text, feeds
 from discreet.people.probabilities import LEAST, Calibrated, SideBySide
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 
 _OPSETS = {"": 18, "ai.onnx.ml": 5}
 _OLD_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which version 5 does not have

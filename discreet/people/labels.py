@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import brief
-from discreet.problems.errors import InputError
+from discreet.checks import brief
+from discreet.errors import InputError
 from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
 
 

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.frames import Codes
-from discreet.problems.numerics.double_double import Array
 
 FOLDS = 3
 _ENOUGH = 50  # people of each label, of whom a tenth say when to stop

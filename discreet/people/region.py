@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
 _FAVOURED = 0.9

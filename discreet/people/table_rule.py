@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.solution import Solution
+from discreet.checks import brief
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.people.deployed import coins
-from discreet.problems.checks import brief
-from discreet.problems.errors import InputError
 from discreet.problems.frames import columns_of, row_texts
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.samples import Placement, SampleReport
 
 
@@ -41,7 +41,7 @@ class TableRule:
             estimator = solution.estimator
             samples = getattr(solution.problem, "samples", None)
         elif isinstance(solution, str | os.PathLike):
-            from discreet.problems.files.records import load_solution
+            from discreet.files.records import load_solution
 
             stored = load_solution(solution)
             estimator = stored.estimator  # type: ignore[assignment]

@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import private_versions
-from discreet.problems.measures.law import faint_lift
-from discreet.problems.measures.laws import laws_of
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.measures.law import faint_lift
+from discreet.measures.measure import Scope
+from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.tilted_losses import in_order_losses, least_two
+from discreet.problems.laws import laws_of
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 

@@ -1,6 +1,4 @@
 from . import catalog as catalog
-from . import errors as errors
-from . import measures as measures
 from . import sensors as sensors
 from .adversary.inference import Inference as Inference
 from .adversary.inference import confidence_interval as confidence_interval
@@ -48,12 +46,6 @@ from .continuous.density import Mixture as Mixture
 from .continuous.model import ContinuousProblem as ContinuousProblem
 from .continuous.model import paper_continuous as paper_continuous
 from .continuous.rule import IntervalRule as IntervalRule
-from .files.records import StoredSolution as StoredSolution
-from .files.records import load_problem as load_problem
-from .files.records import load_solution as load_solution
-from .files.records import save_problem as save_problem
-from .files.records import save_solution as save_solution
-from .judge import certify as certify
 from .outcomes import ArrayBlocks as ArrayBlocks
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
@@ -70,5 +62,3 @@ from .streams.lattice import CountLattice as CountLattice
 from .streams.lattice import lattice_problem as lattice_problem
 from .streams.sources import block_problem as block_problem
 from .streams.sources import blocks_from as blocks_from
-from .streams.sources import map_problem as map_problem
-from .streams.sources import write_blocks as write_blocks

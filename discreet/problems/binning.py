@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import as_numbers, brief, nearest, positive, whole
-from discreet.problems.errors import InputError
+from discreet.checks import as_numbers, brief, nearest, positive, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.frames import UNKNOWN, Codes, Values, refuse_many, title
-from discreet.problems.numerics.double_double import Array
 
 DEFAULT_BINS = 4
 """Quantile bins of a numeric column by default."""

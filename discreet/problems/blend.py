@@ -16,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.problems.measures.laws import Law
-from discreet.problems.measures.measure import Scope
-from discreet.problems.numerics.rounding import UNIT
+from discreet.measures.measure import Scope
+from discreet.numerics.rounding import UNIT
+from discreet.problems.laws import Law
 
 
 class End(Protocol):

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.checks import TOTAL_TOLERANCE
+from discreet.errors import InputError
+from discreet.measures.law import faint_lift, total_of
+from discreet.numerics.double_double import Array, DoubleDouble
 from discreet.problems.constraint import Constrained, Term, stated
-from discreet.problems.errors import InputError
-from discreet.problems.measures.law import faint_lift, total_of
-from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 

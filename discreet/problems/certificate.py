@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import at_most
+from discreet.checks import at_most
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import only_entry
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Blocks
 from discreet.problems.rule import OutcomeRule
 from discreet.showing.figures import Figure, Series

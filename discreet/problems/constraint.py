@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from discreet.problems.checks import are_masses, as_numbers, brief, freeze, listed
-from discreet.problems.errors import InputError
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
+from discreet.checks import are_masses, as_numbers, brief, freeze, listed
+from discreet.errors import InputError
+from discreet.lazy import cached_property
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import Kind
 from discreet.problems.rule import Rule
 

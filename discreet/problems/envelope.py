@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import InputError
+from discreet.measures.measure import Scope
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Term
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Scope
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.problem import Problem
 
 _LEAST = 1e-100  # levels that a curve of several secrets scales, at least

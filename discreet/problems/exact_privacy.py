@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.numerics.double_double import Array
 from discreet.problems.folds import fold
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Blocks, Chunk
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.rule import Rule

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.problems.outcomes import Blocks, Chunk, Elsewhere, Mapped, in_order, threads_for
 
 FAN = 16

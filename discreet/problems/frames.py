@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import brief, listed, nearest
-from discreet.problems.errors import InputError
-from discreet.problems.lazy import cached_property
-from discreet.problems.numerics.double_double import Array
+from discreet.checks import brief, listed, nearest
+from discreet.errors import InputError
+from discreet.lazy import cached_property
+from discreet.numerics.double_double import Array
 
 Codes = NDArray[np.intp]
 

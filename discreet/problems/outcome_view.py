@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card
 from discreet.showing.values import Facts

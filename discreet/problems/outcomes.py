@@ -16,7 +16,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.double_double import Array, DoubleDouble
 
 CHUNK_OUTCOMES = 1 << 16
 # Outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs.

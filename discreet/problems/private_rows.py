@@ -24,11 +24,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.measures.g_leakage import BestAction, OtherActions
+from discreet.measures.law import OutputLaw, law_of, row_sums
+from discreet.numerics.double_double import Array, DoubleDouble, dd_multiply
 from discreet.problems.constraint import Term
-from discreet.problems.measures.g_leakage import BestAction, OtherActions
-from discreet.problems.measures.law import OutputLaw, law_of, row_sums
-from discreet.problems.measures.laws import Law, scaled_law
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_multiply
+from discreet.problems.laws import Law, scaled_law
 
 
 @dataclass(frozen=True, eq=False)

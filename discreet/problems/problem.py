@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.problems.checks import (
+from discreet.checks import (
     check_ceiling,
     check_stray_losses,
     check_total,
@@ -36,6 +36,15 @@ from discreet.problems.checks import (
     real_numbers,
     row_totals,
 )
+from discreet.errors import InputError
+from discreet.lazy import cached_property
+from discreet.measures.law import OutputLaw, faint_lift, total_error
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
+from discreet.numerics.estimators import Decisions, normalise
+from discreet.numerics.rounding import UNIT, sum_doubt
+from discreet.numerics.sums import lifted_rows, split_rows
 from discreet.problems.constraint import (
     Constrained,
     Constraint,
@@ -45,16 +54,7 @@ from discreet.problems.constraint import (
     named,
     stated,
 )
-from discreet.problems.errors import InputError
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.law import OutputLaw, faint_lift, total_error
-from discreet.problems.measures.laws import Law, laws_of
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
-from discreet.problems.numerics.estimators import Decisions, normalise
-from discreet.problems.numerics.rounding import UNIT, sum_doubt
-from discreet.problems.numerics.sums import lifted_rows, split_rows
+from discreet.problems.laws import Law, laws_of
 from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
 from discreet.problems.rule import Matrix, Rule
 from discreet.problems.stacking import (

@@ -12,8 +12,8 @@ import os
 from datetime import UTC, datetime
 from functools import cache
 
-from discreet.problems.checks import brief
-from discreet.problems.errors import InputError
+from discreet.checks import brief
+from discreet.errors import InputError
 
 
 def date_now() -> str:

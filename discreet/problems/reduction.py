@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import AnyConstrained, LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.stacking import kept_terms
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import (
+from discreet.checks import (
     as_numbers,
     check_columns,
     freeze,
@@ -29,17 +29,17 @@ from discreet.problems.checks import (
     positive,
     real_numbers,
 )
-from discreet.problems.errors import InputError
-from discreet.problems.files.archive import new_array
-from discreet.problems.files.writing import replacing
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions, normalise, one_hot
-from discreet.problems.numerics.label_strips import StripSums
-from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
-from discreet.problems.numerics.sums import clear_strips
-from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
+from discreet.errors import InputError
+from discreet.measures.law import OutputLaw
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import Decisions, normalise, one_hot
+from discreet.numerics.label_strips import StripSums
+from discreet.numerics.rounding import LARGEST_TILT, UNIT
+from discreet.numerics.sums import clear_strips
+from discreet.numerics.tilted_losses import first_least, in_order_losses, least_two
 from discreet.problems.outcomes import Blocks, Kind
+from discreet.storage.archive import new_array
+from discreet.storage.writing import replacing
 
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem

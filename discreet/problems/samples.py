@@ -23,10 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.checks import brief, loss_table, nearest, positive, whole
+from discreet.errors import InputError
+from discreet.lazy import cached_property
+from discreet.numerics.double_double import Array
 from discreet.problems.binning import BinnedColumn, Binning
-from discreet.problems.checks import brief, loss_table, nearest, positive, whole
 from discreet.problems.constraint import Constraint
-from discreet.problems.errors import InputError
 from discreet.problems.frames import (
     Codes,
     Values,
@@ -39,8 +41,6 @@ from discreet.problems.frames import (
     refuse_many,
     title,
 )
-from discreet.problems.lazy import cached_property
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.provenance import date_now, version_of
 from discreet.problems.stacking import measure_asked
 

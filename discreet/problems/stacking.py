@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import TOTAL_TOLERANCE, brief, listed, mass_array
+from discreet.checks import TOTAL_TOLERANCE, brief, listed, mass_array
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constraint, LeakageBudget, Term, constraint_of, prefixed
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 
 
 def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:

@@ -23,13 +23,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.problems.errors import FileError
-from discreet.problems.files.texts import read_text
+from discreet.errors import FileError
 from discreet.reports.measurements import grouped
 from discreet.showing import numerals
 from discreet.showing.data import chosen, records_csv
 from discreet.showing.figures import Figure, Series
 from discreet.showing.values import Section
+from discreet.storage.texts import read_text
 
 _Outcome = Literal["measured", "skipped", "failed"]
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
-from discreet.problems.checks import at_most
-from discreet.problems.errors import InputError
-from discreet.problems.lazy import cached_property
+from discreet.checks import at_most
+from discreet.errors import InputError
+from discreet.lazy import cached_property
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import version_of
 from discreet.reports import wording

@@ -25,12 +25,11 @@ import numpy as np
 from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
-from discreet.problems.checks import positive, whole
+from discreet.checks import positive, whole
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Term
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
-from discreet.problems.files.writing import marked
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch
 from discreet.showing import numerals
@@ -38,6 +37,7 @@ from discreet.showing.data import plain, records_csv
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import GOOD, UNSURE, Facts, Toned
+from discreet.storage.writing import marked
 
 if TYPE_CHECKING:
     import pandas as pd

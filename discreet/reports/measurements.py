@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from discreet.backends.solution import GAIN_TOLERANCE, PRIVACY_TOLERANCE, Status
-from discreet.problems.checks import brief, shown
-from discreet.problems.errors import FileError
-from discreet.problems.files.texts import read_text
-from discreet.problems.files.writing import marked
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.mutual_information import MutualInformation
-from discreet.problems.measures.registry import measure_of
+from discreet.checks import brief, shown
+from discreet.errors import FileError
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.lazy import cached_property
+from discreet.measures.mutual_information import MutualInformation
+from discreet.measures.registry import measure_of
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import replace_file
 from discreet.showing.data import csv_text, plain, unguarded
+from discreet.storage.texts import read_text
+from discreet.storage.writing import marked
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)

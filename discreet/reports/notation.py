@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from discreet.checks import brief, nearest
+from discreet.errors import InputError
+from discreet.files import tables
+from discreet.files.records import load_problem
+from discreet.measures.registry import measure_of
 from discreet.problems.catalog import build
 from discreet.problems.catalog.registry import DEFAULT_FRACTION
 from discreet.problems.catalog.registry import Budget as Budget
-from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import InputError
-from discreet.problems.files import tables
-from discreet.problems.files.records import load_problem
-from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import Configuration
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.problems.errors import FileError
-from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
+from discreet.errors import FileError
 from discreet.problems.provenance import version_of
 from discreet.showing.data import records_csv
 from discreet.showing.figures import svg_files
 from discreet.showing.markdown import markdown
 from discreet.showing.values import Section
+from discreet.storage.writing import PathLike, check_output, refusals, replacing
 
 MANIFEST = "made-by-discreet.json"
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.backends.solution import PRIVACY_TOLERANCE
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures.registry import measure_of
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed

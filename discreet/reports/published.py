@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
 from discreet.reports.html.interactive import cleaned

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
+from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.certificate import Certificate, TermLeakage
 from discreet.problems.constraint import named
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
-from discreet.problems.checks import at_most, shown
+from discreet.checks import at_most, shown
+from discreet.measures.registry import measure_of
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.problems.checks import at_most
+from discreet.checks import at_most
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS, measure_of
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS, measure_of
 from discreet.showing import numerals
 from discreet.showing.numerals import NOTHING
 

@@ -16,9 +16,9 @@ from html import escape
 from os import PathLike
 from typing import Literal
 
-from discreet.problems.files.writing import replacing
 from discreet.showing import numerals
 from discreet.showing.svg import inked, standalone
+from discreet.storage.writing import replacing
 
 Tick = tuple[float, str]
 Range = tuple[float, float]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.showing.page import html
 from discreet.showing.svg import INKED_STYLE
 from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Part, Toned

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
-from discreet.problems.checks import at_most
+from discreet.checks import at_most
 
 NOTHING = "–"
 """Stands for a number that there is not."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.problems.files.writing import marked
 from discreet.showing.plane import COLOURS, DARK, LIGHT, LOOKS, WIDTH, Shape, Words, drawn, sample
+from discreet.storage.writing import marked
 
 if TYPE_CHECKING:
     from discreet.showing.figures import Figure

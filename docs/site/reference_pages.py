@@ -21,7 +21,8 @@ PACKAGES = (
     "discreet.problems",
     "discreet.backends",
     "discreet.reports",
-    "discreet.problems.measures",
+    "discreet.measures",
+    "discreet.files",
 )
 FOLDER = "reference/python"
 PROPERTIES = {"property", "cached_property", "functools.cached_property"}

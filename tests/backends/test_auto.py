@@ -16,7 +16,7 @@ from discreet.backends import run
 from discreet.backends.auto import Auto
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime
 from discreet.backends.registry import load_backend
-from discreet.problems.errors import BackendError, InputError
+from discreet.errors import BackendError, InputError
 from discreet.problems.problem import Problem
 
 PREFERENCE = tuple(

@@ -26,12 +26,12 @@ from discreet.backends.blahut_arimoto.proximal import Sweep, proximal_sweeps
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
 from discreet.problems import catalog
 from discreet.problems.constraint import Constraint
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
 SOLVER = "blahut-arimoto"

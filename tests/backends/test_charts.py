@@ -17,9 +17,9 @@ from discreet.backends.tilt.families import Entropic, Normed, Quadratic
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton, Targets
+from discreet.numerics.double_double import Array
 from discreet.problems import Problem
 from discreet.problems.constraint import Constraint
-from discreet.problems.numerics.double_double import Array
 
 CONDITIONAL = "conditional-mutual-information"
 

@@ -12,8 +12,8 @@ from test_slsqp import random_problem
 
 from discreet.backends.cones import ConeProgram
 from discreet.backends.lowering import Program
+from discreet.numerics.double_double import Array
 from discreet.problems import catalog
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 

@@ -31,15 +31,15 @@ from discreet.backends.contract import ACCURACY, COLUMNS, Accuracy, Kind, Option
 from discreet.backends.registry import availability, backend_names, capabilities, load_backend
 from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures import GLeakage
+from discreet.measures.law import distance_from_private
+from discreet.measures.registry import CONDITIONAL, MEASURES
+from discreet.numerics.double_double import Array
 from discreet.problems import catalog
 from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Constraint
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0

@@ -19,8 +19,8 @@ from discreet.backends.conic import Conic
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
+from discreet.errors import Absent, InputError, Interrupted
 from discreet.problems import catalog
-from discreet.problems.errors import Absent, InputError, Interrupted
 from discreet.problems.problem import Problem
 
 SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]

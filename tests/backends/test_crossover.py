@@ -20,9 +20,10 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
-from discreet.problems import Problem, catalog, certify, reduce
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.numerics.estimators import one_hot
+from discreet.judge import certify
+from discreet.measures.law import OutputLaw
+from discreet.numerics.estimators import one_hot
+from discreet.problems import Problem, catalog, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 

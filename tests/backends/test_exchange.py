@@ -21,8 +21,8 @@ import discreet as ds
 from discreet.backends.cones import ConeProgram
 from discreet.backends.exchange.files import FORMATS, is_linear, lift
 from discreet.backends.lowering import Program
+from discreet.errors import FileError, InputError
 from discreet.problems import catalog
-from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
 
 cp = pytest.importorskip("cvxpy")

@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import linprog
 
 import discreet as ds
+from discreet.measures import GLeakage
+from discreet.measures.g_leakage import MinEntropyLeakage
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.g_leakage import MinEntropyLeakage
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.streams.lattice import lattice_problem

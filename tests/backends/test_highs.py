@@ -16,9 +16,9 @@ from discreet.backends.lowering import Program
 from discreet.backends.parts import rows_by_private_value, whitened_rows
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
+from discreet.errors import InputError
 from discreet.problems import catalog
 from discreet.problems.constraint import Constraint
-from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 

@@ -15,9 +15,9 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt import families, newton
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
+from discreet.numerics.double_double import Array
 from discreet.problems import Problem, catalog
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.numerics.double_double import Array
 
 
 def mixture(m: int, fraction: float) -> Problem:

@@ -18,9 +18,9 @@ import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.continuous.newton import polish
 from discreet.backends.precision import Precision
+from discreet.errors import InputError
 from discreet.problems.continuous.density import Mixture
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.errors import InputError
 from discreet.problems.sensors.bins import NormalDensity
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])

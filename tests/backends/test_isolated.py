@@ -24,8 +24,8 @@ from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
 from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude, solve
 from discreet.backends.solution import Solution, Status
+from discreet.errors import InputError
 from discreet.problems.constraint import Constraint
-from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
 posix = pytest.mark.skipif(os.name != "posix", reason="process groups and signals are POSIX")

@@ -17,10 +17,10 @@ import discreet as ds
 from discreet.backends.contract import Regime
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Status
+from discreet.measures import GLeakage, Scope, measure_of
+from discreet.measures.registry import MEASURES
 from discreet.problems import catalog
 from discreet.problems.catalog.registry import Budget
-from discreet.problems.measures import GLeakage, Scope, measure_of
-from discreet.problems.measures.registry import MEASURES
 
 JOINT = np.random.default_rng(0).dirichlet(np.full(90, 0.5)).reshape(3, 3, 10)
 TEXTS = {
@@ -122,7 +122,7 @@ def test_files_keep_the_measure(text: str, tmp_path: Path) -> None:
     ds.save_problem(path, problem)
     again = ds.load_problem(path)
     assert again.constraint == problem.constraint
-    assert ds.problems.map_problem(path).constraint == problem.constraint
+    assert ds.files.map_problem(path).constraint == problem.constraint
     assert ds.load_problem(path, budget=0.125).measure == problem.measure
     with np.load(path) as stored:
         # Readers of before know `budget` only.

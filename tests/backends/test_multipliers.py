@@ -17,7 +17,7 @@ from discreet.backends.contract import Answer, Options
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.run import conclude, judged
 from discreet.backends.solution import Timings
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.groups import grouped_problem

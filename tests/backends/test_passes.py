@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from discreet.backends.tilt.cells import SCREENED, SHELLS, TIES, Scan, _visit, classified, shell_top
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
-from discreet.problems.compiled import compiled_available
-from discreet.problems.numerics import label_strips
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics import label_strips
+from discreet.numerics.compiled import compiled_available
+from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.streams.sample import sample
 

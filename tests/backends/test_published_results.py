@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 import discreet as ds
 from discreet.backends.solution import Status
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 
 SEEDS = range(12)
 

@@ -11,8 +11,8 @@ from discreet.backends.contract import Options
 from discreet.backends.highs import METHODS
 from discreet.backends.pyomo_ import Pyomo
 from discreet.backends.run import solve
+from discreet.errors import InputError
 from discreet.problems import catalog
-from discreet.problems.errors import InputError
 
 
 def test_the_parts_of_the_model_have_readable_names() -> None:

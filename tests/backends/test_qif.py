@@ -20,8 +20,8 @@ import pytest
 import discreet as ds
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
-from discreet.problems.measures import GLeakage, Measure, measure_of
-from discreet.problems.numerics.double_double import Array
+from discreet.measures import GLeakage, Measure, measure_of
+from discreet.numerics.double_double import Array
 
 with np.printoptions():  # it changes how everybody's arrays of objects are printed
     qif: Any = pytest.importorskip("qif", exc_type=ImportError)

@@ -16,9 +16,9 @@ from scipy import stats
 
 import discreet as ds
 from discreet.backends.continuous.quantiser import edge_gradient
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import even_edges
 
 

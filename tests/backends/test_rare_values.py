@@ -12,11 +12,11 @@ import pytest
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Constraint
-from discreet.problems.measures import GLeakage
-from discreet.problems.measures.registry import MEASURES
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import without_known_secrets
 from discreet.verification import verify

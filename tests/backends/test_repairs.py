@@ -17,12 +17,12 @@ import discreet as ds
 from discreet.backends import run
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
-from discreet.problems.judge import certify
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import OutputLaw, distance_from_private
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
+from discreet.judge import certify
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures.law import OutputLaw, distance_from_private
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
 

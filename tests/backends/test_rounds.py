@@ -22,9 +22,10 @@ from discreet.backends.tilt import rounds
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Ended, Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
-from discreet.problems import Certificate, Constraint, Problem, catalog, certify
+from discreet.judge import certify
+from discreet.numerics.compiled import compiled_available
+from discreet.problems import Certificate, Constraint, Problem, catalog
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.compiled import compiled_available
 from discreet.problems.streams.sample import sample
 
 GAP = 1e-9

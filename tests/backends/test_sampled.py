@@ -22,8 +22,8 @@ from discreet.backends.continuous.confidence import (
     controlled_mean,
 )
 from discreet.backends.continuous.sampled import sampled_model
-from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw
+from discreet.errors import InputError
+from discreet.measures.law import OutputLaw
 
 P_XY = np.outer([0.7, 0.3], [0.5, 0.5])
 

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.errors import FileError, InputError
 from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
-from discreet.problems.errors import FileError, InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 

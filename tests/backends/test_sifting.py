@@ -19,10 +19,11 @@ from discreet.backends.tilt import sifting
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
-from discreet.problems import Constraint, Problem, certify
+from discreet.judge import certify
+from discreet.measures import GLeakage, Scope, measure_of
+from discreet.measures.registry import LINEAR
+from discreet.problems import Constraint, Problem
 from discreet.problems.certificate import Certificate
-from discreet.problems.measures import GLeakage, Scope, measure_of
-from discreet.problems.measures.registry import LINEAR
 
 GAIN = [
     [1.0, 0.0, 0.3, 0.2, 0.1],

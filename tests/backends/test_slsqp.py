@@ -17,10 +17,10 @@ from discreet.backends.repairs import duals_of_law
 from discreet.backends.run import solve
 from discreet.backends.slsqp import Slsqp, SmoothProgram
 from discreet.backends.solution import Status
+from discreet.measures.law import phi_residual
+from discreet.numerics.double_double import Array
 from discreet.problems import catalog
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import phi_residual
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 

@@ -15,8 +15,9 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.stationary import Stationary
 from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
-from discreet.problems import Problem, certify
-from discreet.problems.numerics.estimators import one_hot
+from discreet.judge import certify
+from discreet.numerics.estimators import one_hot
+from discreet.problems import Problem
 
 SMOOTH = [
     "chi-square",

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from discreet.backends import run
 from discreet.backends.solution import Solution, Status, derive_status
 from discreet.backends.tilt import rounds
-from discreet.problems import Problem, certify, weighted_mixture
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.numerics.compiled import compiled_available
+from discreet.numerics.double_double import Array
+from discreet.problems import Problem, weighted_mixture
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.compiled import compiled_available
 from discreet.problems.constraint import LeakageBudget, one_term
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy

@@ -21,10 +21,10 @@ from discreet.backends.tilt import backend
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
+from discreet.measures import GLeakage
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures import GLeakage
 
 T = TypeVar("T")
 

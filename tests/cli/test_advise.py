@@ -12,7 +12,7 @@ import command
 import pytest
 
 import discreet as ds
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.showing.numerals import span
 

@@ -25,7 +25,7 @@ from waiting import within
 
 import discreet
 from discreet.backends import isolated, registry
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.reports import notation
 
 

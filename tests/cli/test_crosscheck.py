@@ -16,8 +16,8 @@ from judging import restated
 
 from discreet.backends import run
 from discreet.backends.contract import Answer
+from discreet.judge import certify
 from discreet.problems.certificate import Verdict
-from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 from discreet.reports.crosscheck.instances import select
 

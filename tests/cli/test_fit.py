@@ -164,9 +164,9 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """What is written is what one reading of all people gives."""
+    from discreet.files import tables
+    from discreet.files.tables import read_table
     from discreet.people.folder import DeployedRule
-    from discreet.problems.files import tables
-    from discreet.problems.files.tables import read_table
 
     asked = ("predict", str(place / "rule"), str(place / "others.csv"), "--id", "customer")
     asked = (*asked, "--probabilities", "--out")

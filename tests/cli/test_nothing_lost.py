@@ -14,11 +14,11 @@ import pytest
 from command import refused, run, solving_here
 
 import discreet as ds
-from discreet.problems.errors import FileError
-from discreet.problems.files import writing
-from discreet.problems.files.writing import check_output, lock, marked, replacing, scratch_folder
+from discreet.errors import FileError
+from discreet.files import writing
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.study.store import Store
+from discreet.storage.writing import check_output, lock, marked, replacing, scratch_folder
 
 NOTHING = "no-such-problem"  # a complaint about it would mean that work has begun
 FILES = {

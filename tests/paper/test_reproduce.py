@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from command import run
 
+from discreet.errors import FileError, InputError
 from discreet.paper.drawings import figures, tables
 from discreet.paper.section import NAMES, page, write_study
 from discreet.paper.study import GuessRow, PaperStudy, Settings, run_study
-from discreet.problems.errors import FileError, InputError
 from discreet.reports.outputs import MANIFEST
 from discreet.showing.data import records_csv
 

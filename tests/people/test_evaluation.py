@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.people.design import Labels, constant_rule
 from discreet.people.evaluation import OTHER
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 
 PEOPLE = 4000
 

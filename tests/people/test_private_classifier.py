@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.evaluation import Evaluation
 from discreet.people.probabilities import classifier_of
 from discreet.people.promise import LADDER, promised
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.registry import MEASURES, measure_of
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
 

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
+from discreet.measures.g_leakage import GLeakage
+from discreet.measures.measure import Measure
+from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import (
     Fisher,
@@ -25,9 +28,6 @@ from discreet.people.region import (
     region_of,
 )
 from discreet.problems.adversary.inference import confidence_interval
-from discreet.problems.measures.g_leakage import GLeakage
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.registry import MEASURES, measure_of
 
 MUTUAL = measure_of("mutual-information")
 CONDITIONAL = measure_of("conditional-mutual-information")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 
 
 def people(count: int, seed: int) -> dict[str, Any]:

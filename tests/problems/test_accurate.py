@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import vectors
 
-from discreet.problems.numerics import double_double as accurate
-from discreet.problems.numerics.double_double import (
+from discreet.numerics import double_double as accurate
+from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
     dd_add,

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from strategies import estimators, joints
 
 import discreet as ds
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.adversary.inference import Inference, confidence_interval, inference
 from discreet.problems.adversary.local_estimates import local_inference, local_law
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import iid_sensors, paper_conditional, paper_p_xy
 
 PERFECT_TEN = 0.00418235677  # exact arithmetic: tests/backends/test_tilt.py

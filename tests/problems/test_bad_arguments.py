@@ -155,7 +155,7 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
         (lambda: ds.frontier(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
         (lambda: ds.advise(MODEL, results=5), "results is empty or no row"),  # type: ignore[arg-type]
         (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'; give an integer"),  # type: ignore[arg-type]
-        (lambda: ds.problems.map_problem(5), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: ds.files.map_problem(5), "5 is no path"),  # type: ignore[arg-type]
         (lambda: joint(np.full((1, 10_000, 1), 1e-4), 1.0), "Y has 10,000 values"),
         (
             lambda: joint(np.array([[[0.5, np.ma.masked]]], dtype=object), 1.0),

@@ -21,13 +21,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
+from discreet.errors import FileError, InputError
+from discreet.files.mapped import map_problem, write_blocks
+from discreet.files.records import load_problem, save_problem
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.records import load_problem, save_problem
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Blocks, Chunk, in_order
 from discreet.problems.problem import Problem
-from discreet.problems.streams.sources import block_problem, blocks_from, map_problem, write_blocks
+from discreet.problems.streams.sources import block_problem, blocks_from
 
 
 def random_joint(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0) -> Array:
@@ -470,9 +471,10 @@ _MEASURE = """
 import sys
 import numpy as np
 from discreet.problems.outcomes import ArrayBlocks
-from discreet.problems.judge import certify
+from discreet.judge import certify
 from discreet.problems.rule import OutcomeRule
-from discreet.problems.streams.sources import blocks_from, map_problem, write_blocks
+from discreet.files.mapped import map_problem, write_blocks
+from discreet.problems.streams.sources import blocks_from
 
 def anonymous():
     with open("/proc/self/status") as status:

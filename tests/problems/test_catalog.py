@@ -17,11 +17,11 @@ from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
 
 import discreet.problems
 from discreet import problems
+from discreet.errors import InputError
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.disclosure import census_joint
 from discreet.problems.catalog.registry import Budget, check_size
-from discreet.problems.errors import InputError
 
 NAMES = [entry.name for entry in catalog.entries()]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from judging import lower_bound
 
-from discreet.problems.judge import certify
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions, column_error, normalise
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import Decisions, column_error, normalise
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
 _N = 6000

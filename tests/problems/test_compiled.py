@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.problems.compiled import compile_seconds, flat, jit, once, prefetch
+from discreet.numerics.compiled import compile_seconds, flat, jit, once, prefetch
 
 
 def test_threads_share_one_result() -> None:
@@ -97,7 +97,7 @@ def test_prefetching_any_address_is_harmless() -> None:
 
 
 _MODULE = """
-from discreet.problems.compiled import jit, prefetch
+from discreet.numerics.compiled import jit, prefetch
 import numpy as np
 
 def kernel(size):

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 import discreet as ds
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate
 from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
 from discreet.problems.continuous.density import Density, Mixture, component
 from discreet.problems.continuous.model import ACCURACY, ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])

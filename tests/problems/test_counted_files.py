@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.archive import read_archive
-from discreet.problems.files.counted import report_members
+from discreet.errors import FileError, InputError
+from discreet.files.counted import report_members
 from discreet.problems.provenance import date_now
 from discreet.problems.samples import SampleReport
+from discreet.storage.archive import read_archive
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
 
@@ -169,7 +169,7 @@ def test_another_budget_and_a_mapped_file_read_it_too(tmp_path: Path) -> None:
     ds.save_problem(tmp_path / "p.npz", made)
     again = ds.load_problem(tmp_path / "p.npz", budget=0.5)
     assert again.samples is not None
-    assert ds.problems.map_problem(tmp_path / "p.npz").N == made.N
+    assert ds.files.map_problem(tmp_path / "p.npz").N == made.N
 
 
 def _text(change: dict[str, Any]) -> Any:

@@ -17,11 +17,11 @@ import pytest
 
 import discreet as ds
 from discreet.backends.solution import Solution
+from discreet.errors import Absent, InputError
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.problems import BlockProblem, OutcomeRule, outcomes
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import Absent, InputError
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams import dask_
 from discreet.problems.streams.dask_ import DaskBlocks, from_dask

@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as hnp
 from judging import lower_bound
 from strategies import estimators, finite_tilts, problems
 
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
+from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import budgets, estimators, problems, tilts
 
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.curve import frontier
 

@@ -14,12 +14,12 @@ import pytest
 from scipy import stats
 
 import discreet as ds
+from discreet.judge import certify
 from discreet.problems.continuous.density import UNDERFLOW, component
 from discreet.problems.continuous.families import TURNS
 from discreet.problems.continuous.model import ACCURACY, ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.judge import certify
-from discreet.problems.measures.duals import change_with_prior, feasible_duals
+from discreet.problems.duals import change_with_prior, feasible_duals
 from discreet.problems.sensors.bins import NormalDensity
 
 flint = pytest.importorskip("flint", reason="the extra `verify` is not installed")

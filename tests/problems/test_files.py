@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet import problems
+from discreet.errors import FileError, InputError
+from discreet.files import archive
+from discreet.files.records import load_problem, load_solution, save_problem, save_solution
 from discreet.problems import Problem, catalog
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.files import archive
-from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
 from discreet.problems.rule import OutcomeRule
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.problems.folds import FAN, finished, fold, found_in, joined
 from discreet.problems.outcomes import ArrayBlocks, Chunk, Mapped, chunk_size
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, grouped_sensors, linear_conditional, paper_p_xy

@@ -16,11 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
 from discreet.problems.continuous.density import Density
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.judge import certify
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity
 
 _NARROW = 1e-9

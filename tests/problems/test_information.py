@@ -14,11 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
+from discreet.measures.law import OutputLaw, output_law
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
 from discreet.problems.adversary.inference import fano_bound
 from discreet.problems.constraint import entropy
-from discreet.problems.measures.law import OutputLaw, output_law
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 # a smaller leakage is rounding of the estimator's own entries, and is only bounded

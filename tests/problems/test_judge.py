@@ -20,12 +20,12 @@ from strategies import anything, budgets, estimators, garbage, problems, tilts
 import discreet as ds
 from discreet.backends import run
 from discreet.backends.solution import Status, derive_status
+from discreet.errors import InputError
+from discreet.judge import certify, conclusion
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.numerics.double_double import Array
 from discreet.problems import blend
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify, conclusion
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _POSITIVE = budgets.filter(lambda budget: budget > 0.0)

@@ -21,13 +21,13 @@ from judging import certify_rule, lower_bound
 from strategies import problems
 
 from discreet import solve
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import feasible_duals
 from discreet.problems.outcomes import Chunk
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -363,7 +363,7 @@ def test_wrong_shapes_are_refused() -> None:
 
 _MEASURE = """
 from judging import certify_rule
-from discreet.problems.compiled import compiled_available
+from discreet.numerics.compiled import compiled_available
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem

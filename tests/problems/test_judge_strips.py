@@ -10,12 +10,12 @@ from exactly import rational, rationals
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.problems.checks import are_masses
-from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.estimators import Decisions, normalise
-from discreet.problems.numerics.label_strips import STRIP
-from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
-from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.checks import are_masses
+from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.estimators import Decisions, normalise
+from discreet.numerics.label_strips import STRIP
+from discreet.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
+from discreet.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.rule import OutcomeRule
 
 _U = 2.0**-53

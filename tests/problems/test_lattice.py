@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Blocks, in_order
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import (

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from strategies import estimators, finite_tilts, problems
 
 import discreet as ds
-from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import OutputLaw, law_of
-from discreet.problems.measures.measure import Cone, remainder, remainder_ceiling
-from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
-from discreet.problems.numerics.double_double import Array, dd_sum
-from discreet.problems.numerics.estimators import normalise
+from discreet.errors import InputError
+from discreet.judge import certify
+from discreet.measures import GLeakage, Measure, Scope, measure_of
+from discreet.measures.law import OutputLaw, law_of
+from discreet.measures.measure import Cone, remainder, remainder_ceiling
+from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
+from discreet.numerics.double_double import Array, dd_sum
+from discreet.numerics.estimators import normalise
+from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.verification import measures as second
 from discreet.verification import verify

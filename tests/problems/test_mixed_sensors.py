@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import discreet as ds
-from discreet.problems.errors import InputError
+from discreet.errors import InputError
 from discreet.problems.sensors import (
     binned_law,
     count_vectors,

@@ -13,10 +13,10 @@ from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
 
 from discreet.backends.repairs import remove_leakage
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures.law import distance_from_private, phi_residual
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import column_error, normalise
+from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures.law import distance_from_private, phi_residual
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 
 _POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)

@@ -18,12 +18,12 @@ from strategies import estimators, garbage, problems, tilts
 
 import discreet as ds
 from discreet.backends.solution import Solution, Status
-from discreet.problems import certify
+from discreet.checks import at_most
+from discreet.judge import certify
+from discreet.judge.privacy import PRIVATE_LIMIT, Moves, is_private
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import Decisions
 from discreet.problems.certificate import Certificate
-from discreet.problems.checks import at_most
-from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves, is_private
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule

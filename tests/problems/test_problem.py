@@ -15,10 +15,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 P_XZ = np.array([[0.3, 0.2], [0.1, 0.4]])

@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
+from discreet.judge import certify
+from discreet.numerics.double_double import Array
 from discreet.problems import catalog
-from discreet.problems.judge import certify
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.label_strips import strip_sums
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.errors import FileError, InputError
+from discreet.numerics.double_double import Array
+from discreet.numerics.label_strips import strip_sums
+from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule

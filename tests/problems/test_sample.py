@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams.sample import sample
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.errors import InputError
 from discreet.problems import Problem
 from discreet.problems.binning import Binning
-from discreet.problems.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
 

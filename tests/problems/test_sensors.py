@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
+from discreet.errors import InputError
 from discreet.problems import sensors
-from discreet.problems.errors import InputError
 from discreet.problems.sensors import (
     NormalDensity,
     check_edges,

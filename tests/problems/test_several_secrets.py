@@ -20,20 +20,21 @@ from hypothesis import strategies as st
 from strategies import estimators, finite_tilts, joints
 
 import discreet as ds
+from discreet.errors import FileError, InputError
+from discreet.files.mapped import map_problem
+from discreet.judge import certify
+from discreet.measures import measure_of
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Constraint, LeakageBudget, Term
-from discreet.problems.errors import FileError, InputError
+from discreet.problems.duals import feasible_for
 from discreet.problems.exact_privacy import exact_columns
-from discreet.problems.judge import certify
-from discreet.problems.measures import measure_of
-from discreet.problems.measures.duals import feasible_for
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
 from discreet.problems.private_rows import PrivateRows
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.problems.rule import OutcomeRule
-from discreet.problems.streams.sources import block_problem, map_problem
+from discreet.problems.streams.sources import block_problem
 
 CONDITIONAL = "conditional-mutual-information"
 # p(x, x', y, z)

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
 
+from discreet.judge import certify
+from discreet.measures.law import OutputLaw
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import sum_doubt
+from discreet.numerics.sums import Sums
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, one_term
-from discreet.problems.judge import certify
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import sum_doubt
-from discreet.problems.numerics.sums import Sums
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.problems.errors import FileError
-from discreet.problems.files import tables
-from discreet.problems.files.tables import TableStream, is_table, read_table
+from discreet.errors import FileError
+from discreet.files import tables
+from discreet.files.tables import TableStream, is_table, read_table
 
 TEXT = "age,zip,name,score\n40,01234,Ann,1.5\n,99,,-2e3\n\n7,3,Bo,.5\n"
 

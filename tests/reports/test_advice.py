@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 from discreet.reports.advice.evidence import Features, Option, observations_of
 from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 from discreet.reports.measurements import write_csv

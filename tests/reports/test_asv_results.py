@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.problems.errors import FileError
+from discreet.errors import FileError
 from discreet.reports.asv_results import read_asv
 
 GRID = [["'tilt'", "'conic'"], ["4", "16"]]

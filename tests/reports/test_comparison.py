@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.backends.solution import Status
+from discreet.errors import FileError, InputError
+from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems import catalog
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports import tables, wording
 from discreet.reports.compare import Case, Comparison, run_comparison, write_comparison

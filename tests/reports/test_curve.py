@@ -19,7 +19,7 @@ from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt import rounds
 from discreet.backends.tilt.model import model_of
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 
 
 def model(seed: int, shape: tuple[int, int, int]) -> ds.Problem:

@@ -16,10 +16,10 @@ import pytest
 import discreet as ds
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
+from discreet.measures import measure_of
+from discreet.measures.measure import Scope
+from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.envelope import Scale, envelope_of
-from discreet.problems.measures import measure_of
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.reports.curve import IS_CURVE, curve_figure
 from discreet.reports.second_opinion import second_opinion
 

@@ -22,7 +22,7 @@ from command import environment, refused, solving_here
 from waiting import within
 
 from discreet.backends.solution import Status
-from discreet.problems.errors import Absent, InputError
+from discreet.errors import Absent, InputError
 from discreet.reports.measurements import Measurement, read_csv
 from discreet.reports.study import executors, runner
 from discreet.reports.study.cells import Cell, cells_of

@@ -17,7 +17,7 @@ import pytest
 from browser import Tab
 
 from discreet.backends.solution import Status
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.interactive import SCRIPTS, cleaned

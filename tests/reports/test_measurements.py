@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.solution import Status
-from discreet.problems.errors import FileError
+from discreet.errors import FileError
 from discreet.reports.measurements import (
     COLUMNS,
     Measurement,

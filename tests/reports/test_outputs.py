@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.problems.errors import FileError
+from discreet.errors import FileError
 from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write_folder
 
 CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from discreet.backends.solution import Status
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.errors import FileError, InputError
+from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement

@@ -13,10 +13,10 @@ from strategies import characters
 
 from discreet.backends.contract import Kind, Regime
 from discreet.backends.registry import backend_names, load_backend
+from discreet.errors import FileError, InputError
+from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.catalog import entries
 from discreet.problems.catalog.registry import FAMILIES
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import Work, cells_of, choose
 from discreet.reports.study.plan import SHIPPED, parse_study, read_study
 

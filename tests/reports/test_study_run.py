@@ -18,7 +18,7 @@ from waiting import within
 
 from discreet import verification
 from discreet.backends.solution import Status
-from discreet.problems.errors import FileError, InputError
+from discreet.errors import FileError, InputError
 from discreet.reports.measurements import Measurement
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study

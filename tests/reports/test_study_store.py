@@ -13,7 +13,7 @@ import pytest
 from command import files_limited_to
 from test_measurements import example
 
-from discreet.problems.errors import FileError
+from discreet.errors import FileError
 from discreet.reports.study.store import Store, query, rows
 
 pytest.importorskip("duckdb")

@@ -14,7 +14,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.settings import choice
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.problems.numerics.estimators import normalise
+from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 

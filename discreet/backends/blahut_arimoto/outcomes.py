@@ -29,13 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.lazy import cached_property
+from discreet.measures.law import OutputLaw, distance_from_private
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.blend import least_common_share
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.law import OutputLaw, distance_from_private
-from discreet.problems.measures.laws import Law, laws_of
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.laws import Law, laws_of
 from discreet.problems.problem import Problem
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices
 from discreet.backends.precision import Precision
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
 
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:

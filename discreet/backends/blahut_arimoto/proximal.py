@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import uniform_start
 from discreet.backends.precision import Precision
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 
 _STALLED = "stopped: no further progress"
 _IDLE = 0.05

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from discreet.backends.continuous.boundaries import Boundaries, relative_differe
 from discreet.backends.equations import equilibrated
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
+from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
-from discreet.problems.numerics.double_double import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from discreet.backends.contract import Kind, kind_of
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
-from discreet.problems.checks import whole
+from discreet.checks import whole
+from discreet.errors import BackendError, InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.errors import BackendError, InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import even_edges
 
 

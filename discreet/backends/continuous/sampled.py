@@ -33,14 +33,14 @@ from numpy.typing import NDArray
 from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
+from discreet.checks import brief, check_table, checked_prior, loss_table, whole
+from discreet.errors import BackendError, InputError
+from discreet.measures.law import OutputLaw
+from discreet.numerics.double_double import Array
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.blend import least_share
-from discreet.problems.checks import brief, check_table, checked_prior, loss_table, whole
-from discreet.problems.errors import BackendError, InputError
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.laws import Law
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import feasible_duals
+from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 
 

@@ -28,14 +28,14 @@ from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw,
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended, remove_leakage, without_rare
 from discreet.backends.tilt.backend import Tilt
+from discreet.measures.law import distance_from_private
+from discreet.numerics.double_double import Array
 from discreet.problems.certificate import NEGLIGIBLE
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.measures.duals import change_with_prior, feasible_duals
-from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.laws import Law
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.duals import change_with_prior, feasible_duals
+from discreet.problems.laws import Law
 from discreet.problems.roots import midpoints
 
 

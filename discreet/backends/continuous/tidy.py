@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
 from discreet.backends.exchange.preamble import Preamble
-from discreet.problems.measures.measure import Cone
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.measure import Cone
+from discreet.numerics.double_double import Array
 
 VERSION = 3
 """The first with power cones; readers of version 4 take it too."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.backends.cones import Block, ConeProgram
 from discreet.backends.exchange.preamble import Preamble
-from discreet.problems.measures.measure import Cone
+from discreet.measures.measure import Cone
 
 
 def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:

@@ -20,10 +20,14 @@ from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.exchange import cbf, clarabel_json, mps
 from discreet.backends.exchange.preamble import Preamble
 from discreet.backends.lowering import Program
+from discreet.checks import brief, nearest, real_numbers
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.certificate import Certificate
-from discreet.problems.checks import brief, nearest, real_numbers
-from discreet.problems.errors import InputError
-from discreet.problems.files.writing import (
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+from discreet.storage.writing import (
     Made,
     PathLike,
     check_output,
@@ -31,10 +35,6 @@ from discreet.problems.files.writing import (
     path_text,
     replacing,
 )
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
-from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
 
 
 @dataclass(frozen=True)

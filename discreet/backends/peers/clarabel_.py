@@ -21,8 +21,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Cone
-from discreet.problems.measures.registry import linear_or_of
+from discreet.measures.measure import Cone
+from discreet.measures.registry import linear_or_of
 from discreet.problems.problem import Problem
 
 

@@ -28,9 +28,9 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, point_of
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.measures.measure import Cone, Scope
-from discreet.problems.measures.registry import linear_or_of
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.measure import Cone, Scope
+from discreet.measures.registry import linear_or_of
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

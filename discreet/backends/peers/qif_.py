@@ -26,8 +26,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Unlifted
 from discreet.backends.peers.tuning import Tuning
-from discreet.problems.measures.g_leakage import GLeakage
-from discreet.problems.numerics.double_double import Array
+from discreet.measures.g_leakage import GLeakage
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _Number: TypeAlias = Callable[[int, int], Fraction]

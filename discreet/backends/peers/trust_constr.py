@@ -35,8 +35,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Program, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.problems.errors import Interrupted
-from discreet.problems.numerics.double_double import Array
+from discreet.errors import Interrupted
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 

@@ -49,10 +49,10 @@ from discreet.backends.tilt.rounds import (
 from discreet.backends.tilt.sifting import is_linear
 from discreet.backends.tilt.statement import rule_of
 from discreet.backends.tilt.vertex import is_entropic
+from discreet.measures.registry import CONDITIONAL, OTHERS
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import is_plain
-from discreet.problems.measures.registry import CONDITIONAL, OTHERS
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 

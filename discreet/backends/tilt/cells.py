@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.compiled import flat, jit, once
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.label_strips import strip_sums
-from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
+from discreet.numerics.compiled import flat, jit, once
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.label_strips import strip_sums
+from discreet.numerics.tilted_losses import first_least, in_order_losses, least_two
 
 _SHELL_BITS = 1
 TIES = 32

@@ -29,9 +29,9 @@ from typing import Any, final
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.measure import Measure, Scope
-from discreet.problems.numerics.double_double import Array
+from discreet.lazy import cached_property
+from discreet.measures.measure import Measure, Scope
+from discreet.numerics.double_double import Array
 
 
 @dataclass(frozen=True, eq=False)

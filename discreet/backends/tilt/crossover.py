@@ -35,11 +35,11 @@ from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.stationary import Stationary
 from discreet.backends.tilt.vertex import Vertex, is_entropic, plain_law, proven_width
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.tilted_losses import first_least
+from discreet.measures.mutual_information import phi_divergence
+from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
 # And ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py.

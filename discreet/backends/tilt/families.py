@@ -20,17 +20,17 @@ from typing import final
 import numpy as np
 
 from discreet.backends.tilt.charts import Inner, Part, Relation, Single
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.each_guess import (
+from discreet.lazy import cached_property
+from discreet.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,
     ParityDifference,
 )
-from discreet.problems.measures.maximal_leakage import MaximalLeakage
-from discreet.problems.measures.measure import Cone, Measure, Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.measures.maximal_leakage import MaximalLeakage
+from discreet.measures.measure import Cone, Measure, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 
 _FAR = -5.0  # a log ratio below it makes coordinates about posteriors
 # Of an inverse Hessian, times the mass: more only takes digits from other directions.

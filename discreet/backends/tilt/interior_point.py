@@ -35,8 +35,8 @@ from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.newton import Newton, Step, Targets
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.systems import Iterate
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import SMALLEST, UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 # Of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other.

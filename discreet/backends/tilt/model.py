@@ -28,8 +28,8 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack
 from discreet.backends.tilt.families import chart_of
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Term, asks_privacy, is_plain
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 # Numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache.

@@ -22,8 +22,8 @@ import numpy as np
 from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.systems import Iterate, system_of
-from discreet.problems.lazy import cached_property
-from discreet.problems.numerics.double_double import Array
+from discreet.lazy import cached_property
+from discreet.numerics.double_double import Array
 
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
 

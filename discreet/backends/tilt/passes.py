@@ -21,10 +21,10 @@ import numpy as np
 
 from discreet.backends.tilt.cells import SCREENED, Scan, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
+from discreet.numerics.double_double import Array
+from discreet.numerics.label_strips import compiled_pays
+from discreet.numerics.tilted_losses import least_two
 from discreet.problems.folds import fold
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.label_strips import compiled_pays
-from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.outcomes import Blocks, Chunk
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constrained
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 

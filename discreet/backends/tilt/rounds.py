@@ -45,13 +45,13 @@ from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point, none_for
 from discreet.backends.tilt.sifting import is_linear, sifted
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.tilted_losses import least_two
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term, is_plain
-from discreet.problems.measures.duals import feasible_for, no_multipliers
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.tilted_losses import least_two
+from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.outcomes import Blocks, stored
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import merge_rare_values

@@ -50,13 +50,13 @@ from numpy.typing import NDArray
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.point import Ending, Point
+from discreet.measures.measure import Scope
+from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.rounding import UNIT
+from discreet.numerics.tilted_losses import first_least, least_two
 from discreet.problems.constraint import Term
-from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.registry import LINEAR
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.rounding import UNIT
-from discreet.problems.numerics.tilted_losses import first_least, least_two
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from discreet.backends.tilt.cells import SHELLS, TIES, Scan, classified, shell_t
 from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import stored
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule

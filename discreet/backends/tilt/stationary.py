@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 from discreet.backends.equations import equilibrated, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
+from discreet.measures.law import OutputLaw
+from discreet.measures.measure import Scope
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.constraint import Term
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.measure import Scope
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]

@@ -37,7 +37,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 
 Solved: TypeAlias = tuple[Array, Inner, Array, Array]
 """dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared

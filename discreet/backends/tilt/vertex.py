@@ -23,10 +23,10 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.stationary import Part, Shares
-from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.measures.law import OutputLaw, distance_from_private, phi_residual
+from discreet.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]

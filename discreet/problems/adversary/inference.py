@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import (
+from discreet.checks import (
     check_columns,
     check_total,
     mass_array,
@@ -28,10 +28,10 @@ from discreet.problems.checks import (
     real_numbers,
     whole,
 )
+from discreet.errors import InputError
+from discreet.measures.law import output_law
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constrained, entropy
-from discreet.problems.errors import InputError
-from discreet.problems.measures.law import output_law
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.roots import bisected

@@ -21,6 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.checks import checked_prior, whole
+from discreet.errors import InputError
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
 from discreet.problems.adversary.inference import (
     Inference,
     check_confidence,
@@ -28,11 +32,7 @@ from discreet.problems.adversary.inference import (
     error_of_best,
     summarise,
 )
-from discreet.problems.checks import checked_prior, whole
 from discreet.problems.constraint import entropy
-from discreet.problems.errors import InputError
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import checked_law
 from discreet.problems.sensors.several import grouped_sensors
 

@@ -12,11 +12,11 @@ from typing import Annotated
 
 import numpy as np
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.paper import paper_single
 from discreet.problems.catalog.random_ import Outcomes, Private, Public, Seed, random_joint
 from discreet.problems.catalog.registry import Number, Whole, check_size, register
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import numpy as np
 
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.registry import Number, Whole, check_size, register
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_masses, single_sensor
 
 

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import numpy as np
 
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.registry import Number, Whole, check_size, register
 from discreet.problems.constraint import Constraint
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 

@@ -16,11 +16,11 @@ from typing import Annotated
 
 import numpy as np
 
+from discreet.checks import brief, listed, real, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
-from discreet.problems.checks import brief, listed, real, whole
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
 from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
 

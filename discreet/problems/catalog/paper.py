@@ -9,9 +9,9 @@ from typing import Annotated
 
 import numpy as np
 
+from discreet.checks import whole
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.registry import Whole, register
-from discreet.problems.checks import whole
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.paper import PAPER_EDGES, paper_conditional, paper_p_xy
 from discreet.problems.sensors.several import iid_sensors
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from discreet.numerics.double_double import Array
 from discreet.problems.catalog.registry import Number, Whole, check_size, register
-from discreet.problems.numerics.double_double import Array
 
 Private = Annotated[int, Whole("private values")]
 Public = Annotated[int, Whole("public values")]

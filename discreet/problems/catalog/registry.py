@@ -18,12 +18,12 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from discreet.problems.checks import brief, nearest, positive, shown, whole
+from discreet.checks import brief, nearest, positive, shown, whole
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem, shares_of_bayes
 
 DEFAULT_FRACTION = 0.5

@@ -21,10 +21,10 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.checks import brief, listed
+from discreet.errors import InputError
 from discreet.problems.binning import DEFAULT_SMOOTHING
 from discreet.problems.catalog.registry import Means, Number, Whole, register
-from discreet.problems.checks import brief, listed
-from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.problems.samples import FewRecordsWarning
 

@@ -20,9 +20,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from discreet.problems.causal.rule import CausalRule
-from discreet.problems.causal.tree import Tree
-from discreet.problems.checks import (
+from discreet.checks import (
     TOTAL_TOLERANCE,
     as_numbers,
     brief,
@@ -33,11 +31,13 @@ from discreet.problems.checks import (
     positive,
     whole,
 )
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
+from discreet.numerics.rounding import UNIT
+from discreet.problems.causal.rule import CausalRule
+from discreet.problems.causal.tree import Tree
 from discreet.problems.constraint import Constrained, LeakageBudget, Term
-from discreet.problems.errors import InputError
-from discreet.problems.measures.measure import Measure
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, exact_product
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 

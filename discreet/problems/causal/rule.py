@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from discreet.checks import freeze, listed, real_numbers, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
+from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.causal.tree import Tree
-from discreet.problems.checks import freeze, listed, real_numbers, whole
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
-from discreet.problems.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.outcomes import Kind
 from discreet.problems.rule import Discrete, Inexact, Matrix, Rule
 

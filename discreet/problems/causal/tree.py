@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
-from discreet.problems.numerics.rounding import UNIT
+from discreet.numerics.double_double import Array, DoubleDouble, dd_add
+from discreet.numerics.rounding import UNIT
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:

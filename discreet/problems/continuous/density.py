@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import TOTAL_TOLERANCE, brief, freeze
+from discreet.checks import TOTAL_TOLERANCE, brief, freeze
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.problems.continuous.families import Member, known_breakpoints, ratio_family
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.roots import bisected, midpoints
 from discreet.problems.sensors.bins import NormalDensity, has_own_sf
 

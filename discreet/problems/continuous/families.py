@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from discreet.problems.numerics.double_double import Array, dd_add, exact_product
+from discreet.numerics.double_double import Array, dd_add, exact_product
 from discreet.problems.sensors.bins import NormalDensity
 
 Function: TypeAlias = Callable[[Array], Array]

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.problems.checks import (
+from discreet.checks import (
     check_table,
     checked_name,
     checked_prior,
@@ -29,14 +29,14 @@ from discreet.problems.checks import (
     loss_table,
     positive,
 )
+from discreet.lazy import cached_property
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.bound import sweep
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.families import Member
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.duals import change_with_prior
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.duals import change_with_prior
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import NormalDensity

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_columns, freeze, mass_array
+from discreet.checks import check_columns, freeze, mass_array
+from discreet.errors import InputError
+from discreet.measures.law import OutputLaw
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.continuous.model import ContinuousProblem
-from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Discrete, Inexact, Matrix, Rule

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import (
+from discreet.checks import (
     TOTAL_TOLERANCE,
     as_numbers,
     brief,
@@ -24,8 +24,8 @@ from discreet.problems.checks import (
     real_numbers,
     whole,
 )
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:

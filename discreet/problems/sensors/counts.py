@@ -33,10 +33,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import brief, whole
-from discreet.problems.errors import InputError
-from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array
+from discreet.checks import brief, whole
+from discreet.errors import InputError
+from discreet.measures.mutual_information import phi_divergence
+from discreet.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, count_text
 
 Counts = NDArray[np.int32]

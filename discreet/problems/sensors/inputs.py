@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, refuse_total, whole
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array, dd_sum
+from discreet.checks import TOTAL_TOLERANCE, mass_array, refuse_total, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array, dd_sum
 
 DEFAULT_MAX_BYTES = 1 << 32
 """Most memory the building of a sensor model may take at its peak unless `max_bytes` says

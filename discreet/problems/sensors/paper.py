@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import real_numbers
-from discreet.problems.numerics.double_double import Array
+from discreet.checks import real_numbers
+from discreet.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity, check_edges, interval_masses
 
 PAPER_WEIGHT_X = 0.4

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import checked_prior, listed, whole
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
+from discreet.checks import checked_prior, listed, whole
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.sensors.counts import (
     Counts,
     count_law,

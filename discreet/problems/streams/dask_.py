@@ -24,12 +24,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from discreet.checks import listed
+from discreet.errors import Absent, InputError
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import listed
 from discreet.problems.constraint import LeakageBudget, Term
-from discreet.problems.errors import Absent, InputError
 from discreet.problems.folds import FAN, Node, finished, found_in, joined
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import Chunk, chunk_size
 from discreet.problems.streams.sources import block_problem
 

@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.checks import listed
+from discreet.errors import InputError
+from discreet.numerics.double_double import Array, dd_sum
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import listed
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import checked_law, count_text

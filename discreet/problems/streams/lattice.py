@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.checks import checked_prior, loss_table, positive, whole
+from discreet.errors import InputError
+from discreet.numerics.compiled import compiled_available
+from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import checked_prior, loss_table, positive, whole
-from discreet.problems.compiled import compiled_available
 from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
-from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
 from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor

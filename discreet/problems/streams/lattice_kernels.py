@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.compiled import jit, once
-from discreet.problems.lazy import cached_property
-from discreet.problems.numerics.double_double import Array
+from discreet.lazy import cached_property
+from discreet.numerics.compiled import jit, once
+from discreet.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
 # Probabilities under e to this become 0: their last digits are lost, and processors slow down.

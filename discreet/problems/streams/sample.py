@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.numerics.double_double import Array
+from discreet.numerics.label_strips import STRIP
 from discreet.problems.folds import fold
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.outcomes import Blocks, Chunk
 
 _Index = NDArray[np.intp]

@@ -25,8 +25,8 @@ from discreet.backends.registry import (
     refuse_unknown_names,
     refuse_unserved,
 )
-from discreet.problems.checks import listed
-from discreet.problems.errors import InputError, Unsupported
+from discreet.checks import listed
+from discreet.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import (
     FEATURES,

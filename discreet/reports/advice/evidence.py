@@ -28,10 +28,10 @@ import numpy as np
 
 from discreet.backends.registry import capabilities
 from discreet.backends.solution import Status
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.mutual_information import MutualInformation
-from discreet.problems.measures.registry import measure_of
-from discreet.problems.numerics.double_double import Array
+from discreet.lazy import cached_property
+from discreet.measures.mutual_information import MutualInformation
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped

@@ -39,7 +39,7 @@ import numpy as np
 
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status
-from discreet.problems.numerics.double_double import Array
+from discreet.numerics.double_double import Array
 from discreet.reports.advice.evidence import Features, Observation, Option
 from discreet.reports.measurements import grouped
 from discreet.showing.data import chosen, plain

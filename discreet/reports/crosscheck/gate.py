@@ -29,8 +29,8 @@ from discreet.backends.registry import (
     refuse_unknown_names,
 )
 from discreet.backends.solution import Solution, Status
+from discreet.errors import InputError
 from discreet.problems.certificate import Certificate
-from discreet.problems.errors import InputError
 from discreet.problems.provenance import version_of
 from discreet.reports.crosscheck.instances import SeededInstance, Selection
 from discreet.reports.outputs import replace_file

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.errors import DiscreetError, InputError
+from discreet.measures.g_leakage import GLeakage
+from discreet.measures.registry import OTHERS
 from discreet.problems.catalog import Entry, build, entries
 from discreet.problems.catalog.registry import Budget
-from discreet.problems.errors import DiscreetError, InputError
-from discreet.problems.measures.g_leakage import GLeakage
-from discreet.problems.measures.registry import OTHERS
 from discreet.problems.problem import Problem
 from discreet.reports import notation
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.solution import Status
-from discreet.problems.errors import InputError
-from discreet.problems.files.writing import check_output, marked
+from discreet.errors import InputError
 from discreet.reports import pictures, wording
 from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
@@ -38,6 +37,7 @@ from discreet.showing.page import MARK, document, html
 from discreet.showing.plane import LIGHT
 from discreet.showing.svg import sample_svg, svg
 from discreet.showing.values import Sentences
+from discreet.storage.writing import check_output, marked
 
 IS_REPORT = marked(MARK)
 """Recognises a page."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from discreet.backends.solution import Status
-from discreet.problems.lazy import cached_property
+from discreet.lazy import cached_property
 from discreet.reports.measurements import Measurement, grouped
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})

@@ -24,10 +24,10 @@ from typing import Any
 
 from discreet.backends.contract import Capabilities
 from discreet.backends.registry import capabilities
+from discreet.errors import Absent, InputError
+from discreet.lazy import cached_property
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems import catalog
-from discreet.problems.errors import Absent, InputError
-from discreet.problems.lazy import cached_property
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration, typed

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.process import STARTUP_SECONDS, end_children
-from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import Absent, InputError
+from discreet.checks import brief, nearest
+from discreet.errors import Absent, InputError
 from discreet.reports.study.plan import AttemptLimits
 
 LOCAL = "local"

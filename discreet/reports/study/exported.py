@@ -10,14 +10,14 @@ from typing import Any
 
 from discreet.backends import isolated
 from discreet.backends.exchange.files import FORMATS, export, is_linear
+from discreet.errors import InputError
 from discreet.problems.certificate import Certificate
-from discreet.problems.errors import InputError
-from discreet.problems.files.writing import check_output, marked, refusals
 from discreet.reports.measurements import landmarks
 from discreet.reports.outputs import Watch, replace_file
 from discreet.reports.study.cells import Instance, instances_of
 from discreet.reports.study.plan import Study
 from discreet.showing.data import csv_text, plain
+from discreet.storage.writing import check_output, marked, refusals
 
 TABLE = "instances.csv"
 """The name of the table in the folder."""

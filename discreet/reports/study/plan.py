@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from discreet.backends.contract import Reach
 from discreet.backends.registry import backend_names, load_backend
-from discreet.problems.checks import brief, nearest
-from discreet.problems.errors import Broken, FileError, InputError
-from discreet.problems.files.texts import read_text
+from discreet.checks import brief, nearest
+from discreet.errors import Broken, FileError, InputError
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
+from discreet.storage.texts import read_text
 
 SHIPPED = ("default", "quick", "measures", "hard")
 """Names of the studies that come with the package."""

@@ -26,8 +26,8 @@ from discreet.backends.isolated import attempt_isolated
 from discreet.backends.process import belonging_to
 from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status
+from discreet.errors import DiscreetError, FileError, InputError
 from discreet.problems.certificate import Certificate
-from discreet.problems.errors import DiscreetError, FileError, InputError
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement, Stakes, grouped, share
 from discreet.reports.second_opinion import second_opinion

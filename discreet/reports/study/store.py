@@ -27,18 +27,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
-from discreet.problems.checks import listed
-from discreet.problems.errors import FileError
-from discreet.problems.files import parquet
-from discreet.problems.files.texts import check_ordinary
-from discreet.problems.files.writing import (
-    check_output,
-    lock,
-    path_text,
-    refusals,
-    replacing,
-    scratch_folder,
-)
+from discreet.checks import listed
+from discreet.errors import FileError
+from discreet.files import parquet
 from discreet.reports.measurements import (
     COLUMNS,
     IS_RESULTS,
@@ -51,6 +42,15 @@ from discreet.reports.measurements import (
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders, without_hosts
 from discreet.reports.study.plan import read_study
+from discreet.storage.texts import check_ordinary
+from discreet.storage.writing import (
+    check_output,
+    lock,
+    path_text,
+    refusals,
+    replacing,
+    scratch_folder,
+)
 
 
 def _columns() -> dict[str, str]:

@@ -33,15 +33,15 @@ from discreet.backends.exchange.files import lift
 from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.problems.checks import brief, nearest, real_numbers
-from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.archive import DEFAULT_MAX_BYTES, read_archive
-from discreet.problems.files.texts import read_text
+from discreet.checks import brief, nearest, real_numbers
+from discreet.errors import FileError, InputError
 from discreet.reports.measurements import Configuration, Measurement
 from discreet.reports.outputs import Watch
 from discreet.reports.study.cells import Cell, Instance, instances_of
 from discreet.reports.study.plan import AccuracyProfile, Study
 from discreet.reports.study.runner import row_of
+from discreet.storage.archive import DEFAULT_MAX_BYTES, read_archive
+from discreet.storage.texts import read_text
 
 _ENDINGS = (".txt", ".npz")
 _ARRAYS = ("variables", "estimator", "tilt", "multiplier", "seconds")

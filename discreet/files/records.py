@@ -1,0 +1,474 @@
+"""Problems and solutions as files.
+
+A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally
+`budget` (nats of mutual information), or `constraint`, and `name`. `constraint` is JSON: measure
+and budget; or for several constraints or a conditional measure a list of these, each with `groups`,
+the numbers of rows of `p_xz` that share a prior. A solution is an `.npz` with `estimator` [m, N] or
+the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON). Both hold the report of
+the table that the problem came from, if it came from one (`counted`).
+
+Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing
+is ever unpickled, and writing is all or nothing (`archive`). Laws (tests/problems/test_files.py):
+what is saved is loaded bit for bit; changing any bytes of a file gives a FileError or the same
+content.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from discreet.checks import as_numbers, check_columns, check_entries, freeze, whole
+from discreet.errors import FileError, InputError
+from discreet.files import counted
+from discreet.measures.measure import Measure
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import Constrained, LeakageBudget, Term, only_entry
+from discreet.problems.problem import Problem
+from discreet.problems.rule import OutcomeRule
+from discreet.problems.samples import SampleReport
+from discreet.storage.archive import (
+    DEFAULT_MAX_BYTES,
+    Archive,
+    member_names,
+    read_archive,
+    write_archive,
+)
+from discreet.storage.writing import check_output, path_text
+
+_PathLike = str | os.PathLike[str]
+_SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
+_AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
+
+
+# -- problems
+# --------------------------------------------------------------------------------------------------
+
+
+def load_problem(
+    path: _PathLike,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    default_budget: float | None = None,
+    measure: str | Measure | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Problem:
+    """Read a problem file. `budget` or `equivocation` (nats) replaces the file's budget,
+    `default_budget` a missing one.
+
+    measure: of the budget given here; a conditional one is about X given Y, which only a joint
+    tells apart. max_bytes bounds the array data the file may declare. Raises FileError for anything
+    wrong with the file, or if it has no budget and none is given; InputError if the budget given
+    here is out of range.
+    """
+    where = path_text(path)
+    stored = stored_model(where, max_bytes)
+    arrays = model_arrays(where, stored)
+
+    def build(name: str, terms: tuple[Term, ...] | None) -> Problem:
+        if terms is not None:
+            return Problem.of_rows(arrays.get("p_xz"), arrays.get("loss"), terms, name=name)
+        if "joint" in arrays:
+            return Problem.from_joint(arrays["joint"], math.inf, measure=asked, name=name)
+        return Problem(arrays["p_xz"], arrays["loss"], math.inf, name=name)
+
+    asked = None if measure is None else measure_of(measure)
+    wanted = budget if budget is None or asked is None else LeakageBudget(budget, asked)
+    problem = under_budget(where, stored, build, wanted, equivocation, default_budget)
+    if (report := counted.report_of(where, stored)) is not None:
+        rows = [len(labels) for labels in report.private_labels.values()]
+        fits = len(rows) == len(problem.terms) and all(
+            size == count
+            for term, count in zip(problem.terms, rows, strict=True)
+            for size in term.sizes
+        )
+        if not fits or (problem.m, problem.N) != (len(report.guesses), len(report.counts)):
+            raise FileError(
+                f"{where}: samples are about other guesses, secrets or outcomes; "
+                "write it with save_problem"
+            )
+        freeze(problem, samples=report)
+    return problem
+
+
+def stored_model(where: str, max_bytes: int | None) -> Archive:
+    """The content of a problem file; its arrays are mapped if max_bytes is None."""
+    arrays = ("joint", "p_xz", "loss", "budget", *counted.ARRAYS)
+    return read_archive(
+        where, arrays=arrays, texts=("name", "constraint", counted.TEXT), max_bytes=max_bytes
+    )
+
+
+def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of the model in a problem file: `joint` alone, or `p_xz` and `loss`. Raises
+    FileError for others.
+    """
+    arrays = {
+        name: array
+        for name, array in stored.arrays.items()
+        if name not in ("budget", *counted.ARRAYS)
+    }
+    if set(arrays) not in ({"joint"}, {"p_xz", "loss"}):
+        held = ", ".join(sorted(arrays)) or "no model"
+        raise FileError(
+            f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, "
+            "N] and loss [m, N]"
+        )
+    return arrays
+
+
+def under_budget(
+    where: str,
+    stored: Archive,
+    build: Callable[[str, tuple[Term, ...] | None], _AnyModel],
+    budget: float | LeakageBudget | None,
+    equivocation: float | None,
+    default_budget: float | None = None,
+) -> _AnyModel:
+    """The problem of a file, built by its name, under the budget or equivocation given, else the
+    file's own or the default.
+
+    A problem of one secret is built without a constraint first: errors then come from the file
+    (FileError), while a bad budget may be the caller's.
+    """
+    stated = _own_constraint(where, stored)
+    terms, own = (stated, None) if isinstance(stated, tuple) else (None, stated)
+    if stated is None and default_budget is not None:
+        own = LeakageBudget(default_budget)
+    name = printable(where, stored.texts.get("name", ""))
+    try:
+        problem = build(name, terms)
+        if budget is None and equivocation is None and (terms is not None or own is not None):
+            return problem if own is None else problem.with_budget(own)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    if budget is None and equivocation is None:
+        raise FileError(
+            f"{where} holds no budget; pass budget= or equivocation= in nats "
+            "(on the command line --leakage, --equivocation, --perfect or --fraction)"
+        )
+    if terms is not None and math.inf == budget and equivocation is None:
+        return problem.with_budget([math.inf] * len(terms))
+    own_measure = own.measure if own is not None and not isinstance(budget, LeakageBudget) else None
+    return problem.with_budget(budget, equivocation=equivocation, measure=own_measure)
+
+
+def _own_constraint(where: str, stored: Archive) -> LeakageBudget | tuple[Term, ...] | None:
+    """What a file states: `budget`, or `constraint` for another measure than mutual information, a
+    list for several.
+    """
+    if "constraint" not in stored.texts:
+        return (
+            _budget_of(where, _scalar(where, stored, "budget"), MUTUAL_INFORMATION)
+            if "budget" in stored.arrays
+            else None
+        )
+    if "budget" in stored.arrays:
+        raise FileError(f"{where} has both budget and constraint; keep one")
+    try:
+        stated = json.loads(stored.texts["constraint"])
+        if isinstance(stated, list):
+            return _terms_of(where, stated, stored.arrays)
+        return _budget_of(where, stated["budget"], measure_of(stated["measure"]))
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise FileError(
+            f"{where}: constraint cannot be read ({error}); write it with save_problem"
+        ) from None
+
+
+def _terms_of(where: str, stated: Sequence[Any], arrays: Mapping[str, Any]) -> tuple[Term, ...]:
+    terms = list[Term]()
+    for each in stated:
+        budget = _budget_of(where, each["budget"], measure_of(each["measure"]))
+        sizes = [whole(size, f"{where}: a size of groups", 1) for size in each["groups"]]
+        terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
+        if not sizes or (len(sizes) > 1 and not budget.measure.conditional):
+            raise FileError(
+                f"{where}: a constraint has the groups {sizes}; only a conditional "
+                "measure has several"
+            )
+    if not terms or "joint" in arrays:
+        raise FileError(
+            f"{where}: several constraints need p_xz and loss; write them with save_problem"
+        )
+    return tuple(terms)
+
+
+def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
+    try:
+        return LeakageBudget(amount, measure)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+
+
+def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
+    """Write a problem (p_xz, loss, budget, name, report of its samples), all or nothing. Raises
+    FileError, InputError.
+    """
+    if not isinstance(problem, Problem):
+        got = f"save_problem got a {type(problem).__name__} to write"
+        if isinstance(problem, Constrained):
+            raise InputError(
+                f"{got}, which no such file holds; give a Problem, or keep what this "
+                "one was made from"
+            )
+        raise InputError(f"{got}; give a path first and then a Problem")
+    where = path_text(path)
+    members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
+    if problem.measures == (MUTUAL_INFORMATION,):
+        members["budget"] = np.float64(problem.budget)
+    else:  # under another name, so that no reader takes it for nats of mutual information
+        stated = [
+            {"groups": each.sizes, "measure": str(each.measure), "budget": each.budget.amount}
+            for each in problem.terms
+        ]
+        members["constraint"] = np.array(json.dumps(stated))
+    if printable(where, problem.name):
+        members["name"] = np.array(problem.name)
+    write_archive(where, members | counted.report_members(problem.samples), overwrite=overwrite)
+
+
+# -- solutions
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSolution:
+    """The content of a solution file: data, not a proof; judge it with `certify(problem, estimator,
+    tilt, multipliers)`.
+
+    estimator    P_il [m, N], column-stochastic; or a rule
+    tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
+    multipliers  μ ≥ 0 [C], error probability per nat; inf at perfect privacy
+    metadata     the record of the solution (`Solution.to_dict()`), and the date of writing
+    samples      how the table became the problem, if the problem came from one
+    """
+
+    estimator: Array | OutcomeRule
+    tilt: Array
+    multipliers: Array
+    metadata: Mapping[str, Any]
+    samples: SampleReport | None = None
+
+    @property
+    def multiplier(self) -> float:
+        """μ of the only constraint; InputError if there are several."""
+        return only_entry(self.multipliers)
+
+    def matrix(self, problem: Problem) -> Array:
+        """The estimator as a matrix [m, N], also of a rule."""
+        return (
+            self.estimator.dense(BlockProblem.of(problem).blocks)
+            if isinstance(self.estimator, OutcomeRule)
+            else self.estimator
+        )
+
+
+def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
+    """Read a solution file. Raises FileError for anything wrong with it."""
+    where = path_text(path)
+    known = ("estimator", "tilt", "multiplier", *_RULE, *counted.ARRAYS)
+    stored = read_archive(
+        where, arrays=known, texts=("metadata", "exact_columns", counted.TEXT), max_bytes=max_bytes
+    )
+    form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
+    missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
+    if missing:
+        raise FileError(
+            f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, "
+            "multiplier and metadata"
+        )
+    multipliers = _multipliers(where, stored)
+    tilt = stored.arrays["tilt"]
+    estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
+    _check_solution(where, estimator, tilt, multipliers)
+    report = counted.report_of(where, stored)
+    shape = np.shape(estimator) if isinstance(estimator, np.ndarray) else None
+    if report is not None and shape != (len(report.guesses), len(report.counts)):
+        raise FileError(
+            f"{where}: samples are about other guesses or outcomes than estimator; "
+            "write it with save_solution"
+        )
+    for array in stored.arrays.values():
+        array.setflags(write=False)
+    return StoredSolution(
+        estimator, tilt, multipliers, _metadata(where, stored.texts["metadata"]), report
+    )
+
+
+_RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
+
+
+def _rule(where: str, stored: Archive) -> OutcomeRule:
+    """The rule of a solution file."""
+    tilt, ties, columns, _, towards, _, classes = (stored.arrays[name] for name in _RULE)
+    try:
+        share = _scalar(where, stored, "share")
+        band = _scalar(where, stored, "band")
+        return OutcomeRule(tilt, ties.astype(np.int64), columns, share, towards, band, classes)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+
+
+def solution_members(
+    estimator: Array | OutcomeRule,
+    tilt: Array,
+    multipliers: Array,
+    exact: Mapping[int, Sequence[int]] | None = None,
+) -> dict[str, Any]:
+    """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the
+    duals, and exact columns.
+
+    exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
+    """
+    members = {"tilt": tilt, "multiplier": multipliers}
+    if isinstance(estimator, OutcomeRule):
+        members |= {
+            name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE
+        }
+    else:
+        members["estimator"] = estimator
+    if exact:
+        text = json.dumps(
+            {str(outcome): [hex(weight) for weight in column] for outcome, column in exact.items()}
+        )
+        members["exact_columns"] = np.array(text)
+    return members
+
+
+def save_solution(
+    path: _PathLike,
+    estimator: Array | OutcomeRule,
+    tilt: Array,
+    multipliers: float | Array,
+    metadata: Mapping[str, Any],
+    *,
+    exact: Mapping[int, Sequence[int]] | None = None,
+    samples: SampleReport | None = None,
+    overwrite: bool | None = None,
+) -> None:
+    """Write a solution, all or nothing.
+
+    estimator [m, N] or a rule, tilt [m, n], multipliers ≥ 0 or inf [C], metadata for JSON.
+
+    exact: outcome → integers in proportion to its column, for `verify` (perfect privacy). samples:
+    the report of the table that the problem came from.
+
+    overwrite: True replaces any file, False none, and None only a solution. Raises FileError if the
+    arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
+    or the file cannot be written.
+    """
+    where = path_text(path)
+    try:
+        if not isinstance(estimator, OutcomeRule):
+            estimator = as_numbers(estimator, "estimator", "[m, N]")
+        tilt = as_numbers(tilt, "tilt", "[m, n]")
+        multipliers = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
+    except (InputError, TypeError) as error:
+        raise FileError(f"{where}: {error}") from None
+    _check_solution(where, estimator, tilt, multipliers)
+    try:
+        text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FileError(
+            f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values"
+        ) from None
+    if overwrite is None:
+        check_output(path, is_solution)
+    members = solution_members(estimator, tilt, multipliers, exact) | {"metadata": np.array(text)}
+    write_archive(path, members | counted.report_members(samples), overwrite=overwrite is not False)
+
+
+def is_solution(path: Path) -> bool:
+    """Whether a file has the members of a solution."""
+    return member_names(path) >= _SOLUTION
+
+
+def _check_solution(
+    where: str, estimator: Array | OutcomeRule, tilt: Array, multipliers: Array
+) -> None:
+    # a rule has checked itself
+    estimator = estimator.tilt if (rule := isinstance(estimator, OutcomeRule)) else estimator
+    if (
+        estimator.ndim != 2
+        or tilt.ndim != 2
+        or 0 in estimator.shape + tilt.shape
+        or len(estimator) != len(tilt)
+    ):
+        raise FileError(
+            f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "
+            "give [m, N] and [m, n] with the same m"
+        )
+    try:
+        if not rule:
+            check_entries(estimator, "estimator")
+            check_columns(estimator, "estimator")
+        check_entries(tilt, "tilt", signed=True)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    if not (multipliers >= 0.0).all():
+        raise FileError(
+            f"{where}: multiplier is {multipliers}; give numbers ≥ 0 (inf at perfect privacy)"
+        )
+
+
+def _metadata(where: str, text: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        found = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"{where}: metadata is not JSON ({error}); write it with save_solution"
+        ) from None
+    if not isinstance(found, dict):
+        raise FileError(
+            f"{where}: metadata is a JSON {type(found).__name__}, not an object; "
+            "write it with save_solution"
+        )
+    return found
+
+
+# -- small members
+# --------------------------------------------------------------------------------------------------
+
+
+def _scalar(where: str, stored: Archive, name: str) -> float:
+    array = stored.arrays[name]
+    if array.size != 1:
+        raise FileError(f"{where}: {name} has shape {list(array.shape)}; give a single number")
+    return float(array.reshape(()))
+
+
+def _multipliers(where: str, stored: Archive) -> Array:
+    array = stored.arrays["multiplier"]
+    if array.ndim > 1 or array.size == 0:
+        raise FileError(
+            f"{where}: multiplier has shape {list(array.shape)}; give a number, or "
+            "one for each constraint"
+        )
+    return np.atleast_1d(array)
+
+
+def printable(where: str, name: str) -> str:
+    """The name unchanged; FileError for control characters, as names are shown on terminals, or
+    over 1,000 characters.
+    """
+    if not name.isprintable() or len(name) > 1000:
+        raise FileError(
+            f"{where}: the name has unprintable characters or more than 1000; give a "
+            "short plain name"
+        )
+    return name

@@ -1,0 +1,299 @@
+"""Tables of people in files: CSV (also .csv.gz), which needs nothing, and Parquet, which needs
+DuckDB.
+
+A column of a CSV file is one of numbers if every cell that is not empty is written as a number,
+without leading zeros, and else one of texts. An empty cell is a missing value, None among texts and
+NaN among numbers.
+
+`read_table` reads a file at once, a `TableStream` some people at a time. The latter goes through
+the file twice: what a column holds is known only once the last cell was seen, and a part of it is
+of the type that it has as a whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+import sys
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.checks import brief, nearest
+from discreet.errors import FileError
+from discreet.files.parquet import query
+from discreet.storage.texts import check_ordinary, read_text
+from discreet.storage.writing import PathLike, shown_path
+
+TABLES = (".csv", ".csv.gz", ".parquet")
+"""How names of tables end."""
+
+TOGETHER = 1 << 16
+"""People of a part of a stream."""
+
+_LARGEST = 1 << 31  # bytes of a file that is read at once, after unpacking
+_LONGEST = 1 << 24  # characters of a line
+_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def is_table(path: PathLike) -> bool:
+    """Whether a file is meant as a table, by the end of its name."""
+    return os.fspath(path).lower().endswith(TABLES)
+
+
+def read_table(
+    path: PathLike, names: Sequence[str] | None = None, *, texts: Collection[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """Columns of a CSV or Parquet file by name; all of them, or those named. texts: columns of CSV
+    that are no numbers.
+
+    Raises FileError, naming the line, for what is no such table, and for a column that it lacks.
+    """
+    return _read_parquet(path, names) if _is_parquet(path) else _read_csv(path, names, texts)
+
+
+class TableStream:
+    """Columns of a CSV or Parquet file, some people at a time, as `read_table` would read them at
+    once.
+
+    header   the names of all columns
+    people   how many there are; the file is read through once when it is first asked for
+    """
+
+    def __init__(
+        self, path: PathLike, names: Collection[str] | None = None, *, texts: Collection[str] = ()
+    ) -> None:
+        """names: the columns to read, as far as they are there; all by default. Raises FileError as
+        `read_table` does.
+        """
+        self.path = path
+        self.texts = texts
+        shown = shown_path(path)
+        if _is_parquet(path):
+            self.header = [
+                str(each[0]) for each in query(path, "SELECT * FROM rows LIMIT 0").description
+            ]
+        else:
+            self.header = next(csv.reader(_lines(path)), [])
+        self.names = [name for name in self.header if names is None or name in names]
+        _places(self.header, self.names, shown)
+
+    @property
+    def people(self) -> int:
+        """How many there are. Raises FileError, naming the line, for what is no such table."""
+        return self._learnt[0]
+
+    @cached_property
+    def _learnt(self) -> tuple[int, dict[str, str]]:
+        """How many people there are, and what each column holds, by `_kind`; of Parquet whether
+        cells are missing.
+        """
+        shown = shown_path(self.path)
+        people = 0
+        kinds = dict[str, str]()
+        if _is_parquet(self.path):
+            counts = ", ".join(["count(*)", *(f"count({_quoted(name)})" for name in self.names)])
+            people, *there = query(self.path, f"SELECT {counts} FROM rows").fetchall()[0]
+            kinds = {
+                name: "missing" if count < people else ""
+                for name, count in zip(self.names, there, strict=True)
+            }
+        else:
+            for part in _cells(_lines(self.path), self.names, shown, TOGETHER):
+                people += len(next(iter(part.values()), ()))
+                for name, cells in part.items():
+                    kinds[name] = _together(
+                        kinds.get(name), "texts" if name in self.texts else _kind(cells)
+                    )
+        if not people:
+            raise FileError(f"{shown} has no people; give a header and a line for each person")
+        return people, kinds
+
+    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The columns of `TOGETHER` people at a time, of fewer in the last part."""
+        people, kinds = self._learnt
+        shown = shown_path(self.path)
+        if not _is_parquet(self.path):
+            for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
+                yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
+            return
+        wanted = ", ".join(map(_quoted, self.names))
+        for first in range(0, people, TOGETHER):
+            among = f"file_row_number >= {first} AND file_row_number < {first + TOGETHER}"
+            found = query(self.path, f"SELECT {wanted} FROM rows WHERE {among}").fetchnumpy()
+            yield {name: _filled(found[name], bool(kinds[name])) for name in self.names}
+
+
+def _is_parquet(path: PathLike) -> bool:
+    return os.fspath(path).lower().endswith(".parquet")
+
+
+def _lines(path: PathLike) -> Iterator[str]:
+    """The lines of a text file, of one that ends in .gz after unpacking. Raises FileError."""
+    check_ordinary(path)
+    try:
+        with (
+            gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as packed,
+            io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream,
+        ):
+            while line := stream.readline(_LONGEST):
+                if len(line) == _LONGEST:
+                    raise FileError(
+                        f"{shown_path(path)} has a line of over {_LONGEST:,} "
+                        "characters; give a table"
+                    )
+                yield line
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
+
+
+def _kind(cells: list[str]) -> str:
+    """What these cells of a column hold: "texts", "numbers", "whole numbers", or "" if all of them
+    are empty.
+    """
+    if not any(cells):
+        return ""
+    return {"i": "whole numbers", "f": "numbers"}.get(_parsed(cells).dtype.kind, "texts")
+
+
+def _together(one: str | None, other: str) -> str:
+    """What two parts of a column hold together: whole numbers of which some are missing are
+    numbers.
+    """
+    if one is None or one == other:
+        return other
+    return "texts" if "texts" in (one, other) else "numbers"
+
+
+def _of_kind(cells: list[str], kind: str, shown: str) -> NDArray[Any]:
+    if kind in ("texts", ""):
+        return _texts(cells)
+    try:
+        numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+    except ValueError:
+        raise FileError(
+            f"{shown} was changed while it was read; give a file that stays as it is"
+        ) from None
+    return numbers.astype(np.int64) if kind == "whole numbers" else numbers
+
+
+def _read_csv(
+    path: PathLike, names: Sequence[str] | None, texts: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    shown = shown_path(path)
+    text = io.StringIO(read_text(path, _LARGEST).removeprefix("\ufeff"), newline="")
+    columns = next(_cells(text, names, shown, sys.maxsize), {})
+    if not columns:
+        raise FileError(f"{shown} has no people; give a header and a line for each person")
+    return {
+        name: _texts(cells) if name in texts else _parsed(cells) for name, cells in columns.items()
+    }
+
+
+def _cells(
+    text: Iterable[str], names: Sequence[str] | None, shown: str, most: int
+) -> Iterator[dict[str, list[str]]]:
+    """The cells of these columns (None: of all), of at most so many people at a time; nothing of a
+    table without people.
+    """
+    lines = csv.reader(text, strict=True)
+    try:
+        header = next(lines, [])
+        places = _places(header, header if names is None else names, shown)
+        columns: dict[str, list[str]] = {name: [] for name in places}
+        pairs = [(columns[name], place) for name, place in places.items()]
+        people = 0
+        for row in lines:
+            if len(row) != len(header):
+                if not row:
+                    continue  # an empty line
+                where = f"{shown}, line {lines.line_num}"
+                raise FileError(
+                    f"{where} has {len(row)} cells and the header {len(header)}; give "
+                    "one for each column"
+                )
+            for column, place in pairs:
+                column.append(row[place])
+            people += 1
+            if people % most == 0:
+                yield columns
+                columns = {name: [] for name in places}
+                pairs = [(columns[name], place) for name, place in places.items()]
+        if places and any(columns.values()):
+            yield columns
+    except csv.Error as error:
+        raise FileError(
+            f"{shown}, line {lines.line_num} is not CSV: {error}; write it with commas and a header"
+        ) from None
+
+
+def _parsed(cells: list[str]) -> NDArray[Any]:
+    """Numbers if all cells but the empty ones are, whole ones if nothing is missing; else texts."""
+    if any(cells) and all(
+        any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell
+    ):
+        numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+        whole = not any("." in cell or "e" in cell or "E" in cell for cell in cells)
+        return numbers.astype(np.int64) if whole and (np.abs(numbers) < 2.0**53).all() else numbers
+    return _texts(cells)
+
+
+def _texts(cells: list[str]) -> NDArray[Any]:
+    texts = np.empty(len(cells), dtype=object)
+    texts[:] = [cell or None for cell in cells]
+    return texts
+
+
+def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+    shown = shown_path(path)
+    found = query(path, "SELECT * FROM rows").fetchnumpy()
+    header = list(found)
+    places = _places(header, header if names is None else names, shown)
+    if not places or not len(found[header[0]]):
+        raise FileError(f"{shown} has no people; give a row for each person")
+    return {name: _filled(found[name], np.ma.isMaskedArray(found[name])) for name in places}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _filled(values: Any, missing: bool) -> NDArray[Any]:
+    """A column whose missing entries are masked, as one in which they are NaN, NaT or None.
+
+    missing: whether any entry of the column is, perhaps in another part.
+    """
+    lost = {"f": np.nan, "m": np.timedelta64("NaT", "ns"), "M": np.datetime64("NaT", "ns")}.get(
+        values.dtype.kind
+    )
+    if not missing:
+        return np.asarray(values)
+    found = np.array(np.ma.getdata(values), dtype=object if lost is None else values.dtype)
+    found[np.ma.getmaskarray(values)] = lost
+    return found
+
+
+def _places(header: Sequence[str], names: Sequence[str], shown: str) -> dict[str, int]:
+    """Where the columns of these names are, each once."""
+    found = {}
+    for name in names:
+        if header.count(name) > 1:
+            raise FileError(
+                f"{shown} has {header.count(name)} columns {brief(name)}; give each a "
+                "name of its own"
+            )
+        if name not in header:
+            known = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
+            raise FileError(
+                f"{shown} has no column {brief(name)}{nearest(name, header)}; it has "
+                f"{known or 'none'}"
+            )
+        found[name] = header.index(name)
+    return found

@@ -1,0 +1,414 @@
+"""The judge's case: an answer to a problem as sums, found in one pass over the outcomes.
+
+Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule of
+guesses over time as the matrix of all guesses given all measurements. A rule that lists the guess
+of every outcome is summed anew when it is blended. The law of (X, Ŷ) is linear in the estimator, so
+for any other rule blending towards a guess that ignores the outcome changes only m·n numbers. The
+totals that a problem in blocks states make the duals feasible before the pass; those found in it
+correct them afterwards.
+
+Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pass; truncation) and
+24 (guesses over time).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.checks import are_masses
+from discreet.errors import InputError
+from discreet.judge.conclusion import (
+    Duals,
+    End,
+    Worth,
+    usable_duals,
+    worth_of,
+    worth_of_guess,
+)
+from discreet.judge.privacy import Moves, distance, groups_of
+from discreet.measures.law import faint_lift
+from discreet.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    Split,
+    dd_add,
+    difference_below,
+)
+from discreet.numerics.estimators import Decisions, column_error
+from discreet.numerics.label_strips import compiled_pays
+from discreet.numerics.rounding import SMALLEST, UNIT
+from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
+from discreet.numerics.tilted_losses import in_order_losses
+from discreet.problems.constraint import Term
+from discreet.problems.duals import measure_of_tilts
+from discreet.problems.folds import fold
+from discreet.problems.outcomes import Blocks, Chunk
+from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
+from discreet.problems.rule import EXACT, Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.constraint import Constrained
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a pass finds of consecutive outcomes under a rule.
+
+    outcomes   how many they are
+    sums       under the rule and the duals
+    totals     of (p_xz, loss), of problems in blocks      double-double [n + m]
+    last       the last outcome's p_xz [n] and loss [m], of problems in blocks
+    moves      where the guess must be private, those that its draws allow
+    """
+
+    outcomes: int
+    sums: Sums
+    totals: DoubleDouble
+    last: tuple[Array, Array]
+    moves: list[Moves]
+
+
+def _together(parts: list[_Found]) -> _Found:
+    """What was found of consecutive outcomes, put together."""
+    return _Found(
+        sum(part.outcomes for part in parts),
+        reduce(Sums.plus, [part.sums for part in parts]),
+        reduce(dd_add, [part.totals for part in parts]),
+        parts[-1].last,
+        [move for part in parts for move in part.moves],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Visit:
+    """The judge's work on one chunk: the sums under a rule and a feasible tilt.
+
+    lift      exponents that keep products of rare private values from underflow   [n]
+    compiled  whether clear outcomes are summed by compiled code
+    streamed  whether the outcomes come in blocks, which are checked and added up
+    private   groups of rows that must be private; p_x: of the problem   [n]
+    rows      those of the only chunk, split, where they are known
+    """
+
+    rule: Rule
+    tilt: Array
+    lift: Any
+    compiled: bool
+    streamed: bool
+    private: PrivateRows
+    p_x: Array
+    rows: Split | None
+
+    def __call__(self, chunk: Chunk) -> _Found:
+        """The sums over a chunk."""
+        (a, loss) = chunk.read()
+        outcomes = np.arange(chunk.start, chunk.start + chunk.count)
+        clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
+        parts = []
+        last = (np.zeros(0), np.zeros(0))
+        counted = (np.zeros(0), np.zeros(0))
+        if self.streamed:
+            last = (a[:, -1].copy(), loss[:, -1].copy())
+        if clear is not None:
+            parts.append(sums_of_strips(clear, self.lift))
+            outcomes = outcomes[clear.unclear]
+            a = a[:, clear.unclear]
+            loss = loss[:, clear.unclear]
+        if self.streamed:
+            if not are_masses(a, loss):
+                raise InputError(
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that "
+                    "is negative, above "
+                    "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
+                )
+            counted = totals(a, loss, clear)
+        found = list[Moves]()
+
+        def decide(block: slice) -> Decisions:
+            decided = self.rule.decisions(outcomes[block], a[:, block], loss[:, block])
+            if self.private and decided.places.size:
+                drawn = outcomes[block][decided.places]
+                found.append(
+                    Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private)
+                )
+            return decided
+
+        if a.size:
+            rows = self.rows if clear is None else None
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
+        moves = [Moves.joined(found)] if found else found
+        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
+
+
+class Case:
+    """An answer to a problem with optional duals; the default tilt is the rule's own.
+
+    answer, own       the rule that was given, and its worth
+    totals            of the outcomes, and errors of constant guesses
+    blended_doubt     upper bound of the `doubt` of a blend
+    blocks            the outcomes of a rule that does not list their guesses; else None
+    """
+
+    def __init__(
+        self,
+        problem: Constrained,
+        rule: Rule,
+        tilt: Array | None,
+        multipliers: float | Array | None,
+        threads: int = 0,
+        progress: Progress | None = None,
+        compiled: bool | None = None,
+    ) -> None:
+        """Pass over the outcomes once.
+
+        Raises InputError for duals of wrong shapes, and for blocks that contradict the problem:
+        entries that are negative or not numbers, another number of outcomes, totals that differ by
+        more than 1e-9.
+        """
+        self._problem = problem
+        self.answer = rule
+        self.terms = problem.terms
+        self._tilt, self._multipliers = usable_duals(
+            problem, rule.tilt if tilt is None else tilt, multipliers
+        )
+        self._discrete = rule.discrete(problem)
+        model = self._discrete.problem
+        self._model = model
+        self._threads = threads
+        self._progress = progress
+        self._compiled = compiled_pays(model.N) if compiled is None else compiled
+        self._lift = faint_lift(model.p_x)
+        self._private = PrivateRows.of(self.terms, model.p_x)
+        found = self._pass(rule, self._tilt)
+        self._sums = found.sums
+        self._last = found.last
+        self.totals = model.totals(found.totals)
+        self._plain = self._worth(rule, found)
+        self.own = self._ignoring_some(rule)
+        self.blended_doubt = rule.blended_doubt(self._plain.doubt)
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The outcomes that an `OutcomeRule` is a rule for."""
+        single_pass = self._model is self._problem and not self.answer.explicit
+        return self._model.blocks if single_pass else None
+
+    def _pass(self, rule: Rule, tilt: Array) -> _Found:
+        """Sums under the rule and the tilt, totals of the outcomes, and the last outcome."""
+        model = self._model
+        visited = 0
+
+        def seen(count: int) -> None:
+            nonlocal visited
+            visited += count
+            if self._progress is not None:
+                self._progress(visited, model.N)
+
+        # What an exactly private rule costs is only known up to the errors of masses, so such a
+        # rule is only looked for if there are none.
+        exact = rule.inexact(self._discrete) is EXACT
+        visit = _Visit(
+            rule.on_outcomes(),
+            tilt,
+            self._lift,
+            self._compiled,
+            model.streamed,
+            self._private if exact else NOTHING_PRIVATE,
+            model.p_x,
+            model.rows,
+        )
+        found: _Found
+        if model.rows is None:
+            found = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
+        else:  # arrays of one chunk
+            found = visit(next(model.blocks.chunks()))
+        if found.outcomes != model.N:
+            raise InputError(
+                f"the blocks hold {found.outcomes} outcomes, but the problem states "
+                f"{model.N}; "
+                "make the problem anew from these blocks"
+            )
+        return found
+
+    def _worth(self, rule: Rule, found: _Found) -> Worth:
+        """The worth of a rule from its pass, without its share of ignored outcomes."""
+        self._latest = rule, found.sums
+        return worth_of(
+            found.sums,
+            self.totals,
+            self._lift,
+            self.terms,
+            found.moves if self._private else None,
+            rule.inexact(self._discrete),
+            self._private,
+        )
+
+    def _summed(self, rule: Rule) -> Worth:
+        return self._worth(rule, self._pass(rule, self._tilt))
+
+    def _ignoring_some(self, rule: Rule) -> Worth:
+        """The worth of the rule blended towards a guess that ignores the outcome, by the rule's
+        share.
+        """
+        plain = self._plain
+        share = rule.share
+        if share == 0.0:
+            return plain
+        end = worth_of_guess(rule.towards, self.totals.errors, plain.law)
+        if share == 1.0:
+            return end
+        law = plain.law.blend(end.law, share)
+        error = (1.0 - share) * plain.error + share * end.error
+        upper = ((1.0 - share) * plain.upper + share * end.upper) * (
+            1.0 + 8.0 * UNIT
+        ) + 4.0 * SMALLEST
+        doubt = plain.doubt + column_error(rule.towards[:, None])
+        private = [
+            distance(group.law, doubt) for group in groups_of(law, self.terms) if group.perfect
+        ]
+        # The guess that ignores the outcome is exactly private, so the blend is as private as the
+        # rule, or more.
+        within = min(plain.within, max(private, default=math.inf))
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
+
+    def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
+        """The blend (1 − share)·answer + share·end, and its worth as it is stored."""
+        rule = self.answer.blended(share, end.answer)
+        if rule.share == 0.0 and rule is not self.answer:
+            if share == 1.0 and rule.draws_exactly(end.answer):
+                more = 2.0 * rule.inexact(self._discrete).loss
+                return rule, replace(end.worth, upper=end.worth.upper + more)
+            self._plain = self._summed(rule)
+        return rule, self._ignoring_some(rule)
+
+    @property
+    def anchors(self) -> Iterator[End]:
+        """Answers to blend towards besides guesses that ignore the outcome, read only if a budget
+        is exceeded.
+        """
+        for rule, moved in self.answer.anchors(self._problem):
+            yield End(rule.estimator, self._summed(rule), moved)
+
+    def duals(self) -> Iterator[Duals]:
+        """The given duals; and zero duals, which prove the Bayes error, where these cost little."""
+        problem = self._problem
+        error = self.own.error
+        if self.answer.explicit:
+            zero = usable_duals(problem, None, None)
+            yield Duals(*zero, problem.least(*zero, error, None))
+        if self._tilt.any() or not self.answer.explicit:
+            found = self._sums.least(self._tilt, self._lift)
+            parts = problem.least(self._tilt, self._multipliers, error, found)
+            duals = Duals(self._tilt, self._multipliers, parts)
+            yield self._corrected(duals) if self._model.streamed else duals
+
+    def _corrected(self, duals: Duals) -> Duals:
+        """The duals lowered as far as the totals found in blocks require."""
+        total = self.totals.constraints[0]
+        shifts = self._shifts()
+        parts = (*duals.parts, -self._unseen() * (1.0 + 2.0**-30))
+        for group, shift in shifts:
+            mass = float(self.totals.marginal[0][group].sum()) * (1.0 + 2.0**-30)
+            parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
+        if all(map(math.isfinite, parts)):
+            least = math.fsum(parts)
+            # Sum, total and quotient are rounded once each.
+            parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
+        uneven = 0.0
+        if len(self.totals.constraints) > 1:
+            uneven = max(0.0, max(self.totals.constraints) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        return Duals(*self._lowered(shifts), parts, uneven)
+
+    def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
+        """Each group of rows with its constraint, multiplier and prior, for the totals found."""
+        for term, multiplier, total in zip(
+            self.terms, self._multipliers.tolist(), self.totals.constraints, strict=True
+        ):
+            for group in term.groups:
+                mass = self.totals.marginal[0][group]
+                yield (
+                    term,
+                    multiplier,
+                    group,
+                    mass / ((mass.sum() or 1.0) if term.measure.conditional else total),
+                )
+
+    def _lowered(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
+        """The tilt, lowered, and the price of its multipliers for the totals found."""
+        tilt = self._tilt
+        if shifts:
+            tilt = tilt.copy()
+            for group, shift in shifts:
+                tilt[:, group] = difference_below(tilt[:, group], np.full(1, shift))
+        if not tilt.any():
+            return tilt, self._multipliers
+        prices = list[float]()
+        for term, multiplier, group, p_x in self._groups():
+            if group.start == term.rows.start:  # a measure of each guess has one group
+                possible = p_x > 0.0
+                fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
+                price = (
+                    fitting.price(tilt[:, group][:, possible], p_x[possible], multiplier)
+                    if term.priced
+                    else multiplier
+                )
+                prices.append(price)
+        return tilt, np.array(prices)
+
+    def _shifts(self) -> list[tuple[slice, float]]:
+        """By how much tilts of which rows must be lowered to be feasible for the totals found,
+        which may differ from those stated.
+        """
+        found = []
+        for term, multiplier, group, p_x in self._groups():
+            own = self._tilt[:, group]
+            stated = self._problem.p_x[group]
+            if term.measure.conditional:
+                stated = stated / (stated.sum() or 1.0)
+            if np.array_equal(p_x, stated) or term.budget.oblivious or not own.any():
+                continue
+            possible = p_x > 0.0
+            fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
+            over = float(
+                fitting.ceiling(own[:, possible], p_x[possible], multiplier, term.level).max()
+            )
+            if term.measure.conditional:  # as in `feasible_for`
+                over += 4.0 * UNIT * float(np.abs(own).max())
+            if over > 0.0:
+                found.append((group, over))
+        return found
+
+    def _unseen(self) -> float:
+        """At most by how much Σ min_i F_il of the outcomes left out lies under that of rest; 0
+        without truncation.
+        """
+        if self._problem.tail == 0.0:
+            return 0.0
+        mass, loss = self._last
+        reached = float(in_order_losses(mass[:, None], loss[:, None], self._tilt).min())
+        possible = float(np.maximum(-self._tilt, 0.0).max(axis=0) @ mass)
+        return (
+            max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
+        )
+
+    def worst_entry(self, answer: Rule, tilt: Array) -> float:
+        """max_il P_il r_il / w_l of a (repaired) answer, or inf where it is not known: for
+        densities, guesses over time, and blended rules that do not list their guesses.
+        """
+        if self._model is not self._problem or answer.share > 0.0:
+            return math.inf
+        rule, sums = self._latest
+        # The tilt of a rule that does not list its guesses differs from that of the pass by a shift
+        # only.
+        if answer.explicit and not (rule is answer and tilt is self._tilt):
+            sums = self._pass(answer, tilt).sums
+        # The rows of an outcome add up to w_l once for each constraint.
+        return sums.worst * len(self.terms)

@@ -1,0 +1,428 @@
+"""From sums to conclusion: the one path by which every answer is judged.
+
+A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and
+a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
+
+    upper   the error probability, rounded upward, of the answer blended until its leakage
+            *provably* keeps the budget
+    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B
+            is the budget ε as the measure compares it with sums over guesses
+
+Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the
+place of μ B.
+
+By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private
+within a number δ of the certificate (`privacy`), or that leak at most δ where several actions of an
+adversary are the best. The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0,
+and what δ costs:
+
+    upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
+                    complementarity    alignment                    slackness
+
+with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as
+complementarity.
+
+Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the
+duals and the estimators to blend towards. Each proposal is summed and checked like any other
+answer.
+
+Source: docs/theory.md, sections 8 and 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.checks import real_numbers
+from discreet.judge.privacy import (
+    PRIVATE_LIMIT,
+    Group,
+    Moves,
+    Privacy,
+    groups_of,
+    is_private,
+    privacy,
+)
+from discreet.lazy import cached_property
+from discreet.measures.law import OutputLaw, phi_residual
+from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import column_error
+from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+from discreet.numerics.sums import Sums
+from discreet.problems.blend import blends
+from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
+from discreet.problems.constraint import Constrained, Term, asks_privacy
+from discreet.problems.duals import feasible_for, no_multipliers
+from discreet.problems.laws import Law, laws_of
+from discreet.problems.outcomes import Totals
+from discreet.problems.private_rows import PrivateRows
+from discreet.problems.rule import Inexact, Rule
+
+if TYPE_CHECKING:
+    from discreet.judge.cases import Case
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """The value of an answer, for a total probability of one.
+
+    law       the joint law of (X, Ŷ), or the laws of all constraints
+    error     error probability
+    upper     upper bound of the exact error probability; at budget 0, of an estimator private
+              within `within`
+    doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
+    within    at budget 0: the proven δ of `privacy`; else inf
+    moves     at budget 0: those to an exactly private estimator, if it is not the stored one
+    shaken    by how much these change an entry of the laws of other constraints, relatively, at
+              most
+    tied      numbers of the constraints at budget 0 of an adversary's gain with several best
+              actions
+    """
+
+    law: Law
+    error: float
+    upper: float
+    doubt: float = 0.0
+    within: float = math.inf
+    moves: Moves | None = None
+    shaken: float = 0.0
+    tied: tuple[int, ...] = ()
+
+    @cached_property
+    def leakage_ceilings(self) -> Array:
+        """What the answer leaks by each constraint [C], at most."""
+        return self.law.ceilings(self.doubt + self.shaken)
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """An answer to blend towards, or the probabilities [m] of a guess that ignores the outcome; and
+    its worth.
+
+    moved: the probability that the guess changes when this end replaces the answer.
+    """
+
+    answer: Array
+    worth: Worth
+    moved: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
+
+    parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
+             finite means "unknown"
+    uneven   by how much the totals of other constraints' masses, over that of the first, exceed 1,
+             at most
+    """
+
+    tilt: Array
+    multipliers: Array
+    parts: tuple[float, ...]
+    uneven: float = 0.0
+
+
+def worth_of(
+    sums: Sums,
+    totals: Totals,
+    lift: NDArray[np.int32],
+    terms: Sequence[Term],
+    moves: Sequence[Moves] | None,
+    inexact: Inexact,
+    private: PrivateRows,
+) -> Worth:
+    """The worth of an answer with these sums; totals of probability other than one, of each
+    constraint, are divided out.
+
+    moves: of the answer, where there are private rows. inexact: how wrong the
+    sums may be besides.
+
+    What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
+    """
+    marginal = totals.marginal
+    lost = sums.lost + inexact.vanished
+    law = laws_of(sums.joint, marginal, lift, terms, totals.constraints, lost)
+    error = max(0.0, float(sums.loss[0] + sums.loss[1]))
+    missed = sums.missed
+    total = totals.constraints[0]
+    if total != 1.0:
+        missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
+        error /= total
+    accuracy = sums.doubt
+    doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
+    doubt += inexact.relative
+    if moves is not None:
+        doubt += inexact.relative_to(law.groups[0])  # of every entry, and so of the totals π_j
+    elif np.any(inexact.joint):
+        ((group,),) = law.constraints
+        law = Law(((replace(group, off=group.off + inexact.joint),),))
+    found = Privacy(math.inf)
+    if moves is not None:
+        groups = groups_of(law, terms)
+        if private.gains.size:
+            accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
+            joint = private.extended_sums(sums.joint, lift)
+            marginal = private.extended_sums(marginal, np.zeros_like(lift))
+            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
+        found = privacy(groups, moves, marginal, doubt, accuracy)
+
+    def worth(found: Privacy, law: Law) -> Worth:
+        upper = rounded_up(error + found.rise + inexact.loss, sums.column_error, missed)
+        upper *= 1.0 + 2.0 * inexact.relative
+        return Worth(
+            law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied
+        )
+
+    if private.tied and found.within == 0.0:
+        exactly = worth(found, private.without_proven(law))
+        if not any(exactly.leakage_ceilings[number] for number in private.tied):
+            return exactly
+        # The moves may let other actions gain, so what the stored answer leaks is stated.
+        found = Privacy(found.stored)
+    return worth(found, law)
+
+
+def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
+    """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant
+    guesses [m]; law: has p(x).
+    """
+    error = float(errors @ column)
+    # Quotients, products.
+    vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0
+    upper = rounded_up(error, column_error(column[:, None]), vanished)
+    return Worth(law.under_guess(column), error, upper, within=0.0)
+
+
+def rounded_up(error: float, column_error: float, missed: float) -> float:
+    """Upper bound of an error probability; column_error: of its columns; missed: what products that
+    underflow may add to it.
+
+    A sum, a total and the operations that gave `error` are rounded, 15 in all.
+    """
+    return error * (1.0 + column_error + 16 * UNIT) + missed
+
+
+def conclude(case: Case) -> Verdict[Any]:
+    """Repair, bracket and residuals of a case. Law: lower ≤ upper for every case."""
+    answer, worth, share = _within_budget(case)
+    duals, bound = max(
+        ((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1)
+    )
+    # a bound above the upper side would be wrong: claim nothing
+    lower = max(0.0, bound) if bound <= worth.upper else 0.0
+    lower, upper = _of_either_total(lower, worth.upper, case.totals.off)
+    private = asks_privacy(case.terms)
+    own = case.own
+    residual = _phi_residual(worth)
+    certificate = Certificate(
+        lower=lower,
+        upper=upper,
+        phi_residual=residual,
+        private_within=worth.within if private else math.inf,
+        blend=share,
+        own_error=own.error,
+        own_phi_residual=residual if own is worth else _phi_residual(own),
+        own_private_within=own.within if private else math.inf,
+        kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
+        terms=_stated(case.terms, worth, own),
+    )
+    made = worth.moves
+    moved = (
+        np.array([made.outcomes, made.towards])
+        if made is not None
+        else np.zeros((2, 0), dtype=np.intp)
+    )
+    return Verdict(answer.answer, duals.tilt, duals.multipliers, certificate, case.blocks, moved)
+
+
+def _phi_residual(worth: Worth) -> float:
+    return max(map(phi_residual, worth.law.groups))
+
+
+def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
+    """A bracket for the masses as stored that holds also for their quotients by a total that is
+    `off` from one.
+    """
+    if off == 0.0:
+        return lower, upper
+    share = 2.0 * off + 4.0 * UNIT
+    return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (
+        SMALLEST if upper > 0.0 else 0.0
+    )
+
+
+def _stated(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
+    """What is proven about each constraint: of the repaired answer and of the one as given."""
+    leakages = worth.law.leakages.tolist()
+    ceilings = worth.leakage_ceilings.tolist()
+    own_leakages = leakages
+    own_ceilings = ceilings
+    if own is not worth:
+        own_leakages = own.law.leakages.tolist()
+        own_ceilings = own.leakage_ceilings.tolist()
+    return tuple(
+        [
+            TermLeakage(
+                term.budget.amount,
+                str(term.measure),
+                leakages[number],
+                ceilings[number],
+                own_leakages[number],
+                own_ceilings[number],
+                own_budget_kept=_keeps(number, term, own),
+                perfect=term.budget.perfect,
+            )
+            for number, term in enumerate(terms)
+        ]
+    )
+
+
+def _keeps(number: int, term: Term, worth: Worth) -> bool:
+    if term.budget.perfect:
+        return is_private(worth.within, worth.doubt)
+    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
+    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= most)
+
+
+def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
+    for number, term in enumerate(terms):  # noqa: SIM110 (a generator takes longer)
+        if not _keeps(number, term, worth):
+            return False
+    return True
+
+
+def _ignoring(case: Case) -> list[End]:
+    """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw
+    from the law of Ŷ.
+    """
+    errors = case.totals.errors
+    law = case.own.law
+    mass = law.mass
+    columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], mass / mass.sum()]
+    return [End(column, worth_of_guess(column, errors, law)) for column in columns]
+
+
+def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
+    """The answer if it keeps the budgets, else its best blend that does; its worth; the share
+    blended in, then > 0.
+    """
+    own = case.own
+    worth = case.own
+    if _keeps_budgets(case.terms, own):
+        return case.answer, own, 0.0
+    ends = [*_ignoring(case), *case.anchors]
+    perfect = asks_privacy(case.terms)
+    # No blend of it is private but one of no share.
+    if perfect and not is_private(own.within, own.doubt):
+        best = min(
+            (end for end in ends if _keeps_budgets(case.terms, end.worth)),
+            key=lambda end: end.worth.error,
+        )
+        return *case.blended(1.0, best), max(best.moved, SMALLEST)
+
+    def leaked() -> Sequence[float]:
+        return tuple(worth.leakage_ceilings.tolist())
+
+    ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
+    budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
+    slack = case.blended_doubt + own.shaken
+    for which, share in blends(
+        own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
+    ):
+        answer, worth = case.blended(share, ends[which])
+        if _keeps_budgets(case.terms, worth):
+            return answer, worth, max(share, SMALLEST)
+    return *case.blended(1.0, ends[0]), 1.0
+
+
+def usable_duals(
+    problem: Constrained,
+    tilt: Array | None,
+    multipliers: float | Array | None,
+) -> tuple[Array, Array]:
+    """The duals made feasible for a problem: tilt [m, n] and multipliers [C].
+
+    If they cannot be made feasible, t = 0 with the best μ, which proves the Bayes error.
+
+    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers, and
+    for another number of multipliers than there are constraints.
+    """
+    prices = np.full(len(problem.terms), math.nan)
+    if multipliers is not None:
+        given_prices = np.atleast_1d(np.asarray(multipliers))
+        prices = real_numbers("multiplier", given_prices, (len(problem.terms),))
+    found = None
+    if tilt is not None:
+        given = real_numbers("tilt", tilt, (problem.m, problem.n))
+        if given.any():
+            found = feasible_for(given, prices, problem.p_x, problem.terms)
+    if found is None or not found[0].any():
+        return np.zeros((problem.m, problem.n)), no_multipliers(problem.terms)
+    return found
+
+
+def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
+    """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
+
+    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 of an adversary's
+    gain with several best actions, B is that of the leakage which is reached. μ B holds for a total
+    probability of one; stored problems have it within `TOTAL_ROUNDING`.
+    """
+    cost = 0.0
+    for number, (term, price) in enumerate(zip(terms, duals.multipliers.tolist(), strict=True)):
+        if term.budget.perfect:
+            if reached.within != 0.0:
+                groups = reached.law.constraints[number]
+                cost += reached.within * _spread_of(term, duals.tilt, groups)
+        elif price > 0.0:
+            level = term.level
+            if number in reached.tied:
+                level = term.measure.level(float(reached.leakage_ceilings[number]))
+            cost += price * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT  # of their sum
+    if not all(map(math.isfinite, (cost, *duals.parts))):
+        return -math.inf
+    bound = math.fsum([*duals.parts, -cost])
+    return bound - 4.0 * UNIT * (abs(bound) + cost)
+
+
+def _spread_of(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
+    """Σ over groups of `_spread`, each with the probability of its given value."""
+    each = zip(term.groups, groups, strict=True)
+    return sum([float(law.mass.sum()) * _spread(tilt[:, rows], law.p_x) for rows, law in each])
+
+
+def _spread(tilt: Array, p_x: Array) -> float:
+    """Upper bound of max_i min_c Σ_j π_j |t_ij − c|, whose minimum is at one of the t_ij."""
+    apart = np.abs(tilt[:, :, None] - tilt[:, None, :])
+    return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
+
+
+def _residuals(
+    terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float
+) -> KKTResiduals:
+    joint = [law.mass[:, None] * law.p_x + law.deviation for law in worth.law.groups]
+    tilted = float((duals.tilt * np.concatenate(joint, axis=1)).sum())
+    spent = 0.0
+    unused = 0.0
+    levels = worth.law.levels.tolist()
+    for term, price, level in zip(terms, duals.multipliers.tolist(), levels, strict=True):
+        if term.priced:
+            spent += price * level
+            unused += max(0.0, price * (term.level - level))
+    return KKTResiduals(
+        complementarity=max(
+            0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])
+        ),
+        alignment=max(0.0, spent - tilted),
+        slackness=unused,
+        worst_entry=worst_entry,
+    )

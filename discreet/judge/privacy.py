@@ -1,0 +1,385 @@
+"""How private an answer is at budget 0: exactly, or within a published number.
+
+*Within δ* means |p(x_j given ŷ_i) / p(x_j) − 1| ≤ δ for every guess that is ever made, however
+rare, and every private value. `distance` bounds that number from above. A stored estimator is
+hardly ever exactly private, but often some *moves* of probability away from one that is. `privacy`
+proves it by an approximate inverse of the matrix of these moves. Every number here is known up to
+bounds of its rounding, and the bounds are added.
+
+Source: docs/theory.md, section 8 (perfect privacy, with the proof); enclosures by approximate
+inverses: S. M. Rump, "Verification methods: rigorous results using floating-point arithmetic", Acta
+Numerica 19 (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.checks import TOTAL_TOLERANCE
+from discreet.measures.law import OutputLaw, law_of
+from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.estimators import Decisions
+from discreet.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.constraint import Term
+from discreet.problems.laws import Law
+from discreet.problems.private_rows import PrivateRows
+
+PRIVATE_LIMIT = 1e-12
+"""Largest δ of an answer that counts as private at budget 0: some thousand roundings of its
+probabilities, and as leakage is at most δ², no more than 1e-24 nats."""
+
+_MOST_MOVES = 100
+"""More moves to an exactly private estimator are not looked for: the integers that state it have
+some 15 digits a move.
+"""
+
+# Products of a guess's and a private value's probability below it have no digits to spare.
+_FAINTEST = 1e-250
+# More than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0.
+_SPARE = 1.0 + 2.0**-30
+
+# Fields of `Moves` that have an entry for every move.
+_EACH = ("outcomes", "towards", "base", "room", "p_xz", "cost")
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Moves of probability between two guesses at outcomes whose guess is drawn, K of them.
+
+    outcomes        their indices                                                [K]
+    towards, base   the guesses; base is the likeliest at its outcome            [K]
+    room            the largest change of probability                            [K]
+    p_xz            of the outcomes, extended by gains                           [n + k, K]
+    p_x             π_j, extended, to choose by only                             [n + k]
+    cost            |difference of the two losses|                               [K]
+    guesses         how many there are
+    groups          the rows that must be private
+    """
+
+    outcomes: NDArray[np.intp]
+    towards: NDArray[np.intp]
+    base: NDArray[np.intp]
+    room: Array
+    p_xz: Array
+    p_x: Array
+    cost: Array
+    guesses: int
+    groups: tuple[slice, ...]
+
+    @classmethod
+    def of(
+        cls,
+        decided: Decisions,
+        drawn: NDArray[np.intp],
+        p_xz: Array,
+        loss: Array,
+        p_x: Array,
+        private: PrivateRows,
+    ) -> Moves:
+        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]:
+        indices of the drawn ones.
+
+        Where they are many, those of most effect.
+        """
+        groups = private.groups
+        p_x = private.extended(p_x)
+        columns = decided.columns
+        loss = loss.take(decided.places, axis=1)
+        p_xz = private.extended(p_xz.take(decided.places, axis=1))
+        columns = columns * p_xz.any(axis=0)
+        base = columns.argmax(axis=0)
+        every = np.arange(columns.shape[1])
+        room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
+        room[base, every] = 0.0
+        towards, place = np.nonzero(room)
+        if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
+            weight = room[towards, place] * np.sqrt(
+                np.square(_effect(p_xz, p_x, groups)).sum(axis=0)
+            ).take(place)
+            kept = _heaviest(towards, weight, most)
+            towards = towards[kept]
+            place = place[kept]
+        cost = np.abs(loss[towards, place] - loss[base[place], place])
+        room = room[towards, place]
+        masses = p_xz.take(place, axis=1)
+        return cls(
+            drawn[place], towards, base[place], room, masses, p_x, cost, len(columns), groups
+        )
+
+    @classmethod
+    def joined(cls, found: Sequence[Moves]) -> Moves:
+        """Of some moves, at least one, those that will do; what is left of such takes less room."""
+        each: dict[str, Any] = {
+            name: np.concatenate([getattr(moves, name) for moves in found], axis=-1)
+            for name in _EACH
+        }
+        return replace(found[0], **each)._spanning()
+
+    def chosen(self, which: Any) -> Moves:
+        """Some of the moves, by index or mask."""
+        return replace(self, **{name: getattr(self, name)[..., which] for name in _EACH})
+
+    def _spanning(self) -> Moves:
+        """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most
+        effect first.
+        """
+        if np.bincount(self.towards).max(initial=0) < len(self.p_xz):
+            return self
+        effect = _effect(self.p_xz, self.p_x, self.groups) * self.room
+        kept = np.zeros(self.room.size, dtype=np.bool_)
+        for guess in range(self.guesses):
+            for _ in range(2):
+                mine = np.flatnonzero((self.towards == guess) & ~kept)
+                kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
+        return self if kept.all() else self.chosen(kept)
+
+
+def _heaviest(towards: NDArray[np.intp], weight: Array, most: int) -> NDArray[np.bool_]:
+    """The moves of most weight towards each guess, at least `most` where there are so many; guesses
+    in order.
+    """
+    kept = np.ones(weight.size, dtype=np.bool_)
+    ends = np.cumsum(np.bincount(towards)).tolist()
+    for start, end in zip([0, *ends], ends, strict=False):
+        if end - start > most:
+            own = weight[start:end]
+            kept[start:end] = own >= np.partition(own, -most)[-most]
+    return kept
+
+
+def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
+    """p(z_l given x_j) − p(z_l) of the rows of the groups [·, K]: what a guess at an outcome
+    changes.
+    """
+    lift = np.divide(p_xz, p_x[:, None], out=np.zeros_like(p_xz), where=p_x[:, None] > 0.0)
+    return np.concatenate(
+        [lift[group] - p_xz[group].sum(axis=0) / (p_x[group].sum() or 1.0) for group in groups]
+    )
+
+
+def _largest_apart(vectors: Array, count: int) -> list[int]:
+    """Up to `count` of the vectors [r, K]: the largest, then the one with the largest part
+    orthogonal to those before, …
+    """
+    if vectors.shape[1] <= count:
+        return list(range(vectors.shape[1]))
+    left = vectors / (np.abs(vectors).max(initial=0.0) or 1.0)
+    found = list[int]()
+    for _ in range(count):
+        sizes = np.einsum("jk,jk->k", left, left)
+        found.append(int(sizes.argmax()))
+        direction = left[:, found[-1]] / (math.sqrt(sizes.max()) or 1.0)
+        left -= direction[:, None] * (direction @ left)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Privacy:
+    """What is proven: an estimator private within δ errs more than the stored one by at most
+    `rise`.
+
+    within   δ; 0 for exactly private
+    rise     probability
+    moves    that lead to the exactly private estimator, if it is not the stored one
+    shaken   by how much they change an entry of the laws of other constraints, relatively, at most
+    stored   δ of the stored estimator
+    """
+
+    within: float
+    rise: float = 0.0
+    moves: Moves | None = None
+    shaken: float = 0.0
+    stored: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows with a prior of their own and the law of their values and the guess; whether they must
+    be private.
+    """
+
+    rows: slice
+    law: OutputLaw
+    perfect: bool
+
+
+def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
+    """The groups of all constraints with their laws."""
+    rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
+    pairs = zip(rows, law.groups, strict=True)
+    return [Group(group, own, perfect) for (group, perfect), own in pairs]
+
+
+def privacy(
+    groups: Sequence[Group],
+    found: Sequence[Moves],
+    marginal: DoubleDouble,
+    doubt: float,
+    accuracy: float,
+) -> Privacy:
+    """How private a stored estimator is, with δ = 0 where possible.
+
+    groups     with the laws of the stored estimator; every entry errs by at most the relative
+               `doubt`
+    found      moves that its drawn guesses allow
+    marginal   Σ_l a_l of the same outcomes, for any total
+    accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the
+               effect on the law
+    """
+    private = [group for group in groups if group.perfect]
+    told = [group for group in private if np.count_nonzero(group.law.p_x) > 1]
+    if not told:
+        return Privacy(0.0)
+    within = max(distance(group.law, doubt) for group in told)
+    if is_private(within, doubt):
+        exactly = _exactly_private(told, groups, found, marginal, doubt, accuracy)
+        if exactly is not None:
+            return replace(exactly, stored=within)
+    return Privacy(within, stored=within)
+
+
+def is_private(within: float, doubt: float) -> bool:
+    """Whether an answer private within that number counts as private; what it is in doubt by does
+    not count against it.
+
+    Where the doubt is ∞ nothing is known of the law, so only what is private whatever the law is
+    counts.
+    """
+    return within == 0.0 or within <= PRIVATE_LIMIT + 5.0 * doubt < math.inf
+
+
+def distance(law: OutputLaw, doubt: float) -> float:
+    """Upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; entries of the
+    law err by `doubt`.
+
+    doubt: relative, and at least that of a sum over outcomes. So the totals s_i, π_j and Σ π err by
+    no more than it.
+    """
+    if not doubt < 1.0 / 3.0:
+        return math.inf
+    return float((np.abs(law.ratio_minus_one()) + law.reach(doubt)).max()) * (1.0 + 2.0**-45)
+
+
+def _exactly_private(
+    private: Sequence[Group],
+    groups: Sequence[Group],
+    found: Sequence[Moves],
+    marginal: DoubleDouble,
+    doubt: float,
+    accuracy: float,
+) -> Privacy | None:
+    """The exactly private estimator next to the one of these laws; None if none is proven."""
+    private = [group for group in private if np.count_nonzero(group.law.mass) > 1]
+    if not private:
+        return Privacy(0.0)
+    if not found:
+        return None
+    moves = Moves.joined(found)
+    systems = [
+        each for group in private if (each := _equations(group, moves, marginal, doubt)) is not None
+    ]
+    if len(systems) < len(private):
+        return None
+    matrix, right = (np.concatenate(parts) for parts in zip(*systems, strict=True))
+    if len(matrix) > _MOST_MOVES or moves.room.size < len(matrix) or not np.isfinite(matrix).all():
+        return None
+    chosen = _largest_apart(matrix, len(matrix))
+    rounding = 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
+    bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy + rounding)
+    if bounds is None or not bounds.max() <= 1.0 / _SPARE:
+        return None
+    made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
+    least_total = 1.0 - 2.0 * TOTAL_TOLERANCE
+    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / least_total
+    shaken = max(
+        [_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0
+    )
+    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
+
+
+def _equations(
+    group: Group, moves: Moves, marginal: DoubleDouble, doubt: float
+) -> tuple[Array, Array] | None:
+    """Φ P = 0 of a group: what each move adds [equations, K], in units of the law, and at most how
+    far each is from it.
+
+    None if products of its probabilities have no digits to spare.
+    """
+    law = group.law
+    rows = group.rows
+    guesses = np.flatnonzero(law.mass > 0.0)
+    values = np.flatnonzero(law.p_x > 0.0)
+    if law.mass[guesses].min() * marginal[0][rows][values].min() < _FAINTEST:
+        return None
+    guesses = _all_but_largest(guesses, law.mass)
+    values = _all_but_largest(values, law.p_x)
+    if guesses.size * values.size > _MOST_MOVES:
+        return None
+    prior = (marginal[0][rows], marginal[1][rows])
+    p_xz = moves.p_xz[rows]
+    total = float(prior[0].sum())
+    every = np.arange(moves.room.size)
+    outcomes = law_of(
+        (p_xz.T, np.zeros_like(p_xz.T)), prior, np.zeros(law.p_x.size, dtype=np.int32)
+    )
+    effect = np.zeros((every.size, *law.deviation.shape))
+    share = moves.room / total
+    mass = np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
+    effect[every, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
+    effect[every, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
+    matrix = (
+        effect.take(guesses, axis=1)
+        .take(values, axis=2)
+        .reshape(every.size, guesses.size * values.size)
+        .T
+    )
+    ratio = np.abs(law.ratio_minus_one())
+    apart = ratio * (1.0 + 16.0 * UNIT) + law.reach(doubt) + doubt * (1.0 + ratio)
+    return matrix, apart.take(guesses, axis=0).take(values, axis=1).ravel() * _SPARE
+
+
+def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
+    """By how much moves within the bounds change an entry of the law, relatively, at most."""
+    law = group.law
+    change = (bounds * moves.room + SMALLEST) * _SPARE * moves.p_xz[group.rows]
+    moved = np.zeros((law.mass.size, law.p_x.size))
+    np.add.at(moved, moves.towards, change.T)
+    np.add.at(moved, moves.base, change.T)
+    expected = law.mass[:, None] * law.p_x
+    joint = expected + law.deviation - 4.0 * UNIT * (expected + np.abs(law.deviation))
+    with np.errstate(divide="ignore", over="ignore"):
+        shares = np.divide(moved, joint, out=np.where(moved > 0.0, np.inf, 0.0), where=joint > 0.0)
+    return float(shares.max()) * (1.0 + 2.0**-20)
+
+
+def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:
+    return np.compress(indices != indices[sizes[indices].argmax()], indices)
+
+
+def _enclosed(matrix: Array, right: Array, error: float) -> Array | None:
+    """Bounds of |y| for every y with M y = d, |d| ≤ right, where M is known up to `error`; None if
+    M may be singular.
+
+    The entries of M err by 16 u of themselves besides.
+    """
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    size = np.abs(inverse)
+    terms = len(matrix) + 20
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounding = (terms * UNIT * np.abs(matrix) + error).sum(axis=1)
+        row = (
+            np.abs(inverse @ matrix - np.eye(len(matrix))).sum(axis=1) + size @ rounding
+        ) * _SPARE
+        first = size @ right * _SPARE
+    if not (row.max() <= 0.5 and math.isfinite(first.max())):
+        return None
+    return np.asarray((first + row * (first.max() / (1.0 - row.max()))) * _SPARE)

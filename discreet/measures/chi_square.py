@@ -1,0 +1,60 @@
+"""Chi-square information: the mean squared relative change of a belief about X, Σ_i s_i Σ_j π_j
+(r_ij − 1)².
+
+It bounds mutual information, I ≤ log(1 + χ²).
+
+V: h(v) = min_λ λ + Σ_j π_j φ*(v_j − λ) ≤ 0 with φ*(y) = max_{r ≥ 0} r y − (r − 1)² = y + y²/4 for y
+≥ −2, else −1; and h(v − κ) = h(v) − κ. As φ*(y) − y ≥ 0, nothing cancels in Σ_j π_j v_j + Σ_j π_j
+(φ*(y_j) − y_j). Every λ proves an upper bound of h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from discreet.measures.measure import Cone, Measure, ends
+from discreet.measures.water import water_level
+from discreet.numerics.double_double import Array
+
+
+@final
+@dataclass(frozen=True)
+class ChiSquare(Measure):
+    """Σ_i s_i Σ_j π_j (r_ij − 1)² ≤ budget."""
+
+    name = "chi-square"
+    unit = ""
+    citation = (
+        "H. Wang et al., Privacy with Estimation Guarantees, IEEE Transactions on "
+        "Information Theory 65 (2019)"
+    )
+    cone = Cone.QUADRATIC
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """The mean of 1/π_j − 1, for guesses that reveal X, is the alphabet less one."""
+        return alphabet - 1.0
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Σ_j π_j x_j², from the end of each entry that is further from 0."""
+        low, high = ends(x, reach, p_x)
+        return np.asarray(np.maximum(low * low, high * high) @ p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """2 x_j − Σ π x²."""
+        return np.asarray(2.0 * x - self.excess(x, p_x)[:, None])
+
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """2 π_j."""
+        return np.broadcast_to(2.0 * p_x, x.shape), np.zeros_like(x)
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """μ h(t/μ), from the λ at which Σ π φ*' = 1."""
+        top, _ = water_level(tilt + 2.0 * multiplier, p_x, np.full(len(tilt), 2.0 * multiplier))
+        y = tilt - top[:, None]
+        beyond = np.where(y >= -2.0 * multiplier, y * y / (4.0 * multiplier), -multiplier - y) @ p_x
+        return tilt @ p_x + beyond, np.abs(tilt) @ p_x + beyond

@@ -1,0 +1,217 @@
+"""Measures of each single guess, not of their sum: what the worst guess says, however rare it is.
+
+- `max-lift`: p(x_j given the guess) ≤ e^ε π_j for all j.
+- `local-differential-privacy`: p(guess given x_j) ≤ e^ε p(guess given x_k) for all j and k.
+- `pointwise-information`: KL(posterior ‖ π) ≤ ε.
+- `parity-difference`: p(guess given x_j) − p(guess given x_k) ≤ δ for all j and k (approximate
+  demographic parity).
+
+The first three say that the posterior q is in a convex set around π. Their tilts are feasible if
+t·q ≤ 0 on that set, so κ(t) = max t·q, and no multiplier is needed. The last has g(u) = max_j
+u_j/π_j − min_j u_j/π_j with V = {v : Σ π_j (v_j)₊ ≤ 1, Σ π_j v_j ≤ 0}: a tilt of mean 0 has the
+multiplier Σ_j π_j (t_j)₊.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from discreet.measures.maximal_leakage import LargestRatio, peak
+from discreet.measures.measure import Measure, Scope, ends, largest_candidate, sum_error
+from discreet.measures.mutual_information import Divergence, beyond_linear, phi_divergence
+from discreet.measures.mutual_information import support_ceiling as log_mean_ceiling
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import SMALLEST, UNIT
+
+_FARTHEST = 600.0  # exponents that are tried; their exponentials are doubles
+
+
+@final
+@dataclass(frozen=True)
+class MaxLift(LargestRatio):
+    """max_ij log(p(x_j given ŷ_i)/π_j) ≤ budget."""
+
+    name = "max-lift"
+    citation = (
+        "S. Saeidian, G. Cervia, T. J. Oechtering, M. Skoglund, Pointwise Maximal Leakage, "
+        "IEEE TIT 69 (2023)"
+    )
+    scope = Scope.POSTERIOR
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """A guess that excludes all but the rarest private value reaches it."""
+        return 1.0 / rarest - 1.0 if rarest > 0.0 else math.inf
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """u_j/π_j − (1 + B) s."""
+        return (np.eye(p_x.size) / p_x - (1.0 + level),)
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """max {t·q : q ≤ (1 + B) π} = Σ π t + min_λ Σ π ((λ − t)₊ + B (t − λ)₊), at a λ among the
+        t_j.
+        """
+        apart = tilt[:, :, None] - tilt[:, None, :]  # [m, j, λ]
+        beyond = (
+            np.einsum("ijk,j->ik", np.maximum(-apart, 0.0) + level * np.maximum(apart, 0.0), p_x)
+        ).min(axis=1)
+        return tilt @ p_x + beyond, np.abs(tilt) @ p_x + beyond
+
+
+@final
+@dataclass(frozen=True)
+class LocalDifferentialPrivacy(Measure):
+    """max_ijk log(p(ŷ_i given x_j)/p(ŷ_i given x_k)) ≤ budget."""
+
+    name = "local-differential-privacy"
+    citation = (
+        "J. C. Duchi, M. I. Jordan, M. J. Wainwright, Local Privacy and Statistical "
+        "Minimax Rates, FOCS 2013"
+    )
+    scope = Scope.POSTERIOR
+
+    growth = 1.0
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """max r / min r − 1, from the ends of the largest and the least entry; inf where a guess
+        excludes a private value.
+
+        It is not convex, but its level sets are.
+        """
+        low, high = ends(x, reach, p_x)
+        largest = np.maximum(high.max(axis=1), 0.0)
+        least = np.minimum(low.min(axis=1), 0.0)
+        some = least > -1.0 + 4.0 * UNIT  # else no digit of r is known
+        return np.asarray(
+            np.divide(largest - least, 1.0 + least, out=np.full(len(x), np.inf), where=some)
+        )
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """e_j/π_j − (r_j/r_k) e_k/π_k, which is 0 at u and below 0 at no guess with
+        smaller ratios.
+        """
+        ratio = 1.0 + np.minimum(self.excess(x, p_x), 1.0 / UNIT)
+        return peak(x, p_x) - ratio[:, None] * peak(-x, p_x)
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """u_j/π_j − (1 + B) u_k/π_k."""
+        each = np.eye(p_x.size) / p_x
+        rows = each[:, None, :] - (1.0 + level) * each[None, :, :]
+        return (rows[~np.eye(p_x.size, dtype=np.bool_)],)
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """max of (Σ π t + B Σ_S π t) / (1 + B π(S)) over the sets S of the largest t_j."""
+        if np.isinf(level):
+            return tilt.max(axis=1), np.zeros(len(tilt))
+        order = np.argsort(-tilt, axis=1, kind="stable")
+        whole = 1.0 + level * np.cumsum(p_x[order], axis=1)
+
+        def mean_over_sets(values: Array) -> Array:
+            inside = np.cumsum(np.take_along_axis(values * p_x, order, axis=1), axis=1)
+            return np.asarray(((values @ p_x)[:, None] + level * inside) / whole)
+
+        return largest_candidate(
+            mean_over_sets(tilt), mean_over_sets(np.abs(tilt)), sum_error(p_x.size)
+        )
+
+
+@final
+@dataclass(frozen=True)
+class PointwiseInformation(Divergence):
+    """max_i KL(p(x given ŷ_i) ‖ p(x)) ≤ budget."""
+
+    name = "pointwise-information"
+    citation = (
+        "M. R. DeWeese, M. Meister, How to measure the information gained from one symbol, "
+        "Network 10 (1999)"
+    )
+    scope = Scope.POSTERIOR
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """A guess that excludes all but the rarest private value reaches it."""
+        return -math.log(rarest) if rarest > 0.0 else math.inf
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """log r − KL, which is 0 at u."""
+        return super().slope(x, p_x) - self.excess(x, p_x)[:, None]
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """max {t·q : KL(q ‖ π) ≤ B} = min_ν ν log Σ π e^{t/ν} + ν B; any ν gives an upper bound."""
+        value = tilt.max(axis=1)
+        size = np.abs(tilt).max(axis=1)
+        for i in np.flatnonzero(value > _FARTHEST * SMALLEST):
+            row = tilt[i : i + 1]
+            high = 700.0
+            low = float(np.log(value[i] / size[i] / _FARTHEST))
+            for _ in range(60):  # KL of π e^{t/ν} falls as ν grows
+                middle = 0.5 * (low + high)
+                exponents = row[0] / (size[i] * np.exp(middle))
+                low, high = (
+                    (middle, high) if _tilted_divergence(exponents, p_x) > level else (low, middle)
+                )
+            nu = float(size[i] * np.exp(high))
+            value[i] = min(
+                value[i], float(log_mean_ceiling(row, p_x, nu)[0]) + nu * level * (1.0 + 2.0 * UNIT)
+            )
+        return value, np.abs(value)
+
+
+def _tilted_divergence(exponents: Array, p_x: Array) -> float:
+    """KL of π e^p ÷ Σ π e^p from π for exponents p ≤ `_FARTHEST` of mean 0, as a sum
+    of terms ≥ 0.
+    """
+    growth = np.array([beyond_linear(each) for each in exponents.tolist()]) @ p_x + exponents @ p_x
+    return float(phi_divergence(np.expm1(exponents - np.log1p(growth))) @ p_x)
+
+
+@final
+@dataclass(frozen=True)
+class ParityDifference(Measure):
+    """max_ijk |p(ŷ_i given x_j) − p(ŷ_i given x_k)| ≤ budget."""
+
+    name = "parity-difference"
+    unit = ""
+    citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
+    scope = Scope.SHARE
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is a difference of probabilities, at most 1."""
+        return 1.0
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """max_j x_j − min_j x_j, from the ends of the largest and the least entry."""
+        low, high = ends(x, reach, p_x)
+        return np.asarray(np.maximum(high.max(axis=1), 0.0) - np.minimum(low.min(axis=1), 0.0))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """e_j/π_j − e_k/π_k of the largest and the least entry."""
+        return peak(x, p_x) - peak(-x, p_x)
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The largest u_j/π_j − s, and the largest s − u_k/π_k."""
+        rows = np.eye(p_x.size) / p_x - 1.0
+        return rows, -rows
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """Σ_j π_j t_j."""
+        return tilt @ p_x, np.abs(tilt) @ p_x
+
+    def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
+        """Σ_ij π_j (t_ij)₊, rounded upward."""
+        positive = np.maximum(tilt, 0.0)
+        underflow = 4.0 * SMALLEST * int(np.count_nonzero(positive))
+        return (
+            float((positive @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT)
+            + underflow
+        )

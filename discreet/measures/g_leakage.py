@@ -1,0 +1,274 @@
+"""g-leakage: what a guess helps an adversary who gains G_wj by the action w if X = x_j; and the
+case of guessing X.
+
+It is the logarithm of (Σ_i max_w (G u_i)_w) / max_w (G π)_w. With rows divided by that best prior
+gain, which the action w* has, g(u) = max_w ((G_w − G_w*)·u) ≥ 0, and the budget reads Σ_i g(u_i) ≤
+e^ε − 1. Budget 0 is no perfect privacy: the adversary may learn what does not change its action.
+Where several actions are best without a guess, each guess must leave their gains in proportion,
+which are linear equations as those of perfect privacy are (`best_actions`).
+
+V is the convex hull of the rows G_w − G_w*, and all below it; the least κ is the value of a small
+matrix game. Any weights of its rows prove a κ, so a linear program may propose them. For guesses of
+X itself it is a water level.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.checks import check_ceiling, mass_array
+from discreet.errors import InputError
+from discreet.measures.measure import Measure, ends
+from discreet.measures.water import water_level
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
+
+_TIED = 2.0**-40
+"""Prior gains within this share of the largest one count as equal at budget 0, which costs no more
+than μ times that.
+"""
+
+_EVEN = 2.0**-46
+"""Of prior gains within this share of the largest one, the first counts as the best, so that
+rounding does not change which action others are compared with. B allows for it."""
+
+
+class BestAction(Measure):
+    """g(u) = max_w (R u)_w for `rows` R, of which one is 0, against e^ε − 1."""
+
+    growth = 1.0
+    separates = False
+
+    @abstractmethod
+    def gains(self, n: int) -> Array:
+        """What each action gains at each of n private values [actions, n]."""
+
+    def rows(self, p_x: Array) -> Array:
+        """What actions gain, less what the best action before the guess gains, over its prior gain
+        [actions, n].
+        """
+        gains = self.gains(p_x.size)
+        prior = gains @ p_x
+        return np.asarray((gains - gains[_first_best(prior)]) / prior.max())
+
+    def best_actions(self, p_x: Array) -> NDArray[np.intp]:
+        """The actions whose prior gains are the largest, up to rounding."""
+        return np.flatnonzero(self.rows(p_x) @ p_x > -_TIED)
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is at most maximal leakage, for every gain."""
+        return alphabet - 1.0
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The rows."""
+        return (self.rows(p_x),)
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_w R_w·(π (1 + x))."""
+        rows = self.rows(p_x)
+        x = ends(x, np.zeros_like(x), p_x)[1]
+        return np.asarray(np.maximum(rows @ p_x + (x * p_x) @ rows.T, 0.0).max(axis=1))
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Each term from the end at which it is larger, with its rounding."""
+        rows = self.rows(p_x)
+        (low, high) = ends(x, reach, p_x)
+        up = np.maximum(rows, 0.0) * p_x
+        down = np.minimum(rows, 0.0) * p_x
+        value = rows @ p_x + high @ up.T + low @ down.T
+        size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
+        # Products of these may underflow.
+        faint = (rows != 0.0) & (np.abs(rows) * p_x < LEAST_EXACT)
+        size = size + SMALLEST / UNIT * (1.0 + np.abs(high) + np.abs(low)) @ faint.T
+        return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """The row of the best action."""
+        rows = self.rows(p_x)
+        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
+
+
+@final
+@dataclass(frozen=True)
+class GLeakage(BestAction):
+    """log of the factor by which the best expected gain grows ≤ budget; gain [actions, n] ≥ 0, up
+    to a factor.
+    """
+
+    gain: tuple[tuple[float, ...], ...]
+
+    name = "g-leakage"
+    citation = (
+        "M. S. Alvim et al., Measuring Information Leakage Using Generalized Gain "
+        "Functions, CSF 2012"
+    )
+
+    def __init__(self, gain: Any) -> None:
+        """Raises InputError for anything but a matrix of numbers ≥ 0, a private value in each
+        column.
+        """
+        matrix = mass_array(gain, "gain", 2, "[actions, n]")
+        check_ceiling(matrix, "gain", 1e100, "state gains in a larger unit")
+        if not matrix.any(axis=0).all():
+            raise InputError(
+                "no action gains anything at private value "
+                f"{int((~matrix.any(axis=0)).argmax())}; give some gain"
+            )
+        object.__setattr__(self, "gain", tuple(map(tuple, matrix.tolist())))
+
+    def __str__(self) -> str:
+        return f"g-leakage:gain={json.dumps(self.gain)}"
+
+    def on(self, values: NDArray[np.intp], n: int) -> Measure:
+        """The columns of these values."""
+        if len(self.gain[0]) != n:
+            raise InputError(
+                f"the gain has {len(self.gain[0])} columns and X has {n} values; "
+                "give one column per value"
+            )
+        return self if values.size == n else GLeakage(np.array(self.gain)[:, values])
+
+    def level(self, budget: float) -> float:
+        """B, with what another action may gain before the guess as w* does, up to rounding."""
+        return _spared(super().level(budget), len(self.gain[0]))
+
+    def gains(self, n: int) -> Array:
+        """The matrix itself."""
+        return np.array(self.gain)
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """max_j (t_j − μ Σ_w λ_w (G_w − G_w*)_j), for the weights λ of a linear program for each
+        guess.
+        """
+        from scipy.optimize import linprog
+
+        rows = self.rows(p_x)
+        value = tilt.max(axis=1)
+        size = np.abs(tilt).max(axis=1)
+        # The weight of w* is what the others leave of one.
+        others = np.flatnonzero(rows.any(axis=1))
+        bounds = [(0.0, None)] * others.size + [(None, None)]
+        options = dict.fromkeys(
+            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10
+        )
+        run: Any = linprog  # the stubs know no plain dictionary of options
+        # in units of the tilt: min κ with t − Σ λ_w rows_w ≤ κ and Σ λ_w ≤ μ
+        for i in np.flatnonzero(size):
+            most = min(multiplier / size[i], 1e30)
+            t = tilt[i] / size[i]
+            program = np.column_stack(
+                [np.vstack([-rows[others].T, np.ones(others.size)]), [*[-1.0] * t.size, 0.0]]
+            )
+            found = run(
+                np.append(np.zeros(others.size), 1.0),
+                program,
+                np.append(-t, most),
+                bounds=bounds,
+                options=options,
+            ).x
+            if found is None:
+                continue
+            for weights in (found[:-1], _polished(rows[others].T, t, most, found)):
+                own = size[i] * np.maximum(weights, 0.0)
+                own *= min(
+                    1.0,
+                    (1.0 - 4.0 * (rows.size + 4) * UNIT) * multiplier / max(own.sum(), SMALLEST),
+                )
+                value[i] = min(value[i], float((tilt[i] - own @ rows[others]).max()))
+            size[i] += (own @ np.abs(rows[others])).max()
+        return value, (4.0 + len(rows)) * size
+
+
+@final
+@dataclass(frozen=True)
+class MinEntropyLeakage(BestAction):
+    """log of the factor by which the probability of guessing X grows ≤ budget (Bayes
+    vulnerability).
+    """
+
+    name = "min-entropy-leakage"
+    citation = "G. Smith, On the Foundations of Quantitative Information Flow, FOSSACS 2009"
+
+    def level(self, budget: float) -> float:
+        """B, with what another value may have before the guess as j* does, up to rounding."""
+        return _spared(super().level(budget), 1)
+
+    def gains(self, n: int) -> Array:
+        """One for guessing the value right."""
+        return np.eye(n)
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """The water level of Σ_j (t_j + b_j μ/π* − κ)₊ = μ/π*, b = e_j*, with the largest π*."""
+        total = np.full(len(tilt), multiplier / p_x.max())
+        return water_level(tilt, np.ones(p_x.size), total, np.eye(p_x.size)[_first_best(p_x)])
+
+
+@final
+@dataclass(frozen=True)
+class OtherActions(BestAction):
+    """The gain of an adversary to whom some actions are proven to gain nothing; these
+    are left out.
+    """
+
+    whole: BestAction
+    proven: tuple[int, ...]
+
+    name = "other-actions"
+    citation = GLeakage.citation
+
+    def __str__(self) -> str:
+        return str(self.whole)
+
+    def gains(self, n: int) -> Array:
+        """What each action gains, those proven to gain nothing among them."""
+        return self.whole.gains(n)
+
+    def rows(self, p_x: Array) -> Array:
+        """The row 0, and those of other actions."""
+        return np.vstack([np.zeros(p_x.size), np.delete(self.whole.rows(p_x), self.proven, axis=0)])
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """That of the whole measure."""
+        return self.whole.support(tilt, p_x, multiplier, level)
+
+
+def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
+    """The weights from the equations that a linear program has found to hold, to the last digits.
+
+    columns [n, k], found: weights [k] and κ. It answers within 1e-10, so what is within 1e-8 of a
+    bound is on it.
+    """
+    weights = found[:-1]
+    kappa = found[-1]
+    near = 1e-8 * (1.0 + np.abs(found).max())
+    used = weights > near
+    tight = t - columns @ weights > kappa - near
+    system = np.column_stack([columns[tight][:, used], np.ones(np.count_nonzero(tight))])
+    right = t[tight]
+    if weights.sum() > most * (1.0 - 1e-8):
+        system = np.vstack([system, np.append(np.ones(np.count_nonzero(used)), 0.0)])
+        right = np.append(right, most)
+    polished = np.zeros(weights.size)
+    polished[used] = np.linalg.lstsq(system, right, rcond=None)[0][:-1]
+    return polished
+
+
+def _first_best(prior: Array) -> int:
+    """The first of the prior gains [actions] that are the largest, up to rounding."""
+    return int(np.argmax(prior >= prior.max() * (1.0 - _EVEN)))
+
+
+def _spared(level: float, terms: int) -> float:
+    return level + (2.0 * _EVEN + 4.0 * (terms + 4) * UNIT) * (1.0 + level)

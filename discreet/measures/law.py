@@ -1,0 +1,365 @@
+"""The joint law of (X, Ŷ) under an estimator, and its leakage, accurate relative to itself however
+small it is.
+
+With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) mutual information is Σ_i s_i Σ_j π_j
+φ(r_ij). All terms are ≥ 0, so nothing cancels once r − 1 is known, and so it is with every measure.
+Here r − 1 is formed from double-double sums, so a leakage of 1e-14 nats still has ten digits.
+
+Source: docs/theory.md, sections 3 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.lazy import cached_property
+from discreet.measures.measure import Measure, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    dd_add,
+    dd_multiply,
+    dd_sum,
+)
+from discreet.numerics.estimators import Decisions
+from discreet.numerics.rounding import (
+    LEAST_EXACT,
+    SMALLEST,
+    UNIT,
+    leakage_doubt,
+    ratio_doubt,
+)
+from discreet.numerics.sums import lifted_rows
+
+# More than forming, dividing and blending a u_ij loses where results are subnormal.
+_SUBNORMAL = 16.0 * SMALLEST
+_FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
+_LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
+
+
+@dataclass(frozen=True)
+class OutputLaw:
+    """The joint law of (X, Ŷ) under an estimator, stored so that leakage is computed without
+    cancellation.
+
+    mass        s_i = Pr(Ŷ = y_i)                              [m]
+    deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
+    p_x         π_j                                            [n]
+    doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
+    off         by how much u_ij may be wrong besides, at most, as products underflowed or masses of
+                outcomes are inexact: [m, n], or 0. A guess that is made has a positive mass, or a
+                positive number here
+    measure     by which leakage is counted, in its unit
+
+    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without
+    touching the outcomes.
+    """
+
+    mass: Array
+    deviation: Array
+    p_x: Array
+    doubt: float = 0.0
+    off: Array | float = 0.0
+    measure: Measure = MUTUAL_INFORMATION
+
+    @cached_property
+    def excess(self) -> Array:
+        """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
+        return self.deviation / np.where(self.p_x > 0, self.p_x, np.inf)
+
+    def ratio_minus_one(self) -> Array:
+        """r_ij − 1 [m, n], r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Pr(Ŷ = y_i) = 0 or π_j = 0. Do
+        not write to it.
+        """
+        return self._ratio
+
+    @cached_property
+    def _ratio(self) -> Array:
+        mass = self.mass[:, None]
+        with np.errstate(over="ignore"):
+            ratio = self.excess / np.where(mass > 0, mass, np.inf)
+        return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
+
+    def leakage(self) -> float:
+        """Leakage, ≥ 0: an estimate. Digits are lost where I(X; Ŷ) is under 1e-44 nats
+        (docs/theory.md, section 10).
+        """
+        return self.measure.amount(self.level)
+
+    @cached_property
+    def level(self) -> float:
+        """What the measure compares with its B: Σ_i s_i G(x_i), or the largest of one guess; 0
+        where there is but one.
+        """
+        return (
+            0.0
+            if self.mass.size == 1
+            else self._gathered(self.mass, self.measure.excess, self.ratio_minus_one())
+        )
+
+    def _gathered(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
+        """What a value of every guess comes to, as the scope says; that of steep measures may be
+        beyond range.
+        """
+        if self.measure.steepness < np.inf:
+            return float(mass @ value(*of, self.p_x))
+        with np.errstate(over="ignore", invalid="ignore"):
+            each = np.where(mass > 0.0, value(*of, self.p_x), 0.0)
+            if self.measure.scope is Scope.POSTERIOR:
+                return float(each.max())
+            lost = SMALLEST * int(np.count_nonzero(each))  # at most, where products underflow
+            return (
+                float(mass @ each if self.measure.scope is Scope.TOTAL else (mass * each).max())
+                + lost
+            )
+
+    @cached_property
+    def wrong(self) -> Array | float:
+        """By how much u_ij may be wrong besides, at most: `off`, and what arithmetic with subnormal
+        numbers loses.
+        """
+        expected = self.mass[:, None] * self.p_x
+        faint = (expected < LEAST_EXACT) & (self.mass > 0.0)[:, None] & (self.p_x > 0.0)
+        return np.asarray(self.off + _SUBNORMAL * faint) if faint.any() else self.off
+
+    def reach(self, perturbation: float) -> Array:
+        """How far r_ij may be from 1 + `ratio_minus_one`, at most [m, n]; perturbation: of all
+        u_ij, relative, under 1/3.
+
+        s_i and π_j are sums of the u_ij and change with them (docs/theory.md, section 22,
+        ceilings).
+        """
+        share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
+        found = self._known_within(share)
+        if isinstance(self.wrong, np.ndarray):
+            ratio = 1.0 + self._ratio
+            off = self._relative(self.wrong, self.mass)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                rows = self.wrong.sum(axis=1) / np.where(self.mass > 0.0, self.mass, SMALLEST)
+                totals = rows[:, None] + self.wrong.sum(axis=0) / np.where(
+                    self.p_x > 0.0, self.p_x, np.inf
+                )
+                more = (1.0 + share) * (off + 2.0 * totals * (ratio + off)) * (1.0 + 2.0**-40)
+            found = found + np.where(totals <= 0.125, more, np.inf)
+        return found
+
+    def _known_within(self, share: float) -> Array:
+        """How far r_ij may be from 1 + x_ij for a relative error of r_ij; |x| errs by 5 of 8 units,
+        sums of both by one.
+        """
+        return (1.0 + self._ratio) * share + 8.0 * UNIT * np.abs(self._ratio)
+
+    def _relative(self, wrong: Array, mass: Array) -> Array:
+        """Errors of u_ij ÷ (s_i π_j), at most; inf where that product underflows, 0
+        where π_j = 0.
+        """
+        expected = mass[:, None] * self.p_x - SMALLEST  # subnormal products err by half of it
+        unknown = np.where((wrong > 0.0) & (self.p_x > 0.0), np.inf, 0.0)
+        with np.errstate(over="ignore"):
+            return np.divide(wrong, expected, out=unknown, where=expected > 0.0) * (
+                1.0 + 8.0 * UNIT
+            )
+
+    def leakage_ceiling(self, perturbation: float = 0.0) -> float:
+        """Upper bound of the exact leakage; 0 where X has one value only or there is one guess.
+
+        perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ
+        by that relative amount. What an entry may be is an interval around x (docs/theory.md,
+        section 10).
+        """
+        if self.mass.size == 1 or np.count_nonzero(self.p_x) <= 1:
+            return 0.0
+        measure = self.measure
+        wrong = self.wrong
+        doubt = self.doubt + perturbation
+        if not doubt < 0.5:
+            return np.inf
+        x = self.ratio_minus_one()
+        mass = self.mass
+        if measure.steepness == np.inf:
+            reach = self.reach(perturbation)
+            doubt = doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
+            mass = mass + np.sum(wrong, axis=-1)
+        else:  # mutual information is least with the s_i and π_j of the law itself
+            reach = self._known_within(doubt)
+            if isinstance(wrong, np.ndarray):
+                never = (mass == 0.0) & wrong.any(axis=1)
+                mass = np.where(never, wrong.sum(axis=1), mass)
+                x = np.where(never[:, None], -1.0, x)
+                reach = reach + np.minimum(self._relative(wrong, mass), _LARGEST_RATIO)
+        doubt += float(np.sum(wrong))
+        if not reach.any():
+            return 0.0
+        worst = self._gathered(mass, measure.excess_ceiling, x, reach)
+        if measure.steepness < np.inf and (largest := x + reach).max() >= _LARGEST_RATIO:
+            unknown = largest.max(axis=1) >= _LARGEST_RATIO
+            worst += measure.steepness * float((mass + np.sum(wrong, axis=-1))[unknown].sum())
+        worst = (
+            worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
+        )
+        if not worst < np.inf:  # also where it is not a number
+            return np.inf
+        return worst if measure.growth == 0.0 else measure.amount(worst) * (1.0 + 8.0 * UNIT)
+
+    def odds_ratios(self, perturbation: float | None = None) -> Array:
+        """By what factor guess i changes the odds of x_j against all other values [m, n]; 1 where a
+        guess is never made.
+
+        perturbation: None for an estimate; else upper bounds for every law whose entries differ by
+        that relative amount.
+        """
+        possible = self.p_x > 0.0
+        made = self.mass > 0.0
+        high = low = 1.0 + self.ratio_minus_one()
+        if perturbation is not None:
+            if not perturbation < 1.0 / 3.0:
+                return np.full(high.shape, np.inf)
+            reach = self.reach(perturbation)
+            high = high + reach
+            low = np.maximum(low - reach, 0.0)
+            made = made | np.any(self.wrong, axis=-1)
+        # [n, n]: the other values of each
+        weights = self.p_x * ~np.eye(self.p_x.size, dtype=np.bool_)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = high * weights.sum(axis=1) / (low @ weights.T)
+        if perturbation is not None:
+            found = np.where(
+                np.isnan(found), np.inf, found * (1.0 + (4.0 * self.p_x.size + 32.0) * UNIT)
+            )
+        return np.where(made[:, None] & possible & (weights.sum(axis=1) > 0.0), found, 1.0)
+
+    def blend(self, other: OutputLaw, share: float) -> OutputLaw:
+        """The law of (1 − share)·this + share·other."""
+        mass = (1.0 - share) * self.mass + share * other.mass
+        off = (1.0 - share) * self.off + share * other.off
+        if mass.min() < LEAST_EXACT:  # a guess that is made may lose its mass here
+            made = (
+                (self.mass > 0.0)
+                | (other.mass > 0.0)
+                | np.any(self.off, axis=-1)
+                | np.any(other.off, axis=-1)
+            )
+            vanished = made & (mass < LEAST_EXACT)
+            off = off + _SUBNORMAL * vanished[:, None] if vanished.any() else off
+        return OutputLaw(
+            mass,
+            (1.0 - share) * self.deviation + share * other.deviation,
+            self.p_x,
+            max(self.doubt, other.doubt),
+            off,
+            self.measure,
+        )
+
+
+def output_law(
+    p_xz: Array,
+    estimator: Array,
+    marginal: DoubleDouble | None = None,
+    measure: Measure = MUTUAL_INFORMATION,
+) -> OutputLaw:
+    """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
+
+    marginal: `dd_sum(p_xz)`, if it is already known. A total of p_xz other than one is divided out.
+    """
+    p_x = dd_sum(p_xz) if marginal is None else marginal
+    lift = faint_lift(p_x[0])
+    return law_of(Decisions.of(estimator).sums(lifted_rows(p_xz, lift)), p_x, lift, measure)
+
+
+def faint_lift(p_x: Array) -> NDArray[np.int32]:
+    """Exponents e [n]: p_x · 2^e is of ordinary size for private values so rare that products
+    underflow; 0 for others.
+    """
+    faint = (p_x > 0.0) & (p_x < 1e-200)
+    return np.asarray(-np.frexp(p_x)[1] * faint, dtype=np.int32)
+
+
+def law_of(
+    joint: DoubleDouble,
+    marginal: DoubleDouble,
+    lift: NDArray[np.int32],
+    measure: Measure = MUTUAL_INFORMATION,
+    lost: Array | float = 0.0,
+) -> OutputLaw:
+    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j
+    (not lifted) [n].
+
+    lost: by how much u_ij times 2^lift_j may be wrong, at most, as products underflowed    [m, n],
+                                                                                            or 0
+    """
+    faint = lift.any()
+    mass = row_sums(_scaled(joint, -lift) if faint else joint)
+    prior = _scaled(marginal, lift) if faint else marginal
+    formula = _one_by_one if joint[0].size <= _FEW else _deviation
+    found = np.asarray(
+        formula(*joint, *row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior),
+        dtype=np.float64,
+    )
+    deviation = _scaled_outward(found, -lift) if faint else found
+    off = lost
+    if faint:  # a guess that is made may have no mass left without the lift
+        vanished = (mass[0] == 0.0) & joint[0].any(axis=1)
+        off = (
+            _scaled_outward(lost + np.zeros(deviation.shape), -lift)
+            + _SUBNORMAL * vanished[:, None]
+        )
+        off = off if off.any() else 0.0
+    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), off, measure)
+
+
+def _deviation(*numbers: Array) -> Array:
+    """u_ij Σ π − s_i π_j of double-double numbers u, Σ π, s and π."""
+    joint, total, mass, (high, low) = zip(numbers[::2], numbers[1::2], strict=True)
+    high, low = dd_add(dd_multiply(joint, total), dd_multiply(mass, (-high, -low)))
+    return high + low
+
+
+_one_by_one = np.frompyfunc(_deviation, 8, 1)
+
+
+def _scaled(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> DoubleDouble:
+    return np.ldexp(numbers[0], exponent), np.ldexp(numbers[1], exponent)
+
+
+def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
+    """values · 2^exponent; subnormal results are rounded away from zero, so that no leakage is
+    rounded to none.
+    """
+    scaled = np.ldexp(values, exponent)
+    short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
+    return np.asarray(np.where(short, np.nextafter(scaled, np.copysign(np.inf, values)), scaled))
+
+
+def total_of(marginal: DoubleDouble) -> float:
+    """Σ_j π_j, rounded once; π_j double-double [n]."""
+    high, low = row_sums(marginal)
+    return float(high + low)
+
+
+def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
+    """|Σ_j π_j − 1| of these rows, rounded once; π_j double-double [n]."""
+    return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
+
+
+def row_sums(numbers: DoubleDouble) -> DoubleDouble:
+    """Sums over the last axis of double-double numbers, rounded to double-double."""
+    high = dd_sum(numbers[0])
+    return high[0], high[1] + numbers[1].sum(axis=-1)
+
+
+def distance_from_private(law: OutputLaw) -> float:
+    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one guess
+    moves a belief about X.
+    """
+    return float(np.abs(law.ratio_minus_one()).max())
+
+
+def phi_residual(law: OutputLaw) -> float:
+    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
+    return float(np.abs(law.excess).max())

@@ -1,0 +1,194 @@
+"""Mutual information: its convex function φ, the support function of its level sets, feasible
+duals.
+
+Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1,
+all terms ≥ 0 (`law` has the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a
+dual: a tilt t [m, n] with a multiplier μ ≥ 0 is *feasible* when
+
+    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i (at budget 0, where μ = ∞: Σ_j π_j t_ij ≤
+                                              0),
+
+and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes
+feasible when each row is lowered by an upper bound of its h_i. The bounds hold for the stored
+numbers taken as exact. All information is in nats.
+
+Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of
+Numerical Algorithms*, §3.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import final
+
+import numpy as np
+
+from discreet.measures.measure import Cone, Measure
+from discreet.numerics.double_double import Array, exact_product
+from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+
+
+def _written_out(coefficients: list[float]) -> Callable[[float], float]:
+    """x ↦ Σ_k c_k x^k by Horner's rule without a loop, which would take twice as long."""
+    text = repr(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        text = f"({text}) * x + {coefficient!r}"
+    return eval(f"lambda x: {text}")  # type: ignore[no-any-return]
+
+
+_SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
+# Further terms round away.
+_SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]
+# e^z − 1 − z; for |z| ≤ 1 further terms round away
+_CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]
+_series = _written_out(_SERIES)
+_curvature = _written_out(_CURVATURE)
+
+
+def phi_divergence(x: Array) -> Array:
+    """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy even near x = 0."""
+    if x.size <= 64:  # a call of NumPy takes as long as some of these
+        return np.array([_phi(each) for each in x.ravel().tolist()]).reshape(x.shape)
+    x = np.maximum(x, -1.0)
+    far = (1.0 + x) * np.log1p(np.maximum(x, -1.0 + UNIT)) - x  # 0 log 0 = 0
+    near = np.minimum(np.maximum(x, -_SERIES_BELOW), _SERIES_BELOW)
+    return np.where(near == x, near * near * np.polynomial.polynomial.polyval(near, _SERIES), far)
+
+
+def _phi(x: float) -> float:
+    if abs(x) <= _SERIES_BELOW:
+        return x * x * _series(x)
+    return (1.0 + x) * math.log1p(x) - x if x > -1.0 else 1.0  # 0 log 0 = 0
+
+
+class Divergence(Measure):
+    """G(x) = Σ_j π_j φ(1 + x_j), the divergence of a posterior from the prior."""
+
+    cone = Cone.ENTROPY
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """Σ_j π_j φ(1 + x_j)."""
+        return np.asarray(phi_divergence(x) @ p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """φ is convex, so it is largest at an end of what an entry may be."""
+        ends = np.array([x + reach, np.maximum(x - reach, -1.0)])
+        return np.asarray(np.maximum.reduce(phi_divergence(ends)) @ p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """log r, cut at r = 2⁻⁵³."""
+        return np.log1p(np.maximum(x, -1.0 + UNIT))
+
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """π_j / r_j."""
+        return p_x / np.maximum(1.0 + x, UNIT), np.zeros_like(x)
+
+
+class MeanDivergence(Divergence):
+    """The divergences of all guesses, weighted by their probabilities."""
+
+    steepness = 2048.0  # no logarithm of a ratio of doubles is as large
+
+    def support(
+        self, tilt: Array, p_x: Array, multiplier: float, level: float
+    ) -> tuple[Array, Array]:
+        """h_i(t, μ)."""
+        value = support_ceiling(tilt, p_x, multiplier)
+        return value, np.zeros_like(value)
+
+    def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
+        """Of h_i(t, μ), also at μ = ∞, where it is the mean."""
+        value = support_ceiling(tilt, p_x, multiplier)
+        return np.asarray(value + 2.0 * UNIT * np.abs(value) + 8.0 * SMALLEST)
+
+
+@final
+@dataclass(frozen=True)
+class MutualInformation(MeanDivergence):
+    """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
+
+    name = "mutual-information"
+    citation = (
+        "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical "
+        "Journal 27 (1948)"
+    )
+
+    def largest_level(self, alphabet: int, rarest: float) -> float:
+        """It is at most the entropy of the alphabet, in nats."""
+        return math.log(alphabet)
+
+
+MUTUAL_INFORMATION = MutualInformation()
+
+
+def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
+    """Upper bound of h_i(t, μ) [m], but for the rounding of its last sum, for π_j > 0; at most
+    max_j t_ij.
+    """
+    largest = tilt.max(axis=1)
+    if multiplier == 0.0:
+        return np.asarray(largest)
+    mean = _mean_ceiling(tilt, p_x)
+    if math.isinf(multiplier):
+        return np.asarray(np.minimum(mean, largest))
+    p_x = p_x / p_x.sum()
+    # Rounding of every sum below, relative to the sum of its terms' sizes.
+    unit = (2 * p_x.size + 16) * UNIT
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scaled = tilt / multiplier
+        value = _near(scaled, mean, p_x, multiplier, unit)
+        if np.abs(scaled).max() > 1.0:
+            value = np.fmin(value, _far(tilt, p_x, multiplier, unit))
+    return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
+
+
+def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
+    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to
+    rounding.
+    """
+    mean = np.array(
+        [math.fsum(chain(*map(exact_product, row, p_x.tolist()))) for row in tilt.tolist()]
+    )
+    doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
+    return np.asarray(
+        mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size
+    )
+
+
+def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0
+    only.
+    """
+    curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(
+        scaled.shape
+    )
+    curve = (curved @ p_x) * (1.0 + unit + 128.0 * UNIT)
+    slope = mean / multiplier
+    growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
+    log = np.log1p(growth)
+    return np.asarray(multiplier * (log + 4.0 * UNIT * np.abs(log)))
+
+
+def beyond_linear(z: float) -> float:
+    """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³
+    of itself.
+    """
+    if abs(z) <= 1.0:
+        return z * z * _curvature(z)
+    return (math.expm1(z) - z) * (1.0 + 4.0 * UNIT * abs(z)) if z < 700.0 else math.inf
+
+
+def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i from the differences to the largest tilt of a row; their exponentials cannot overflow."""
+    largest = tilt.max(axis=1)
+    below = (tilt - largest[:, None]) / multiplier
+    power = np.exp(below)
+    total = power @ p_x
+    # Exp magnifies the rounding of `below`.
+    drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total
+    error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
+    log = np.log(total)
+    return np.asarray(largest + multiplier * (log + error + 4.0 * UNIT * np.abs(log)))

@@ -1,0 +1,151 @@
+"""Estimators [m, N] made column-stochastic, and double-double sums over outcomes under them.
+
+An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*,
+that guess, and are summed by label without a product. Products are formed only for the columns from
+which a guess is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.numerics.double_double import (
+    Array,
+    DoubleDouble,
+    Split,
+    dd_add,
+    dd_dot,
+    dd_sum,
+    dd_sum_chosen,
+)
+from discreet.numerics.rounding import UNIT
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What is guessed at some outcomes: one guess for certain at most of them, a draw from a column
+    at the few others.
+
+    certain   one at an outcome's certain guess, else zeros: a column of zeros where the guess is
+              drawn [m, B]
+    places    of the outcomes whose guess is drawn [K]
+    columns   probabilities of the guesses there [m, K]
+    """
+
+    certain: Array
+    places: NDArray[np.intp]
+    columns: Array
+
+    @classmethod
+    def of(cls, estimator: Array) -> Decisions:
+        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not of ones
+        and zeros alone.
+        """
+        certain = (estimator == 1.0).astype(np.float64)
+        places = np.flatnonzero((certain != estimator).any(axis=0))
+        certain[:, places] = 0.0
+        return cls(certain, places, estimator.take(places, axis=1))
+
+    @classmethod
+    def labelled(
+        cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array
+    ) -> Decisions:
+        """Each outcome's label [B] for certain, but a draw from the columns [m, K] at
+        some places.
+        """
+        certain = one_hot(labels, len(columns))
+        certain[:, places] = 0.0
+        return cls(certain, places, columns)
+
+    def matrix(self) -> Array:
+        """The estimator [m, B]."""
+        found = self.certain.copy()
+        found[:, self.places] = self.columns
+        return found
+
+    def chosen(self, values: Array) -> Array:
+        """Of values [m, B] those of the certain guesses [B]; 0 where the guess is drawn."""
+        return np.asarray((self.certain * values).sum(axis=0))
+
+    def sums(self, values: Array) -> DoubleDouble:
+        """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
+        return self._with_drawn(dd_sum_chosen(values, self.certain), values)
+
+    def sums_of(self, rows: Split) -> DoubleDouble:
+        """The same for rows that are split."""
+        return self._with_drawn(rows.chosen(self.certain), rows.values)
+
+    def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
+        if not self.places.size:
+            return certain
+        drawn = values.take(self.places, axis=1)
+        some = np.flatnonzero(drawn.any(axis=1))  # what is drawn may all be of one group
+        if some.size == len(values):
+            return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
+        high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
+        for whole, part in zip(
+            certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True
+        ):
+            whole[:, some] = part
+        return certain
+
+    def expected(self, values: Array) -> DoubleDouble:
+        """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
+        drawn = dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel())
+        return dd_add(dd_sum(self.chosen(values)), drawn)
+
+
+def one_hot(labels: NDArray[np.intp], m: int) -> Array:
+    """The estimator [m, B] that gives every outcome its label [B]."""
+    return np.asarray(labels == np.arange(m)[:, None], dtype=np.float64)
+
+
+def normalise(estimator: Array) -> Array:
+    """A column-stochastic copy: non-finite and negative entries become 0, a column of zeros becomes
+    uniform.
+
+    Columns that already sum to one do not change.
+    """
+    estimator = np.add(estimator, 0.0, order="C")  # a copy, in which −0 is 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = estimator.sum(axis=0)
+    if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
+        return np.asarray(estimator)
+    clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
+    stochastic = clipped.sum(axis=0) == 1.0
+    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
+    if not largest.all():
+        clipped[:, largest == 0.0] = 1.0
+        largest = np.where(largest > 0.0, largest, 1.0)
+    clipped /= largest
+    clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
+    return np.asarray(clipped)
+
+
+def summing_to_one(estimator: Array) -> Array:
+    """A normalised estimator [m, N] with columns of multiples of 2⁻⁵³ that sum to one exactly: the
+    likeliest is the rest.
+    """
+    found = np.rint(estimator / UNIT) * UNIT
+    every = np.arange(estimator.shape[1])
+    likeliest = found.argmax(axis=0)
+    found[likeliest, every] = 0.0
+    found[likeliest, every] = 1.0 - found.sum(axis=0)
+    return np.asarray(found)
+
+
+def column_error(estimator: Array) -> float:
+    """The largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up: 0
+    without randomisation.
+
+    No probability changes by a larger share of itself where a column is divided by its sum, nor
+    where its likeliest guess gets what the others leave.
+    """
+    high, low = dd_sum(estimator.T)
+    missing = np.abs((high - 1.0) + low)
+    return (
+        float((missing / estimator.max(axis=0)).max()) * (1.0 + 2.0**-40) if missing.any() else 0.0
+    )

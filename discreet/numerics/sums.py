@@ -1,0 +1,309 @@
+"""Sums over outcomes under an estimator, and its distance from the best one under feasible duals.
+
+Outcomes whose guess is certain are summed by label, in double-double. The few whose guess is drawn
+are multiplied by their columns. Both are done block by block in NumPy. For a rule on many outcomes,
+compiled code sums by label the *clear* ones, whose label is the best guess whatever the rounding;
+NumPy examines the rest.
+
+Source: docs/theory.md, sections 8 (rounding) and 18 (clear).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.numerics.double_double import (
+    BLOCK,
+    Array,
+    DoubleDouble,
+    Split,
+    dd_add,
+    dd_sum,
+    exact_product,
+)
+from discreet.numerics.estimators import Decisions, column_error
+from discreet.numerics.label_strips import StripSums, strip_sums
+from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
+from discreet.numerics.tilted_losses import (
+    dd_label_doubt,
+    in_order_losses,
+    label_doubt,
+    least_two,
+    never_in_doubt,
+)
+
+# Relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling.
+_PAIRWISE = 2.0**-44
+# Of what an outcome loses: how much rounding may be charged before double-double is worth its time.
+_SURE = 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over outcomes under an estimator P; dd stands for double-double.
+
+    joint          u_ij = Σ_l P_il a_jl, times 2^lift_j                                dd [m, n]
+    loss           Σ_il P_il L_il                                                      dd []
+    random         the part of joint from drawn guesses, as a plain sum                [m, n]
+    column_error   upper bound of |Σ_i P_il − 1| / max_i P_il
+    missed         by how much products that underflow may change the loss, at most: 4 SMALLEST for
+                   each, twice as much as the four products that `exact_product` adds up can lose
+    lost           by how much such products may change each entry of joint, at most [m, n], or 0
+                   for none
+    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
+    worst          max_il P_il r_il / w_l
+    outcomes       how many there are
+    """
+
+    joint: DoubleDouble
+    loss: DoubleDouble
+    random: Array
+    column_error: float
+    missed: float
+    lost: Array | float
+    wasted: float
+    worst: float
+    outcomes: int
+
+    def plus(self, other: Sums) -> Sums:
+        """The sums over the outcomes of both."""
+        return Sums(
+            dd_add(self.joint, other.joint),
+            dd_add(self.loss, other.loss),
+            self.random + other.random,
+            max(self.column_error, other.column_error),
+            self.missed + other.missed,
+            self.lost + other.lost,
+            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
+            max(self.worst, other.worst),
+            self.outcomes + other.outcomes,
+        )
+
+    @property
+    def doubt(self) -> float:
+        """Relative error of `joint` and `loss`, at most."""
+        return sum_doubt(self.outcomes, self.random.size)
+
+    def drawn_share(self) -> float:
+        """The largest share of an entry of joint that comes from drawn guesses, rounded up.
+
+        `random` is a plain sum over outcomes, and errs by u for each; products in a block may be
+        added up in any order.
+        """
+        high = self.joint[0]
+        largest = float(
+            np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max()
+        )
+        return min(1.0, largest * (1.0 + (self.outcomes + BLOCK) * UNIT))
+
+    def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
+        """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums;
+        |entries| under 1e201.
+        """
+        high = np.ldexp(self.joint[0], -lift)
+        low = np.ldexp(self.joint[1], -lift)
+        size = float(np.abs(tilt * high).sum() + self.loss[0])
+        # Of joint and products.
+        vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
+        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
+        # Products exact up to 2^-90 |t| u and subnormals.
+        entries = (each.ravel().tolist() for each in (tilt, high, low))
+        parts = [
+            part
+            for t, u, rest in zip(*entries, strict=True)
+            for part in (*exact_product(t, u), t * rest)
+        ]
+        return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
+
+
+def sums_over(
+    decide: Callable[[slice], Decisions],
+    p_xz: Array,
+    loss: Array,
+    tilt: Array,
+    lift: NDArray[np.int32],
+    rows: Split | None = None,
+) -> Sums:
+    """The sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt; decide: gives the
+    guesses at a slice of them.
+
+    lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`).
+    rows: `split_rows` of at most `BLOCK` outcomes, where they are known.
+    """
+    blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
+    return reduce(
+        Sums.plus,
+        (
+            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
+            for each in blocks
+        ),
+    )
+
+
+def _block_sums(
+    decided: Decisions,
+    p_xz: Array,
+    loss: Array,
+    tilt: Array,
+    lift: NDArray[np.int32],
+    rows: Split | None,
+) -> Sums:
+    places = decided.places
+    columns = decided.columns
+    losses = in_order_losses(p_xz, loss, tilt)
+    chosen = decided.chosen(losses)
+    examined = (
+        (losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)
+    ).any(axis=0)
+    examined[places] = True
+    lost = 0.0
+    worst = 0.0
+    random = np.zeros(tilt.shape)
+    error = 0.0
+    missed = 0.0
+    vanished: Array | float = 0.0
+    near = np.flatnonzero(examined)
+    if near.size:
+        shares = decided.certain.take(near, axis=1)
+        shares[:, near.searchsorted(places)] = columns
+        lost, worst = _wasted(
+            p_xz.take(near, axis=1),
+            loss.take(near, axis=1),
+            losses.take(near, axis=1),
+            tilt,
+            shares,
+        )
+    if places.size:
+        p_drawn = p_xz.take(places, axis=1)
+        error = column_error(columns)
+        if error:
+            high, low = dd_sum(columns.T)
+            least = losses.take(places, axis=1).min(axis=0)
+            excess = (high - 1.0) + low
+            sizes = np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn
+            rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
+            lost = max(0.0, lost + float(excess @ least) + rounding)
+        lifted = lifted_rows(p_drawn, lift)
+        random = columns @ lifted.T
+        vanished = _lost(columns, lifted)
+        missed = (
+            4.0
+            * SMALLEST
+            * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
+        )
+    # Of sums of losses by guess the diagonal is needed.
+    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
+        joint = decided.sums(lifted_rows(p_xz, lift))
+        expected = decided.expected(loss)
+    else:
+        joint, expected = _by_rows(
+            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
+        )
+    return Sums(
+        joint,
+        expected,
+        random,
+        error,
+        missed,
+        vanished,
+        lost * (1.0 + 4.0 * UNIT),
+        worst,
+        p_xz.shape[1],
+    )
+
+
+def _lost(columns: Array, masses: Array) -> Array | float:
+    """By how much products that underflow may change columns [m, K] @ masses [n, K] transposed, at
+    most; 0 without any.
+
+    If the product of the least positive entries is below `LEAST_EXACT`, every product of positive
+    entries counts.
+    """
+    least = columns.min(where=columns > 0.0, initial=1.0) * masses.min(
+        where=masses > 0.0, initial=1.0
+    )
+    if least >= LEAST_EXACT:
+        return 0.0
+    return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
+
+
+def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
+    """The rows of p_xz, lifted, and of loss [n + m, ·] for their sums under any number of
+    estimators.
+    """
+    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
+
+
+def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
+    """p_xz [n, ·] times 2^lift_j [n]."""
+    return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+
+
+def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
+    """Of sums by guess [m, n + m] those of p_xz [m, n], and what is lost altogether []."""
+    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
+    return (high[:, :n], low[:, :n]), lost
+
+
+def _wasted(
+    p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
+) -> tuple[float, float]:
+    """Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, of outcomes [·, K]
+    with columns P [m, K].
+
+    Where rounding may be more than 2⁻⁴⁰ of what an outcome loses, the tilted losses are formed
+    again, in double-double.
+    """
+    _, least, _, second = least_two(losses)
+    rival = np.where(losses == least, second, least)
+    doubt = label_doubt(p_xz, tilt, losses, rival)
+    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
+    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
+    if unsure.size:
+        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
+        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
+    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+    mass = p_xz.sum(axis=0)
+    worst = (columns * (losses - least)).max(axis=0)
+    with np.errstate(over="ignore"):
+        return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
+
+
+def clear_strips(
+    p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0
+) -> StripSums:
+    """Sums of the clear outcomes by label, for a rule with tilt `decide` [m, n] and a feasible
+    `tilt` [m, n]; needs numba.
+
+    band: of the rule's tie classes. Their outcomes, and outcomes without mass, are not clear.
+    """
+    n = p_xz.shape[0]
+    apart = float(np.abs(tilt - decide).max())
+    gamma = (n + 4) * UNIT
+    per_mass = 8.0 * gamma * float(np.abs(decide).max()) + 4.0 * apart * (1.0 + 8.0 * UNIT)
+    per_mass += 2.0 * band  # the factor 2 covers the rounding of margins
+    return strip_sums(p_xz, loss, decide, per_mass, 4.0 * gamma, 8.0 * n * SMALLEST)
+
+
+def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
+    """The sums over clear outcomes."""
+    (high, low), loss = _by_rows(*found.sums, lift.size)
+    joint = np.ldexp(high, lift), np.ldexp(low, lift)
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+
+
+def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
+    """Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and the clear ones that were
+    found.
+    """
+    masses = dd_sum(p_xz)
+    losses = dd_sum(loss)
+    rest = np.concatenate([masses[0], losses[0]]), np.concatenate([masses[1], losses[1]])
+    if found is None:
+        return rest
+    return dd_add(rest, dd_add(dd_sum(found.sums[0].T), dd_sum(found.sums[1].T)))

@@ -1,0 +1,122 @@
+"""Duals made feasible: tilts are lowered row by row until they prove a lower bound of the error
+probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.measures.measure import Measure, Scope, sum_error
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.numerics.double_double import Array, difference_below
+from discreet.numerics.rounding import LARGEST_TILT, UNIT
+from discreet.problems.constraint import Term
+
+
+def no_multipliers(terms: Sequence[Term]) -> Array:
+    """The multipliers [C] of t = 0: inf at perfect privacy, 0 for every other constraint."""
+    return np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
+
+
+def feasible_for(
+    tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]
+) -> tuple[Array, Array] | None:
+    """`feasible_duals` for each constraint on its rows: tilt [m, n], multipliers [C], π [n].
+
+    If the duals of a constraint cannot be made feasible, they become 0, which is feasible. None if
+    that is so for all constraints.
+    """
+    found = np.zeros(tilt.shape)
+    prices = no_multipliers(terms)
+    usable = False
+    for number, (term, price) in enumerate(zip(terms, multipliers.tolist(), strict=True)):
+        groups = [group for group in term.groups if p_x[group].any()]
+        each = [_feasible_group(tilt[:, group], price, p_x[group], term) for group in groups]
+        if all(one is not None for one in each):
+            usable = True
+            for group, one in zip(groups, each, strict=True):
+                assert one is not None
+                found[:, group], prices[number] = one
+    return (found, prices) if usable else None
+
+
+def _feasible_group(
+    tilt: Array, multiplier: float, p_x: Array, term: Term
+) -> tuple[Array, float] | None:
+    """Feasible for one group of rows, whose prior is π/Σπ: two more roundings of each π_j move a
+    mean by 4 u max |t|.
+    """
+    prior = p_x / p_x.sum() if term.measure.conditional else p_x
+    found = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
+    if found is None or not term.measure.conditional:
+        return found
+    lowered = found[0] - 4.0 * UNIT * np.abs(found[0]).max(axis=1)[:, None]
+    return lowered * (p_x > 0.0), found[1]
+
+
+def feasible_duals(
+    tilt: Array, multiplier: float, p_x: Array, budget: float, measure: Measure = MUTUAL_INFORMATION
+) -> tuple[Array, float] | None:
+    """Duals made feasible by shifting rows, t_i ← t_i − κ_i; None for numbers that are not finite
+    or μ < 0.
+
+    tilt [m, n], multiplier μ ≥ 0 (not read at perfect privacy, where it is ∞, nor where the measure
+    needs none), π [n], budget ε in the measure's unit. The multiplier returned is the price of the
+    measure's B. Without a constraint (ε = ∞) the only useful duals are t = 0 with μ = 0, and these
+    are returned.
+    """
+    if math.isinf(budget):
+        return np.zeros(tilt.shape), 0.0
+    perfect = budget == 0.0 and measure.separates
+    total = measure.scope is Scope.TOTAL
+    multiplier = math.inf if perfect else float(multiplier) if total else 0.0
+    if not np.isfinite(tilt).all() or not multiplier >= 0.0:
+        return None
+    if math.isinf(multiplier) and not perfect:
+        return None
+    possible = p_x > 0
+    tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
+    own = tilt[:, possible]
+    prior = p_x[possible]
+    fitting = measure_of_tilts(measure, budget, possible)
+
+    def shift_of(rows: Array) -> Array:
+        return fitting.ceiling(rows, prior, multiplier, measure.level(budget))
+
+    shift = shift_of(own)
+    spare = 4.0 * sum_error(prior.size) * np.abs(own)
+    if (shift > spare @ prior).any():  # entries of rare values may be too large by their rounding
+        other = shift_of(own - spare)
+        better = other + spare @ prior < shift
+        own = np.where(better[:, None], own - spare, own)
+        shift = np.where(better, other, shift)
+    tilt[:, possible] = difference_below(own, shift[:, None])
+    return tilt, multiplier if perfect else fitting.price(tilt[:, possible], prior, multiplier)
+
+
+def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> float:
+    """How fast feasible tilts [m, n] for mutual information become infeasible where each π_j may
+    err by a share of itself.
+
+    If every π_j grows by at most the share δ, rows lowered by δ times the number returned are
+    feasible: with s = t_i/μ and Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j}
+    − 1| for π' of the same total as π. At perfect privacy (μ = ∞) it is the mean of |t_ij|.
+    """
+    if math.isinf(multiplier):
+        return float((np.abs(tilt) @ p_x).max())
+    if multiplier == 0.0:
+        return 0.0
+    return float((np.abs(multiplier * np.expm1(tilt / multiplier)) @ p_x).max())
+
+
+def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:
+    """The measure whose set V tilts of the possible values must be in; at perfect privacy all need
+    a mean of 0 at most.
+    """
+    if budget == 0.0 and measure.separates:
+        return MUTUAL_INFORMATION
+    return measure.on(np.flatnonzero(possible), possible.size)

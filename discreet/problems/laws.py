@@ -1,0 +1,168 @@
+"""The joint laws of each secret and the guess, one for every group of rows of every constraint.
+
+A conditional measure is a sum over groups: I(X; Ŷ given W) = Σ_w Σ_i s_i^w G(x_i^w), where s_i^w =
+Pr(W = w, Ŷ = y_i), and x^w compares p(x given w, ŷ) with p(x given w). The law of a group is an
+`OutputLaw` whose masses add up to Pr(W = w) and whose prior is that of the group. The levels and
+the ceilings of the groups of a constraint add up. Any other measure has one group, of all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.lazy import cached_property
+from discreet.measures.law import OutputLaw, law_of
+from discreet.measures.measure import Measure
+from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.rounding import UNIT
+from discreet.problems.constraint import Term
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """The laws of all constraints [C], each with those of its groups.
+
+    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators.
+    """
+
+    constraints: tuple[tuple[OutputLaw, ...], ...]
+
+    @cached_property
+    def groups(self) -> tuple[OutputLaw, ...]:
+        """The laws of all groups, in the order of the rows."""
+        return tuple([group for groups in self.constraints for group in groups])
+
+    @property
+    def mass(self) -> Array:
+        """Pr(Ŷ = y_i) [m]."""
+        groups = self.constraints[0]
+        return (
+            groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
+        )
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """By which the leakage of each constraint is counted."""
+        return tuple([groups[0].measure for groups in self.constraints])
+
+    @cached_property
+    def levels(self) -> Array:
+        """What the measure of each constraint compares with its B [C]."""
+        return np.array([sum([group.level for group in groups]) for groups in self.constraints])
+
+    @property
+    def leakages(self) -> Array:
+        """What is leaked by each constraint [C], in the unit of its measure: an estimate."""
+        pairs = zip(self.measures, self.levels.tolist(), strict=True)
+        return np.array([measure.amount(level) for measure, level in pairs])
+
+    def ceilings(self, perturbation: float = 0.0) -> Array:
+        """Upper bounds [C] of the exact leakages; `OutputLaw.leakage_ceiling` states them."""
+        return np.array([_ceiling(groups, perturbation) for groups in self.constraints])
+
+    def of(self, number: int) -> Law:
+        """The law of one constraint."""
+        return Law((self.constraints[number],))
+
+    def blend(self, other: Law, share: float) -> Law:
+        """The law of (1 − share)·this + share·other."""
+        pairs = zip(self.constraints, other.constraints, strict=True)
+        return Law(tuple([_blended(own, others, share) for own, others in pairs]))
+
+    def under_guess(self, column: Array) -> Law:
+        """The law if the guess is drawn from a column [m] whatever the outcome."""
+        return Law(tuple([_ignoring(column, groups) for groups in self.constraints]))
+
+
+def laws_of(
+    joint: DoubleDouble,
+    marginal: DoubleDouble,
+    lift: NDArray[np.int32],
+    terms: Sequence[Term],
+    totals: Sequence[float] | None = None,
+    lost: Array | float = 0.0,
+) -> Law:
+    """The law from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows.
+
+    totals: of the probabilities of each constraint, which are divided out; one by default.
+    lost: by how much the entries times 2^lift_j may be wrong, at most, as products underflowed
+    [m, n], or 0.
+    """
+    constraints = []
+    for number, term in enumerate(terms):
+        total = 1.0 if totals is None else totals[number]
+        groups = []
+        for rows in term.groups:
+            own = lost[:, rows] if isinstance(lost, np.ndarray) else lost
+            entries = (joint[0][:, rows], joint[1][:, rows])
+            prior = (marginal[0][rows], marginal[1][rows])
+            if term.measure.conditional:
+                groups.append(_law_of_group(entries, prior, lift[rows], term.measure, own, total))
+            else:
+                law = law_of(entries, prior, lift[rows], term.measure, own)
+                groups.append(scaled_law(law, total, total))
+        constraints.append(tuple(groups))
+    return Law(tuple(constraints))
+
+
+def _law_of_group(
+    entries: DoubleDouble,
+    prior: DoubleDouble,
+    lift: NDArray[np.int32],
+    measure: Measure,
+    lost: Array | float,
+    total: float,
+) -> OutputLaw:
+    """The law given the value of the group, whose prior is divided by the probability of the value.
+
+    The group is brought to about its own size by a power of two, so that products of rare values do
+    not underflow.
+    """
+    probability = float(prior[0].sum())
+    exponent = min(1000, -math.frexp(probability)[1])
+    lifted = (np.ldexp(prior[0], exponent), np.ldexp(prior[1], exponent))
+    law = law_of(entries, lifted, lift - exponent, measure, lost)
+    scale = math.ldexp(1.0, exponent)
+    return scaled_law(law, probability * scale, total * scale)
+
+
+def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
+    worst = sum([group.leakage_ceiling(perturbation) for group in groups])
+    if groups[0].measure.conditional:
+        worst *= 1.0 + 4.0 * len(groups) * UNIT
+    return worst
+
+
+def _blended(
+    own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float
+) -> tuple[OutputLaw, ...]:
+    return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])
+
+
+def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:
+    laws = []
+    for group in groups:
+        mass = column * group.mass.sum() if group.measure.conditional else column
+        laws.append(
+            OutputLaw(mass, np.zeros_like(group.deviation), group.p_x, measure=group.measure)
+        )
+    return tuple(laws)
+
+
+def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
+    """The law with its prior divided by one number and its masses by another.
+
+    The ratios do not change.
+    """
+    if prior == total == 1.0:
+        return law
+    prior = prior or 1.0  # of a group that never happens
+    deviation = law.deviation / total / prior
+    return replace(
+        law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total
+    )

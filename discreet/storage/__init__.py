@@ -1,0 +1,3 @@
+"""Bytes on disk: archives of arrays, texts, and output files that are written whole or not at
+all.
+"""

@@ -1,0 +1,334 @@
+"""Reading and writing `.npz` files of real arrays and short texts; every error is one sentence.
+
+An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: nothing is
+unpickled, headers are not evaluated, sizes are checked as declared and again while reading, and
+checksums are verified to the end.
+
+Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from discreet.checks import whole
+from discreet.errors import FileError
+from discreet.numerics.double_double import Array
+from discreet.storage.texts import check_ordinary
+from discreet.storage.writing import replacing, shown_path
+
+DEFAULT_MAX_BYTES = 1 << 31
+"""Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
+
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OverflowError,
+    ValueError,
+    LookupError,
+    RuntimeError,
+)
+"""What reading damaged files raises; RuntimeError is zipfile's word for an encrypted member."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The members of a file: arrays (float64 when read, any numbers when mapped) and
+    texts by name.
+    """
+
+    arrays: Mapping[str, np.ndarray[Any, Any]]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _ArrayHeader:
+    """How the content of an `.npy` lies behind its header of `offset` bytes: in Fortran order or C
+    order.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran: bool
+    offset: int
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+# -- reading
+# --------------------------------------------------------------------------------------------------
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+    *,
+    arrays: tuple[str, ...],
+    texts: tuple[str, ...],
+    max_bytes: int | None,
+) -> Archive:
+    """Read every member of an `.npz`; all must be among the named arrays and texts.
+
+    max_bytes bounds the unpacked size of the members. With None there is no bound: arrays are
+    mapped where they lie in the file, which must not be compressed. Raises FileError, one sentence.
+    """
+    where = os.fspath(path)
+    if max_bytes is not None:
+        whole(max_bytes, "max_bytes", 1)
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    words: dict[str, str] = {}
+    with _opened(where, max_bytes) as archive:
+        members = _checked_members(where, archive, arrays + texts)
+        declared = sum(info.file_size for info in members.values())
+        if max_bytes is not None and declared > max_bytes:
+            raise FileError(
+                f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise "
+                "max_bytes to read it"
+            )
+        for name, info in members.items():
+            what = f"{where}: {name}"
+            with archive.open(info) as stream:
+                if name in texts:
+                    words[name] = _read_text(what, stream, info.file_size)
+                elif max_bytes is not None:
+                    found[name] = _read_numbers(what, stream, info.file_size)
+                elif (
+                    info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size
+                ):
+                    raise FileError(
+                        f"{what} is compressed and cannot be mapped; write it with numpy.savez"
+                    )
+                else:
+                    found[name] = _mapped(
+                        what, where, _layout(what, stream, info.file_size), _content(archive, info)
+                    )
+    return Archive(found, words)
+
+
+def map_npy(where: str) -> np.ndarray[Any, Any]:
+    """The numbers of an `.npy` file, mapped. Raises FileError, and OSError where it cannot be
+    opened.
+    """
+    check_ordinary(where)
+    with open(where, "rb") as stream:
+        layout = _layout(where, stream, os.fstat(stream.fileno()).st_size)
+    return _mapped(where, where, layout, 0)
+
+
+def _mapped(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarray[Any, Any]:
+    """The numbers of an `.npy` that begins at byte `start` of a file."""
+    if 0 in layout.shape:
+        raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
+    order: Any = "F" if layout.fortran else "C"
+    offset = start + layout.offset
+    shape = layout.shape or (1,)
+    return np.memmap(where, dtype=layout.dtype, mode="r", offset=offset, shape=shape, order=order)
+
+
+def member_names(path: str | os.PathLike[str]) -> set[str]:
+    """The names of the members of an `.npz`; none for any other file."""
+    try:
+        with _opened(os.fspath(path), None) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except FileError:
+        return set()
+
+
+@contextmanager
+def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
+    """The zip file; any error in it, also one found inside the block, becomes one sentence."""
+    try:
+        check_ordinary(where)
+        size = os.stat(where).st_size
+        structure = 1 << 20  # beside the arrays: far more than a zip file ever needs
+        if max_bytes is not None and size > max_bytes + structure:
+            raise FileError(
+                f"{where} takes {size:,} bytes and the limit is {max_bytes:,}; raise "
+                "max_bytes to read it"
+            )
+        with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
+            # Zipfile itself does not compare.
+            if _announced_members(stream) != len(archive.infolist()):
+                raise zipfile.BadZipFile(
+                    "its directory does not list as many members as it announces"
+                )
+            yield archive
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(
+            f"{shown_path(where)} cannot be read: {error.strerror or error}; give another file"
+        ) from None
+    except MemoryError:
+        raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
+    except _DAMAGED as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise FileError(
+            f"{shown_path(where)} is not a readable .npz file ({reason}); write it again, for "
+            "example by save_problem"
+        ) from None
+
+
+def _announced_members(stream: IO[bytes]) -> int:
+    """The number of members in the closing record of a zip file without a comment."""
+    # The end of central directory; the third field counts the members.
+    record = struct.Struct("<4s6sH10s")
+    stream.seek(-record.size, os.SEEK_END)
+    signature, _, members, _ = record.unpack(stream.read(record.size))
+    return int(members) if signature == b"PK\5\6" else -1
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    """Offset of a member's content: behind its local header, whose name and extra field may differ
+    from the directory's.
+    """
+    stream: Any = archive.fp
+    place = stream.tell()
+    stream.seek(info.header_offset + 26)
+    name, extra = struct.unpack("<HH", stream.read(4))
+    stream.seek(place)
+    return int(info.header_offset) + 30 + int(name) + int(extra)
+
+
+def _checked_members(
+    where: str, archive: zipfile.ZipFile, known: tuple[str, ...]
+) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, all known, each once, none encrypted."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name not in known or not info.filename.endswith(".npy"):
+            raise FileError(
+                f"{where} has a member {info.filename!r} that does not belong; it may "
+                f"hold {', '.join(known)}"
+            )
+        if name in found:
+            raise FileError(f"{where} has two members named {name!r}; keep one")
+        if (
+            info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            or info.flag_bits & 0x1
+        ):
+            raise FileError(
+                f"{where}: {name} is encrypted or compressed in an unusual way; write "
+                "it with numpy.savez"
+            )
+        found[name] = info
+    return found
+
+
+def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:
+    """(type, Fortran order, shape, length in bytes) of the header that the stream begins with."""
+    start = stream.read(8)
+    if start[:6] != b"\x93NUMPY" or len(start) < 8 or start[6] not in (1, 2, 3):
+        raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
+    width, code = (2, "<H") if start[6] == 1 else (4, "<I")
+    length = struct.unpack(code, stream.read(width))[0]
+    if length > 10_000:
+        raise FileError(
+            f"{what} has an NPY header of {length:,} bytes, which no plain array needs; write it "
+            "with numpy.savez"
+        )
+    match = re.fullmatch(
+        r"\s*\{\s*'descr'\s*:\s*(?P<type>'[^']*'|\[.*\])\s*,\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
+        r"\s*'shape'\s*:\s*\((?P<shape>[0-9 ,]*)\)\s*,?\s*\}\s*",
+        stream.read(length).decode("utf-8"),
+        re.ASCII | re.DOTALL,
+    )
+    if match is None:
+        raise FileError(f"{what} has a damaged NPY header; write it with numpy.savez")
+    sizes = [part.strip() for part in match["shape"].split(",") if part.strip()]
+    if len(sizes) > 3 or any(not size.isdigit() or len(size) > 15 for size in sizes):
+        raise FileError(
+            f"{what} declares the shape ({match['shape']}); give at most three dimensions"
+        )
+    return match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length
+
+
+def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _ArrayHeader:
+    """The layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is left
+    after the header.
+    """
+    type_, fortran, shape, offset = _read_header(what, stream)
+    if text and (re.fullmatch(r"'[<>]U[0-9]{1,7}'", type_, re.ASCII) is None or shape != ()):
+        raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
+    if not text and re.fullmatch(r"'[<>=|]?(f[248]|[iu][1248])'", type_, re.ASCII) is None:
+        shown = "Python object, which is never loaded" if "O" in type_ else type_[:40]
+        raise FileError(
+            f"{what} has elements of type {shown}; give an array of real numbers (float64)"
+        )
+    layout = _ArrayHeader(np.dtype(type_.strip("'")), shape, fortran, offset)
+    if offset + layout.bytes != size:
+        raise FileError(
+            f"{what} declares shape {list(shape)}, {layout.bytes:,} bytes, "
+            f"but holds {max(0, size - offset):,}; the file is damaged, write it again"
+        )
+    return layout
+
+
+def _read_numbers(what: str, stream: IO[bytes], size: int) -> Array:
+    layout = _layout(what, stream, size)
+    array = np.frombuffer(_read_data(what, stream, layout), dtype=layout.dtype).astype(np.float64)
+    return array.reshape(layout.shape, order="F" if layout.fortran else "C")
+
+
+def _read_text(what: str, stream: IO[bytes], size: int) -> str:
+    layout = _layout(what, stream, size, text=True)
+    order = "le" if layout.dtype.str[0] == "<" else "be"
+    return _read_data(what, stream, layout).decode(f"utf-32-{order}").rstrip("\0")
+
+
+def _read_data(what: str, stream: IO[bytes], layout: _ArrayHeader) -> bytearray:
+    """The bytes of the array, allocated as read, so that a false size costs no memory. Reads to the
+    end for the checksum.
+    """
+    data = bytearray()
+    while chunk := stream.read(min(1 << 22, layout.bytes - len(data) + 1)):
+        data += chunk
+        if len(data) > layout.bytes:
+            break
+    if len(data) != layout.bytes:
+        raise FileError(
+            f"{what} should hold {layout.bytes:,} bytes, but the file has another "
+            "length; write it again"
+        )
+    return data
+
+
+# -- writing
+# --------------------------------------------------------------------------------------------------
+
+
+def write_archive(
+    path: str | os.PathLike[str], members: Mapping[str, Any], *, overwrite: bool
+) -> None:
+    """Write arrays as an `.npz`, all or nothing. Raises FileError if the target exists and may not
+    be overwritten.
+    """
+    with replacing(path, overwrite=overwrite) as stream:
+        np.savez(stream, **members)
+
+
+def new_array(stream: IO[bytes], shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float64]]:
+    """An `.npy` array of float64, of zeros so far, mapped from an empty file open for reading and
+    writing.
+    """
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    stream.flush()
+    return np.memmap(stream, dtype="<f8", mode="r+", offset=stream.tell(), shape=shape)

@@ -1,0 +1,230 @@
+"""Output files: checked before work begins, replaced only where discreet made them, written whole
+or not at all.
+
+Writing goes to a temporary file in the same folder, which takes the place of the target once it is
+complete and on disk. Temporary files and folders are locked while they are in use. Those that a
+killed run has left are not, and later runs remove them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from discreet.checks import brief
+from discreet.errors import FileError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Made: TypeAlias = Callable[[Path], bool]
+"""Whether discreet made a file: called with the path of an existing ordinary one."""
+
+_PREFIX = ".discreet-"  # of the names of temporary files and folders
+
+
+def path_text(path: PathLike) -> str:
+    """A path as text; FileError for anything else."""
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"{brief(path)} is no path; give the name of a file")
+    return os.fspath(path)
+
+
+def shown_path(path: PathLike) -> str:
+    """A path as messages show it: at most a line."""
+    text = path_text(path)
+    return text if text.isprintable() and 0 < len(text) <= 200 else brief(text)
+
+
+def marked(*marks: str) -> Made:
+    """Recognises text files, also compressed ones, by one of the marks within their first 4096
+    bytes.
+    """
+
+    def made(path: Path) -> bool:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+        if start.startswith(b"\x1f\x8b"):
+            with contextlib.suppress(zlib.error):
+                start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, 4096)
+        return any(mark.encode() in start for mark in marks)
+
+    return made
+
+
+def check_output(
+    path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (), overwrite: bool = False
+) -> Path:
+    """The path of a file to be written, checked before work begins.
+
+    Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one
+    of `inputs`; and for a file that discreet did not make, unless it is to be overwritten.
+    """
+    target = Path(path_text(path))
+    with refusals(path):
+        if not os.fspath(path):
+            raise FileError("the name of the output is empty; give the name of a file")
+        if target.exists() and any(
+            os.path.exists(each) and target.samefile(each) for each in inputs
+        ):
+            raise FileError(
+                f"{target} is an input and would be lost; choose another place for the output"
+            )
+        if _is_there(target) and not overwrite and not made(target):
+            raise FileError(
+                f"{target} was not made here, or was changed since, and is left alone; choose "
+                "another place for the "
+                "output, or replace it with --force (in Python overwrite=True)"
+            )
+        if not os.access(target.parent.resolve(strict=True), os.W_OK | os.X_OK):
+            raise FileError(
+                f"{target} cannot be written: its folder is protected; choose another "
+                "place for the output"
+            )
+    return target
+
+
+@contextmanager
+def refusals(path: PathLike) -> Iterator[None]:
+    """Turns an error of the system about a path into one sentence, a FileError."""
+    shown = shown_path(path)
+    if "\0" in path_text(path):
+        raise FileError(
+            f"{shown} holds a null character, which no path can; choose another place "
+            "for the output"
+        )
+    try:
+        yield
+    except OSError as error:
+        raise FileError(
+            f"{shown} cannot be written: {error.strerror or error}; choose another place for the "
+            "output"
+        ) from None
+
+
+def _is_there(target: Path) -> bool:
+    """Whether a file is there; FileError for anything but an ordinary file."""
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        kind = (
+            "a folder"
+            if stat.S_ISDIR(mode)
+            else "a link"
+            if stat.S_ISLNK(mode)
+            else "a device or pipe"
+        )
+        raise FileError(
+            f"{target} is {kind} and cannot be written as a file; choose another "
+            "place for the output"
+        )
+    return True
+
+
+@contextmanager
+def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
+    """A new file, open for reading and writing, that takes the place of `path` once the block ends
+    without an exception.
+
+    Raises FileError if the target exists and may not be overwritten or is not an ordinary file, or
+    if the system does not let it be written.
+    """
+    target = Path(path_text(path))
+    with refusals(path):
+        if target.exists() and not overwrite:
+            raise FileError(f"{target} exists already; choose another name or pass overwrite=True")
+        _is_there(target)
+        _remove_leftovers(target.parent, "part")
+        temporary = target.absolute().with_name(f"{_PREFIX}{secrets.token_hex(8)}.part")
+        # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
+        descriptor = os.open(
+            temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
+        )
+        try:
+            with os.fdopen(descriptor, "w+b") as stream:
+                lock(stream.fileno())
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself durable, on systems that can open a folder."""
+    if os.name == "posix":
+        with _open_folder(folder) as descriptor:
+            os.fsync(descriptor)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A temporary folder. Those of killed runs are removed first."""
+    _remove_leftovers(Path(tempfile.gettempdir()), "scratch")
+    with tempfile.TemporaryDirectory(".scratch", _PREFIX, ignore_cleanup_errors=True) as folder:
+        if os.name != "posix":
+            yield folder
+            return
+        with _open_folder(Path(folder)) as descriptor:
+            lock(descriptor)
+            yield folder
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open file or folder, unless another process has. The lock ends with the process,
+    however that ends.
+    """
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        return False
+    return True
+
+
+def _remove_leftovers(place: Path, ending: str) -> None:
+    """Remove temporary files of this user that nobody has locked. New ones stay for a minute: they
+    may not be locked yet.
+    """
+    if os.name != "posix":
+        return
+    for left in place.glob(f"{_PREFIX}*.{ending}"):
+        with contextlib.suppress(OSError):
+            found = left.lstat()
+            if (
+                found.st_uid != os.getuid()
+                or time.time() - found.st_mtime < 60.0
+                or stat.S_ISLNK(found.st_mode)
+            ):
+                continue
+            with _open_folder(left) as descriptor:
+                if lock(descriptor):
+                    shutil.rmtree(left) if stat.S_ISDIR(found.st_mode) else left.unlink()
+
+
+@contextmanager
+def _open_folder(path: Path) -> Iterator[int]:
+    """The descriptor of a file or folder, opened without waiting."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
