@@ -30,7 +30,8 @@ def section(text: str, heading: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "package", ["discreet", "discreet.problems", "discreet.backends", "discreet.reports"]
+    "package",
+    ["discreet", "discreet.problems", "discreet.files", "discreet.backends", "discreet.reports"],
 )
 def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
     public = {

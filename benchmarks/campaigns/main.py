@@ -160,6 +160,10 @@ def _backends(chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
     return here, [name for name in able if name not in here]
 
 
+_ROOMS = ("problems", "judge", "measures", "numerics", "files", "storage")
+"""Rooms of the package on which every row depends."""
+
+
 def _code(name: str) -> str:
     """A number that changes with the backend, and with what draws, judges and checks: rows of two
     codes never mix.
@@ -170,7 +174,8 @@ def _code(name: str) -> str:
     benchmarks = _ROOT / "benchmarks"
     folder = _ROOT.joinpath(*own_backends()[name].partition(":")[0].split(".")[:-1])
     files = {
-        *package.glob("problems/**/*.py"),
+        *(path for room in _ROOMS for path in package.glob(f"{room}/**/*.py")),
+        *package.glob("*.py"),
         *package.glob("backends/*.py"),
         *folder.glob("*.py"),
     }

@@ -6,7 +6,7 @@ inequalities. The variables sqrt(N w_l) P_il equalise the curvature of the leaka
 outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is the blend of
 the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound,
 where the leakage is smooth. Leakage and gradient come from the accurate law of (X, Ŷ)
-(`problems.measures.law`), so they keep their digits at small budgets. Where a guess excludes a
+(`measures.law`), so they keep their digits at small budgets. Where a guess excludes a
 private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers

@@ -15,9 +15,9 @@ from command import refused, run, solving_here
 
 import discreet as ds
 from discreet.errors import FileError
-from discreet.files import writing
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.study.store import Store
+from discreet.storage import writing
 from discreet.storage.writing import check_output, lock, marked, replacing, scratch_folder
 
 NOTHING = "no-such-problem"  # a complaint about it would mean that work has begun

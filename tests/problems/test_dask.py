@@ -56,8 +56,8 @@ def in_numpy() -> Iterator[None]:
         patch.setattr(outcomes, "chunk_size", lambda count: SIZE)
         patch.setattr(dask_, "chunk_size", lambda outcomes: SIZE)
         patch.setattr(dask_, "_threads", lambda: 2)
-        for module in ("judge.cases", "streams.sources"):
-            patch.setattr(f"discreet.problems.{module}.compiled_pays", lambda outcomes: False)
+        for module in ("judge.cases", "problems.streams.sources"):
+            patch.setattr(f"discreet.{module}.compiled_pays", lambda outcomes: False)
         yield
 
 

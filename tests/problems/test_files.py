@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from discreet import problems
 from discreet.errors import FileError, InputError
-from discreet.files import archive
 from discreet.files.records import load_problem, load_solution, save_problem, save_solution
 from discreet.problems import Problem, catalog
 from discreet.problems.rule import OutcomeRule
+from discreet.storage import archive
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
