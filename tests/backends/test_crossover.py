@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
@@ -110,6 +110,7 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
 
 
 @settings(max_examples=30)
+@example(3, 3, 1000000, 0.0, 3)  # a fifth tie, where a vertex has four
 @given(
     st.integers(2, 4),
     st.integers(2, 4),

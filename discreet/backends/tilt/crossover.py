@@ -6,7 +6,8 @@ which few outcomes are ties. A pivot first looks at the shares that the ties nee
 is expected, which is a small linear system. If these are within [0, 1], it solves the square system
 of the ties (`vertex`). Then it looks at what is wrong:
 
-- There is no solution, or a share is outside [0, 1]: the tie of the least share loses that guess.
+- There is no solution, a share is outside [0, 1], or there are more shares than a vertex has: the
+  tie of the least share loses that guess.
   If too few ties are left, the tilt moves on as in the dual simplex method: other labels change
   when their losses become equal, and the outcome at which the law has moved by as much as that
   share was outside is a tie.
@@ -86,8 +87,9 @@ def crossover(
             start = vertex.near(deviation)
             if start is None:
                 return None
-            inside = start.min() >= -Precision.settled  # as they sum to one, none is above it then
-            solved = vertex.solve(start, tilt, multiplier, precision) if inside else None
+            # As the shares sum to one, none is above one then.
+            solvable = start.min() >= -Precision.settled and active.shares <= active.most_shares
+            solved = vertex.solve(start, tilt, multiplier, precision) if solvable else None
             if solved is None:
                 active.leave(vertex, start)
                 continue
@@ -133,11 +135,7 @@ class _ActiveSet:
         likeliest = columns.argmax(axis=0)
         active = columns * problem.p_z > self._losses - self._losses.min(axis=0)
         active[likeliest, np.arange(problem.N)] = True
-        if (
-            not 0
-            < np.count_nonzero(active) - problem.N
-            <= (problem.m - 1) * (problem.n - self._exact)
-        ):
+        if not 0 < np.count_nonzero(active) - problem.N <= self.most_shares:
             return None
         self.labels = likeliest
         self.certain = one_hot(likeliest, problem.m)
@@ -151,9 +149,8 @@ class _ActiveSet:
         """Make those of the least margins ties; the deviation of the law of an interior estimator
         [m, N].
         """
-        problem = self._problem
-        self._least(min(problem.N, (problem.m - 1) * (problem.n - self._exact)))
-        return self._aimed(columns @ problem.deviations.T)
+        self._least(min(self._problem.N, self.most_shares))
+        return self._aimed(columns @ self._problem.deviations.T)
 
     def _aimed(self, deviation: Array) -> Array:
         """What a law [m, n] is to be: that of a secret that must not leak is 0."""
@@ -253,7 +250,7 @@ class _ActiveSet:
         place = int(columns.min(axis=0).argmin())
         tie = sorted(self.ties)[place]
         loses = int(columns[:, place].argmin())
-        shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
+        shares = self.shares
         rest = self.ties.pop(tie)
         rest[loses] = 0.0
         self._label(tie, rest.argmax())
@@ -262,6 +259,16 @@ class _ActiveSet:
         direction = vertex.direction(place, loses)
         if direction is not None and shares <= self._equations:
             self._enter(direction, -float(columns[loses, place]))
+
+    @property
+    def shares(self) -> int:
+        """How many guesses the ties may get besides one each."""
+        return sum(int(np.count_nonzero(each)) - 1 for each in self.ties.values())
+
+    @property
+    def most_shares(self) -> int:
+        """How many shares a vertex has at most: one for each equation of a law."""
+        return (self._problem.m - 1) * (self._problem.n - self._exact)
 
     @property
     def _equations(self) -> int:
