@@ -1,8 +1,7 @@
 """The chart of each family of measures: smooth ones and pieces.
 
 - A smooth g has θ = t. K = H/μ, with H the inverse of the Hessian of g off its null vector V = u, Γ
-  = H∇g/μ, G = g(u), c = Σ ∇g'H∇g/μ. If the second derivative of G in x is diag(bend) − pull pull',
-  then H = s diag(π²/bend).
+  = H∇g/μ, G = g(u), c = Σ ∇g'H∇g/μ.
 - Of pieces, g(u) = Σ_R max_k (R u)_k: with a height y for each matrix R and the slacks σ = E y − R
   u ≥ 0, θ are their multipliers λ ≥ 0, so that t = R'λ. K = diag(σ/λ), V = E with ρ = dy, Γ = 0, G
   = 1. No Hessian is needed.
@@ -13,6 +12,7 @@ The letters are those of `charts`. Source: docs/theory.md, sections 13 and 22.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -42,25 +42,9 @@ class _Smooth(Single):
     with a μ of its own.
     """
 
-    @cached_property
-    def _bend(self) -> float:
-        """G(x) is about this times Σ π x²/2 near independence."""
-        bend, _ = self.measure.curvature(np.zeros((1, self.p_x.size)), self.p_x)
-        return float((bend / self.p_x).max())
-
-    @cached_property
-    def size(self) -> float:
-        """By the second derivative at independence."""
-        return math.sqrt(2.0 * self.level / self._bend)
-
+    @abstractmethod
     def curved(self, part: Part) -> tuple[Array, Array, Array]:
         """H [m, k, k], H∇g [m, k] and ∇g'H∇g [m]."""
-        x = part.deviation / (part.mass[:, None] * self.p_x)
-        bend, _ = self.measure.curvature(x, self.p_x)
-        inverse = (part.mass[:, None] * self.p_x) * np.minimum(self.p_x / bend, _STEEPEST)
-        bent = inverse * part.slope
-        block = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
-        return block, bent @ self.frame, np.add.reduce(bent * part.slope, axis=1)
 
     def part(self, coordinates: Array) -> Part:
         """The gradient along u is g."""
@@ -71,9 +55,14 @@ class _Smooth(Single):
         gradient[:, 0] = excess - (x * slope) @ self.p_x
         return Part(coordinates, mass, joint, deviation, slope, gradient, mass * excess)
 
+    @property
+    @abstractmethod
+    def steep(self) -> float:
+        """The size of ∇g where x has the size that the budget allows."""
+
     def start(self, part: Part, unit: float) -> tuple[Inner, Array]:
         """The tilt of the law."""
-        multiplier = np.array([unit / (self._bend * self.size)])
+        multiplier = np.array([unit / self.steep])
         none = np.zeros((part.mass.size, 0))
         return Inner(multiplier * part.gradient, none, none), multiplier
 
@@ -103,7 +92,19 @@ class _Smooth(Single):
 
 @final
 class Entropic(_Smooth):
-    """Mutual information: log ratios, which need coordinates of their own."""
+    """Mutual information: H = frame' diag(u) frame, and log ratios, which need coordinates of their
+    own.
+    """
+
+    @property
+    def size(self) -> float:  # type: ignore[override]
+        """G is half the square of small log ratios."""
+        return math.sqrt(2.0 * self.level)
+
+    @property
+    def steep(self) -> float:
+        """Log ratios."""
+        return self.size
 
     def part(self, coordinates: Array) -> Part:
         """With log ratios."""
@@ -117,6 +118,19 @@ class Entropic(_Smooth):
         return Part(
             coordinates, mass, joint, deviation, log_ratio, gradient, mass * (divergence @ self.p_x)
         )
+
+    @cached_property
+    def _identity(self) -> Array:
+        return np.eye(self.frame.shape[1])
+
+    def curved(self, part: Part) -> tuple[Array, Array, Array]:
+        """By log ratios."""
+        ratios = part.joint * part.slope
+        bent = np.matmul(self.frame.T, part.deviation[:, :, None] * self.frame)
+        tilted = ratios @ self.frame
+        tilted[:, 0] = part.leakages
+        block = bent + part.mass[:, None, None] * self._identity  # so that nothing cancels
+        return block, tilted, np.add.reduce(ratios * part.slope, axis=1)
 
     def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """h_i(t, μ)."""
@@ -132,10 +146,18 @@ class Entropic(_Smooth):
 class Quadratic(_Smooth):
     """Chi-square information, which is |d|²/s: H = s/2 on deviations."""
 
+    @property
+    def size(self) -> float:  # type: ignore[override]
+        """√B."""
+        return math.sqrt(self.level)
+
+    @property
+    def steep(self) -> float:
+        """The gradient is 2 x."""
+        return 2.0 * self.size
+
     def curved(self, part: Part) -> tuple[Array, Array, Array]:
-        """H = s/2 on deviations; the formula would add s/2 for masses, which is no part of an
-        inverse.
-        """
+        """Nothing of the masses."""
         block = 0.5 * part.mass[:, None, None] * np.diag(np.arange(part.coordinates.shape[1]) > 0)
         bent = part.coordinates.copy()
         bent[:, 0] = 0.0
@@ -144,7 +166,14 @@ class Quadratic(_Smooth):
 
 @final
 class Normed(_Smooth):
-    """Sibson's information, with the norm ν = s N of u/π."""
+    """Sibson's information, with the norm ν = s N of u/π: H = ν/(α − 1) frame' diag(π (r/N)^{2 −
+    α}) frame.
+    """
+
+    @property
+    def size(self) -> float:  # type: ignore[override]
+        """G is about (α − 1) x²/2."""
+        return math.sqrt(2.0 * self.level / (self.measure.order - 1.0))
 
     @property
     def room(self) -> float:  # type: ignore[override]
@@ -152,6 +181,21 @@ class Normed(_Smooth):
         of what N does.
         """
         return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
+
+    @property
+    def steep(self) -> float:
+        """The gradient is about (α − 1) x."""
+        return (self.measure.order - 1.0) * self.size
+
+    def curved(self, part: Part) -> tuple[Array, Array, Array]:
+        """By powers of r/N."""
+        norm = part.mass + part.leakages
+        ratio = np.maximum(part.joint / (norm[:, None] * self.p_x), UNIT)
+        flat = np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
+        inverse = (norm / (self.measure.order - 1.0))[:, None] * self.p_x * flat
+        bent = inverse * part.slope
+        block = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
+        return block, bent @ self.frame, np.add.reduce(bent * part.slope, axis=1)
 
     def own(self, part: Part) -> Array | None:
         """As of mutual information; of orders above 2 no entry of H is small."""
