@@ -212,7 +212,11 @@ def stacked_rows(
 
 
 def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
-    """A largest set of equations of which none follows from the others, in their order."""
+    """A largest set of equations of which none follows from the others, in their order.
+
+    Each equation is scaled to length 1; what remains of it next to the others is rounding below
+    `Precision.rank`.
+    """
     from scipy.linalg import qr
 
     kernel = rows.features * np.sqrt(p_z)

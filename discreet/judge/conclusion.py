@@ -8,8 +8,8 @@ a lower bound of the sum of the least tilted losses (`Duals`). From these `concl
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B
             is the budget ε as the measure compares it with sums over guesses
 
-Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the
-place of μ B.
+With several constraints every budget is kept, j runs over the rows of all of them, and Σ_c μ_c B_c
+replaces μ B.
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private
 within a number δ of the certificate (`privacy`), or that leak at most δ where several actions of an
@@ -145,7 +145,8 @@ def worth_of(
     moves: of the answer, where there are private rows. inexact: how wrong the
     sums may be besides.
 
-    What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
+    If a column does not sum to one, the missing mass is an uncertainty in every entry that depends
+    on the draw.
     """
     marginal = totals.marginal
     lost = sums.lost + inexact.vanished

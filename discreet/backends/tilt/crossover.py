@@ -262,12 +262,12 @@ class _ActiveSet:
 
     @property
     def shares(self) -> int:
-        """How many guesses the ties may get besides one each."""
+        """Number of guesses that the ties may get, beyond one for each tie."""
         return sum(int(np.count_nonzero(each)) - 1 for each in self.ties.values())
 
     @property
     def most_shares(self) -> int:
-        """How many shares a vertex has at most: one for each equation of a law."""
+        """Largest number of such guesses at a vertex: one for each equation of a law."""
         return (self._problem.m - 1) * (self._problem.n - self._exact)
 
     @property

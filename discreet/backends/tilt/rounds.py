@@ -73,7 +73,7 @@ _SAMPLED = 0.02
 _PROGRESS = 0.3
 _MORE = 8  # times as many
 _DRAWN_FROM = 1 << 15  # outcomes on, passes draw: of fewer, all that matter are retained as soon
-_DRAWN = 2  # times what is retained: so many outcomes are drawn at most
+_DRAWN = 2  # at most twice as many outcomes are drawn as are retained
 _DRAWS = 4  # times that a tilt is found from draws at most
 _NEARER = 10.0  # by so many times such a tilt is nearer than the one before
 
