@@ -21,13 +21,13 @@ def page(name: str) -> str:
     return (PAGES / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_every_application_has_a_page_and_a_figure() -> None:
+def test_every_application_has_a_page_and_a_figure():
     assert {path.stem for path in PAGES.glob("*.md")} == set(NAMES)
     assert {path.stem for path in PAGES.glob("*.svg")} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_lists_every_parameter_with_its_default_and_a_source(name: str) -> None:
+def test_a_page_lists_every_parameter_with_its_default_and_a_source(name):
     model = page(name).partition("## The frontier")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", model, flags=re.MULTILINE)
     assert [(found, value) for found, value, _ in rows] == [
@@ -38,7 +38,7 @@ def test_a_page_lists_every_parameter_with_its_default_and_a_source(name: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_figure_of_a_page_is_that_of_the_present_model(name: str) -> None:
+def test_the_figure_of_a_page_is_that_of_the_present_model(name):
     assert f"]({name}.svg)" in page(name)
     text = (PAGES / f"{name}.svg").read_text(encoding="utf-8")
     ElementTree.fromstring(text)  # well-formed
@@ -51,7 +51,7 @@ def test_the_figure_of_a_page_is_that_of_the_present_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_perfect_privacy_costs_something_but_not_everything(name: str) -> None:
+def test_perfect_privacy_costs_something_but_not_everything(name):
     """Perfect privacy costs something, but far from everything, and the whole curve lies in
     between.
     """

@@ -74,9 +74,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
         (0.3, {"lower": 1.0 - 1e-7}, ["it is called certified"]),
     ],
 )
-def test_a_false_certificate_of_guesses_over_time_is_told(
-    load: Any, share: float, change: dict[str, float], words: list[str]
-) -> None:
+def test_a_false_certificate_of_guesses_over_time_is_told(load, share, change, words):
     """Each number of a true certificate is multiplied by a factor that makes it false."""
     pytest.importorskip("flint", reason="the extra `verify` is not installed")
     problem = ds.problems.person_at_home(3, fraction=share)
@@ -109,14 +107,12 @@ def classes(module: Any) -> dict[str, Any]:
     }
 
 
-def test_every_suite_file_has_a_test_here() -> None:
+def test_every_suite_file_has_a_test_here():
     files = {path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")}
     assert files == {*QUESTIONS, "start"}
 
 
-def test_every_file_can_be_imported_at_a_commit_without_reports(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_file_can_be_imported_at_a_commit_without_reports(load, monkeypatch):
     """asv imports all files before it measures anything, also at early commits, which had only the
     solvers.
     """
@@ -129,7 +125,7 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:-1])
-def test_a_suite_runs_at_its_smallest_size(question: str, load: Any, tmp_path: Path) -> None:
+def test_a_suite_runs_at_its_smallest_size(question, load, tmp_path):
     suites = classes(load(f"bench_{question}"))
     assert set(suites) == {"Steps", "Answers", "Memory"}
     for word, suite in suites.items():
@@ -147,9 +143,7 @@ def test_a_suite_runs_at_its_smallest_size(question: str, load: Any, tmp_path: P
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
 
 
-def test_every_measure_is_solved_or_skipped_with_a_sentence(
-    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_measure_is_solved_or_skipped_with_a_sentence(load, monkeypatch, tmp_path):
     module = load("bench_measures")
     grid = module.MeasuresSteps()
     assert {word.partition(":")[0] for word in module.MEASURES} == {*MEASURES, *CONDITIONAL}
@@ -168,9 +162,7 @@ def test_every_measure_is_solved_or_skipped_with_a_sentence(
         grid.setup("conic", "max-lift")
 
 
-def test_the_frontier_is_as_narrow_as_asked(
-    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_frontier_is_as_narrow_as_asked(load, tmp_path, monkeypatch):
     module = load("bench_frontier")
     suite = module.Frontier()
     suite.setup("tilt", 4)
@@ -188,9 +180,7 @@ def test_the_frontier_is_as_narrow_as_asked(
     module.FrontierAnswers().setup(*cell)
 
 
-def test_the_start_is_measured_in_a_fresh_interpreter(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
     module = load("bench_start")
     module.Start().time_import()
     asked: list[str] = []
@@ -203,9 +193,7 @@ def test_the_start_is_measured_in_a_fresh_interpreter(
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
 
 
-def test_an_unsupported_problem_is_skipped_with_the_reason(
-    load: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unsupported_problem_is_skipped_with_the_reason(load, capsys):
     grid = load("bench_bins").BinsSteps()
     with pytest.raises(NotImplementedError, match="highs "):
         grid.setup("highs", 4)
@@ -214,9 +202,7 @@ def test_an_unsupported_problem_is_skipped_with_the_reason(
         grid.setup("slsqp", 10_000)
 
 
-def test_the_grid_is_the_same_for_a_version_without_a_backend(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_grid_is_the_same_for_a_version_without_a_backend(load, monkeypatch):
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
     assert load("reach").backends() == [*today, "another"]
@@ -224,9 +210,7 @@ def test_the_grid_is_the_same_for_a_version_without_a_backend(
         load("bench_bins").BinsSteps().setup("conic", 4)
 
 
-def test_a_problem_beyond_reach_is_skipped_with_the_reason(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_beyond_reach_is_skipped_with_the_reason(load, monkeypatch):
     tilt = ds.backends.load_backend("tilt")
     able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
     monkeypatch.setattr(type(tilt), "capabilities", able)
@@ -236,9 +220,7 @@ def test_a_problem_beyond_reach_is_skipped_with_the_reason(
     module.BinsSteps().setup("tilt", 4)
 
 
-def test_an_absent_backend_is_skipped_with_the_remedy(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_absent_backend_is_skipped_with_the_remedy(load, monkeypatch):
     absent = SimpleNamespace(state="absent", reason="install it", versions={})
     monkeypatch.setattr(ds.backends, "availability", lambda name: absent)
     with pytest.raises(NotImplementedError, match="install it"):
@@ -250,8 +232,8 @@ def test_an_absent_backend_is_skipped_with_the_remedy(
     [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)],
 )
 def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
-    status: Any, error: Any, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    status, error, load, monkeypatch, tmp_path
+):
     module = load("grid")
     calls = []
     answer = SimpleNamespace(certificate=None, status=status, message="it said so")
@@ -264,9 +246,7 @@ def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
     assert len(calls) == 1
 
 
-def test_a_refusal_while_memory_is_measured_is_a_skip_too(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_while_memory_is_measured_is_a_skip_too(load, monkeypatch):
     mark = pytest.importorskip(
         "asv_runner.benchmarks.mark", reason="the extra `bench` is not installed"
     )
@@ -274,7 +254,7 @@ def test_a_refusal_while_memory_is_measured_is_a_skip_too(
     with pytest.raises(NotImplementedError, match=r"slsqp .*300 variables"):
         grid.setup("slsqp", 4)
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_):
         raise ds.errors.Unsupported("not this one")
 
     grid.setup("tilt", 4)
@@ -283,9 +263,7 @@ def test_a_refusal_while_memory_is_measured_is_a_skip_too(
         grid.peakmem_solve("tilt", 4)
 
 
-def test_the_three_benchmarks_of_an_answer_share_one_answer(
-    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_three_benchmarks_of_an_answer_share_one_answer(load, monkeypatch, tmp_path):
     grid = load("grid")
     monkeypatch.chdir(tmp_path)
     suite = load("bench_perfect").PerfectAnswers()
@@ -298,9 +276,7 @@ def test_the_three_benchmarks_of_an_answer_share_one_answer(
     assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
-def test_benchmarks_and_studies_skip_in_the_same_words(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_benchmarks_and_studies_skip_in_the_same_words(load, monkeypatch):
     able = replace(
         ds.backends.load_backend("highs").capabilities,
         reach=(Reach("it takes an hour", unknowns=100),),
@@ -317,9 +293,7 @@ def test_benchmarks_and_studies_skip_in_the_same_words(
     assert said == skipped == {4: "", 64: "highs is not tried above 100 unknowns: it takes an hour"}
 
 
-def test_settings_and_curves_have_a_reach_of_their_own(
-    load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_and_curves_have_a_reach_of_their_own(load, monkeypatch):
     slow = (Reach("slow", 32, settings={"solver": "scs"}), Reach("long", 8, curves=True))
     able = replace(ds.backends.load_backend("conic").capabilities, reach=slow)
     monkeypatch.setattr(type(ds.backends.load_backend("conic")), "capabilities", able)
@@ -342,7 +316,7 @@ def test_settings_and_curves_have_a_reach_of_their_own(
         }
 
 
-def test_the_declared_reach_names_a_size_and_existing_settings() -> None:
+def test_the_declared_reach_names_a_size_and_existing_settings():
     for name, able in ds.backends.capabilities().items():
         for reach in able.reach:
             assert min(reach.outcomes, reach.unknowns) < float("inf"), name
@@ -350,7 +324,7 @@ def test_the_declared_reach_names_a_size_and_existing_settings() -> None:
             assert reach.outcomes == float("inf") or reach.outcomes <= able.largest_outcomes, name
 
 
-def test_the_configuration_of_asv_names_this_project() -> None:
+def test_the_configuration_of_asv_names_this_project():
     pytest.importorskip("asv", reason="the extra `bench` is not installed")
     settings = json.loads((FOLDER / "asv.conf.json").read_text(encoding="utf-8"))
     assert (FOLDER / settings["repo"] / "pyproject.toml").exists()
@@ -358,9 +332,7 @@ def test_the_configuration_of_asv_names_this_project() -> None:
     assert "constraints.txt" in settings["install_command"][0]
 
 
-def test_random_problems_are_counted(
-    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_random_problems_are_counted(load, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["random_problems.py", "--count", "2"])
     load("random_problems").main()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-len(KINDS) :]]
@@ -369,7 +341,7 @@ def test_random_problems_are_counted(
     ]
 
 
-def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> None:
+def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load):
     edge_problem = load("random_problems").edge_problem
     problems = [edge_problem(seed) for seed in range(100)]
     assert (problems[7].p_xz == edge_problem(7).p_xz).all()
@@ -398,9 +370,7 @@ def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
     return build(name, **parameters)
 
 
-def test_every_table_of_the_ablation_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_table_of_the_ablation_runs(monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(FOLDER))
     tables = [
         importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")
@@ -416,7 +386,7 @@ def test_every_table_of_the_ablation_runs(
     monkeypatch.setattr(small, "INSTANCES", small.INSTANCES[::8])
     rows: list[str] = []
 
-    def shortened(row: Any, name: str, *given: Any) -> None:
+    def shortened(row, name, *given):
         rows.append(name)
         row(name, *([each[0], each[-1]] if isinstance(each, list) else each for each in given))
 
@@ -438,9 +408,7 @@ def test_every_table_of_the_ablation_runs(
     assert few_iterations < more_iterations
 
 
-def test_two_trees_solve_the_same_tasks(
-    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_trees_solve_the_same_tasks(load, monkeypatch, capsys):
     monkeypatch.setattr(
         sys, "argv", ["against.py", str(FOLDER.parent), "--study", "quick", "--only", "dirichlet"]
     )

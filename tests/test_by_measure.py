@@ -73,7 +73,7 @@ def _skipped(measure: str, backend: str) -> Measurement:
     return replace(row, upper=math.inf, wall_seconds=0.0, message=f"{backend} does not serve it")
 
 
-def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
+def test_the_page_says_what_its_rows_say(load, tmp_path):
     report = load("leakages.report")
     table = load("large.table")
     main = load("leakages.main")
@@ -159,7 +159,7 @@ def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
     )
 
 
-def test_the_script_runs_from_end_to_end_in_small(load: Any, tmp_path: Path) -> None:
+def test_the_script_runs_from_end_to_end_in_small(load, tmp_path):
     main = load("leakages.main")
     assert main.main(["--quick", "--only", "conditional", "--out", str(tmp_path / "page")]) == 0
     page = (tmp_path / "page.md").read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
+def test_a_problem_follows_from_seed_and_index(load, kind):
     drawn = load("instances").drawn
     (words, problem) = drawn(kind, 1, 3)
     again = drawn(kind, 1, 3)
@@ -64,7 +64,7 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     assert set(load("instances").KINDS) == set(KINDS)
 
 
-def test_small_problems_are_small(load: Any) -> None:
+def test_small_problems_are_small(load):
     problems = [load("instances").drawn("small", 1, index)[1] for index in range(60)]
     assert max(max(each.n, each.m) for each in problems) == 3
     assert 10 <= max(each.N for each in problems) <= 12
@@ -82,9 +82,7 @@ def test_small_problems_are_small(load: Any) -> None:
         (0.0, {"private_within": 1e-30}, ["a guess changes a probability by"]),
     ],
 )
-def test_what_is_false_is_said(
-    load: Any, budget: float, change: dict[str, float], said: list[str]
-) -> None:
+def test_what_is_false_is_said(load, budget, change, said):
     """By whatever little; changes of bounds are added to what is proven of them."""
     solution = ds.solve(ds.problems.paper_single(bins=16, budget=budget), "tilt")
     assert solution.verdict is not None
@@ -104,7 +102,7 @@ def test_what_is_false_is_said(
     assert all(words in fault for words, fault in zip(said, faults, strict=True))
 
 
-def test_an_estimator_that_leaks_is_false(load: Any) -> None:
+def test_an_estimator_that_leaks_is_false(load):
     problem = ds.problems.paper_single(bins=16, budget=0.01)
     solution = ds.solve(problem, "tilt")
     assert solution.verdict is not None
@@ -113,7 +111,7 @@ def test_an_estimator_that_leaks_is_false(load: Any) -> None:
     assert ["leaks" in fault for fault in faults] == [True]
 
 
-def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load: Any) -> None:
+def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load):
     batches = load("batches")
     rows = batches.done(batches.Batch("highs", "edge", 0, 4), batches.Asked(time_limit=20.0))
     assert rows
@@ -121,13 +119,13 @@ def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load: Any) -
     assert not any(row.false for row in rows)
 
 
-def test_rules_of_blocks_are_checked_too(load: Any) -> None:
+def test_rules_of_blocks_are_checked_too(load):
     batches = load("batches")
     rows = batches.done(batches.Batch("tilt", "blocks", 0, 3), batches.Asked(time_limit=60.0))
     assert [row.checked and not row.false for row in rows] == [True] * 3
 
 
-def test_given_answers_whose_products_underflow_are_checked(load: Any) -> None:
+def test_given_answers_whose_products_underflow_are_checked(load):
     """Estimators, rules, causal rules and ceilings; a certificate that calls a leak private is said
     to be false.
     """
@@ -149,9 +147,7 @@ def test_given_answers_whose_products_underflow_are_checked(load: Any) -> None:
     assert "a guess changes a probability by 1.0" in said
 
 
-def test_rows_of_a_backend_outlast_changes_of_others(
-    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_rows_of_a_backend_outlast_changes_of_others(load, monkeypatch, tmp_path):
     """They are kept by the code that they come from; other backends and the command line are no
     part of it.
     """
@@ -165,7 +161,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(
         )
     monkeypatch.setattr(main, "_ROOT", tmp_path)
 
-    def changed_by(path: str) -> set[str]:
+    def changed_by(path):
         before = {name: main._code(name) for name in names}
         with (tmp_path / path).open("a", encoding="utf-8") as stream:
             stream.write("\n# changed\n")
@@ -197,7 +193,7 @@ def run(
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
+def test_a_campaign_goes_on_where_it_was(run, tmp_path):
     command = [
         "--tilt",
         "12",
@@ -239,7 +235,7 @@ def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_nothing_to_do_is_said(tmp_path: Path) -> None:
+def test_nothing_to_do_is_said(tmp_path):
     command = [
         sys.executable,
         str(FOLDER / "campaign.py"),
@@ -253,9 +249,7 @@ def test_nothing_to_do_is_said(tmp_path: Path) -> None:
     assert "choose" in done.stderr
 
 
-def test_the_accuracy_of_measures_is_a_table(
-    load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_accuracy_of_measures_is_a_table(load, tmp_path, capsys):
     accuracy = load("accuracy")
     first, again = (accuracy.drawn("total-variation", 1, 3) for _ in range(2))
     assert first.p_xz.tobytes() == again.p_xz.tobytes()

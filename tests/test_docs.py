@@ -239,9 +239,7 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.gate
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_examples_of_a_page_run_and_print_what_it_shows(
-    page: Path, driver: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_examples_of_a_page_run_and_print_what_it_shows(page, driver, tmp_path):
     folder = tmp_path / "page"
     said = tmp_path / "said.txt"
     folder.mkdir()
@@ -273,9 +271,7 @@ def test_examples_of_a_page_run_and_print_what_it_shows(
         ("b 0.1235 of 7 at 1e-14, 1 s", False),
     ],
 )
-def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(
-    printed: str, same: bool
-) -> None:
+def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(printed, same):
     assert agrees("a 0.1235 of 7 at 1e-14, ... s\n", printed) is same
 
 
@@ -290,7 +286,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
-def test_links_of_a_page_have_targets(page: Path) -> None:
+def test_links_of_a_page_have_targets(page):
     for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
         if "://" in link:
             continue
@@ -317,7 +313,7 @@ def left_alone(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
-def test_every_block_of_code_is_run_or_says_why_not(page: Path) -> None:
+def test_every_block_of_code_is_run_or_says_why_not(page):
     silent = [text for text, before in left_alone(page) if not NOT_RUN.search(before)]
     assert not silent, (
         f"{page.relative_to(ROOT)} has a block that is not run and says no reason:\n{silent[0]}"
@@ -325,7 +321,7 @@ def test_every_block_of_code_is_run_or_says_why_not(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
-def test_commands_that_are_not_run_have_these_names_and_options(page: Path) -> None:
+def test_commands_that_are_not_run_have_these_names_and_options(page):
     from command import COMMAND
 
     for text, _ in left_alone(page):
@@ -338,7 +334,7 @@ def test_commands_that_are_not_run_have_these_names_and_options(page: Path) -> N
             command.make_parser(context).parse_args(words[2:])
 
 
-def test_every_how_to_has_examples() -> None:
+def test_every_how_to_has_examples():
     pages = list((DOCS / "how-to").glob("*.md"))
     assert pages
     assert not [page.name for page in pages if not steps_of(page)]

@@ -47,9 +47,7 @@ def states() -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_some_budgets_solved_again_give_the_committed_numbers(
-    budget: ModuleType, states: Any
-) -> None:
+def test_some_budgets_solved_again_give_the_committed_numbers(budget, states):
     assert len(states) == budget.STEPS + 1
     for step in (0, 13, 40, 67, budget.STEPS):
         solved = budget.state(step)
@@ -62,9 +60,7 @@ def test_some_budgets_solved_again_give_the_committed_numbers(
         assert solved["words"] == committed["words"]
 
 
-def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(
-    budget: ModuleType, states: Any
-) -> None:
+def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(budget, states):
     most = budget.sensor().bayes_leakage
     for step, state in enumerate(states):
         problem = budget.sensor().with_budget(state["budget"])
@@ -79,7 +75,7 @@ def test_every_rule_has_the_error_the_leakage_and_the_beliefs_that_are_stated(
         assert state["posteriors"] == pytest.approx(joint[1] / joint.sum(axis=0), rel=1e-12)
 
 
-def test_the_words_and_drawings_are_those_of_the_numbers(budget: ModuleType, states: Any) -> None:
+def test_the_words_and_drawings_are_those_of_the_numbers(budget, states):
     for state in states:
         assert budget.words(state) == state["words"]
         assert budget.labels(state["guess"]) == state["labels"]
@@ -87,9 +83,7 @@ def test_the_words_and_drawings_are_those_of_the_numbers(budget: ModuleType, sta
     assert budget.still(states) == (FIGURES / "budget.svg").read_text(encoding="utf-8"), AGAIN
 
 
-def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(
-    programs: Callable[[str], ModuleType],
-) -> None:
+def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs):
     shown = "".join(page.read_text(encoding="utf-8") for page in FIGURES.parent.rglob("*.md"))
     for name, text in programs("setups").files():
         assert text == (FIGURES / name).read_text(encoding="utf-8"), (
@@ -98,7 +92,7 @@ def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(
         assert f"figures/{name})" in shown
 
 
-def test_a_larger_budget_errs_less_and_moves_beliefs_more(states: Any) -> None:
+def test_a_larger_budget_errs_less_and_moves_beliefs_more(states):
     errors = [state["error"] for state in states]
     apart = [state["posteriors"][1] - state["posteriors"][0] for state in states]
     assert errors == sorted(errors, reverse=True)
@@ -108,7 +102,7 @@ def test_a_larger_budget_errs_less_and_moves_beliefs_more(states: Any) -> None:
     )
 
 
-def test_the_files_are_small_and_name_no_address_but_that_of_svg() -> None:
+def test_the_files_are_small_and_name_no_address_but_that_of_svg():
     texts = [
         (FIGURES / name).read_text(encoding="utf-8")
         for name in ("budgets.js", "slider.js", "budget.svg")
@@ -142,7 +136,7 @@ def pages_of(menu: Any) -> set[str]:
     return set().union(*map(pages_of, entries))
 
 
-def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation() -> None:
+def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation():
     docs = FIGURES.parent
     sections = re.split(
         r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE
@@ -236,7 +230,7 @@ def assert_shows(page: Any, state: Any) -> None:
     assert shown["labels"] == [label[-1] for label in state["labels"]]
 
 
-def test_keys_move_the_slider_to_the_certified_numbers(shown: Any, states: Any) -> None:
+def test_keys_move_the_slider_to_the_certified_numbers(shown, states):
     tab = shown
     last = len(states) - 1
     assert tab.query_selector("img") is None
@@ -274,8 +268,8 @@ LUMINANCE = """(selector) => {
 }"""
 
 
-def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown: Any) -> None:
-    def ground_and_ink() -> list[float]:
+def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown):
+    def ground_and_ink():
         return [
             shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")
         ]
@@ -294,7 +288,7 @@ def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown: Any) -> N
     assert ground_and_ink() == [ground, ink]
 
 
-def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown: Any) -> None:
+def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown):
     bottom = "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
     moving = "getComputedStyle(document.querySelector('.budget .band')).transitionDuration"
     assert shown.evaluate(bottom, ".budget") <= 640, (
@@ -317,7 +311,7 @@ def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown
     assert shown.evaluate(moving) == "0s"
 
 
-def test_without_scripts_the_still_picture_stays(browser: Any, page: Path) -> None:
+def test_without_scripts_the_still_picture_stays(browser, page):
     tab = Tab(browser, java_script_enabled=False)
     tab.page.goto(page.as_uri())
     assert tab.page.get_attribute("img", "alt") == "still"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
 from types import ModuleType
 
 import pytest
@@ -39,11 +38,11 @@ def load() -> Iterator[Load]:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_garbage_is_taken_or_refused_in_words(load: Load, door: str) -> None:
+def test_garbage_is_taken_or_refused_in_words(load, door):
     inputs = load("inputs")
 
     @given(st.randoms(use_true_random=False))
-    def law(r: Random) -> None:
+    def law(r):
         words, action, refusals = inputs.made(door, r)
         assert inputs.attempt(action, refusals) in ("taken", "refused"), words[:1000]
 
@@ -51,13 +50,13 @@ def test_garbage_is_taken_or_refused_in_words(load: Load, door: str) -> None:
     law()
 
 
-def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
+def test_the_fuzzer_finds_what_is_wrong(load):
     """Any other exception, a warning and a long message are findings."""
     attempt = load("inputs").attempt
     commands = load("commands")
 
-    def fails(error: BaseException) -> str:
-        def action() -> None:
+    def fails(error):
+        def action():
             raise error
 
         return str(attempt(action))
@@ -71,9 +70,7 @@ def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
         commands.run_command(["solve", "nope"])
 
 
-def test_a_campaign_counts_every_input_once_and_shows_findings(
-    load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_counts_every_input_once_and_shows_findings(load, tmp_path, capsys, monkeypatch):
     command = ["--inputs", "7", "--doors", "json,arrays", "--out", str(tmp_path / "fuzz.md")]
     main = load("main")
     assert main.main(command) == 0, capsys.readouterr()
@@ -86,7 +83,7 @@ def test_a_campaign_counts_every_input_once_and_shows_findings(
     assert "- `json:0` (1 times): a finding" in capsys.readouterr().out
 
 
-def test_a_message_quotes_at_most_a_line_or_two() -> None:
+def test_a_message_quotes_at_most_a_line_or_two():
     assert shortened("one\n two") == "one two"
     assert len(shortened("x" * 10_000)) < 200
     assert len(shortened("a b " * 10_000)) < 1000

@@ -47,7 +47,7 @@ def instances() -> Mapping[str, Instance]:
     return {instance.slug: instance for instance in found}
 
 
-def test_the_table_is_that_of_the_study(published: Any, instances: Mapping[str, Instance]) -> None:
+def test_the_table_is_that_of_the_study(published, instances):
     assert list(dict.fromkeys(line["name"] for line in published)) == list(instances)
     assert len(instances) >= 60
     for line in published:
@@ -61,7 +61,7 @@ def test_the_table_is_that_of_the_study(published: Any, instances: Mapping[str, 
         assert line["note"]
 
 
-def test_the_collection_has_what_it_promises(instances: Mapping[str, Instance]) -> None:
+def test_the_collection_has_what_it_promises(instances):
     terms = [term for instance in instances.values() for term in instance.problem.terms]
     assert {term.measure.name for term in terms} == {*MEASURES, *CONDITIONAL}
     assert {1e-12, 0.0} <= {term.budget.amount for term in terms}
@@ -70,9 +70,7 @@ def test_the_collection_has_what_it_promises(instances: Mapping[str, Instance]) 
     assert any(len(instance.problem.terms) > 1 for instance in instances.values())
 
 
-def test_published_brackets_hold_the_optimum_found_now(
-    published: Any, instances: Mapping[str, Instance]
-) -> None:
+def test_published_brackets_hold_the_optimum_found_now(published, instances):
     brackets = {
         line["name"]: (float(line["lower_bound"]), float(line["upper_bound"])) for line in published
     }
@@ -87,9 +85,7 @@ def test_published_brackets_hold_the_optimum_found_now(
         assert found.lower <= upper + near, instance.slug
 
 
-def test_small_files_are_made_again_byte_for_byte(
-    published: Any, instances: Mapping[str, Instance], load: Any, tmp_path: Path
-) -> None:
+def test_small_files_are_made_again_byte_for_byte(published, instances, load, tmp_path):
     if f"`{load('report').arithmetic()}`" not in (REPORTS / "instances.md").read_text(
         encoding="utf-8"
     ):
@@ -101,7 +97,7 @@ def test_small_files_are_made_again_byte_for_byte(
             assert instances[line["name"]].problem.digest == line["digest"]
 
 
-def test_every_row_is_about_a_file_that_the_solver_reads(published: Any, load: Any) -> None:
+def test_every_row_is_about_a_file_that_the_solver_reads(published, load):
     solvers = load("solvers").SOLVERS
     with (REPORTS / "instances-solvers.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -114,7 +110,7 @@ def test_every_row_is_about_a_file_that_the_solver_reads(published: Any, load: A
             assert row["objective"]
 
 
-def test_only_what_is_near_and_keeps_the_budget_is_right(load: Any) -> None:
+def test_only_what_is_near_and_keeps_the_budget_is_right(load):
     main = load("main")
     problem = ds.problems.paper_single(bins=8, budget=0.005)
     best = ds.solve(problem)
@@ -133,7 +129,7 @@ def test_only_what_is_near_and_keeps_the_budget_is_right(load: Any) -> None:
 
 
 @pytest.mark.parametrize("solver", ["HiGHS simplex", "HiGHS IPX", "Clarabel", "SCS", "ECOS"])
-def test_every_solver_reads_its_file(solver: str, load: Any, tmp_path: Path) -> None:
+def test_every_solver_reads_its_file(solver, load, tmp_path):
     for library in ("highspy", "clarabel", "scs", "ecos", "cvxpy"):
         pytest.importorskip(library)
     problem = ds.problems.paper_single(bins=8, budget=0.1, measure="parity-difference")

@@ -29,7 +29,7 @@ def table(load: Any) -> Any:
     return load("table")
 
 
-def test_a_target_names_everything_that_is_missed(table: Any) -> None:
+def test_a_target_names_everything_that_is_missed(table):
     target = table.Target(
         "words",
         seconds=1.0,
@@ -61,7 +61,7 @@ def test_a_target_names_everything_that_is_missed(table: Any) -> None:
     assert "memory" not in missed
 
 
-def test_a_target_is_met_only_in_full_and_without_excess_leakage(table: Any) -> None:
+def test_a_target_is_met_only_in_full_and_without_excess_leakage(table):
     target = table.Target("words", seconds=3.0, faster=2.0, gap=1e-9)
     row = table.Row(
         "case",
@@ -80,11 +80,11 @@ def test_a_target_is_met_only_in_full_and_without_excess_leakage(table: Any) -> 
     assert target.missed(row) == ["status violated-privacy"]
 
 
-def test_a_row_without_an_answer_misses_its_target(table: Any) -> None:
+def test_a_row_without_an_answer_misses_its_target(table):
     assert table.Target("words").missed(table.Row("case", "work", note="no disk")) == ["no disk"]
 
 
-def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path) -> None:
+def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
     command = [
         "--quick",
         "--only",
@@ -106,9 +106,7 @@ def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path)
     assert own["verdict"] == "not judged"
 
 
-def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(
-    load: Any, tmp_path: Path
-) -> None:
+def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load, tmp_path):
     published = FOLDER.parent / "reports" / "large-scale"
     report = load("report")
     out = tmp_path / "large-scale"
@@ -130,8 +128,6 @@ def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(
         report.head_with(out, machine, 0.0, ["groups-50"], quick=True)
 
 
-def test_unknown_rows_are_refused(
-    load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_rows_are_refused(load, tmp_path, capsys):
     assert load("main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
     assert "--list" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("many_machines")
 
 
-def test_blocks_are_slices_of_the_same_sensor(machines: Any) -> None:
+def test_blocks_are_slices_of_the_same_sensor(machines):
     whole = machines.sensor(0, 5000, 5000)
     parts = [machines.sensor(lo, hi, 5000) for lo, hi in ((0, 1234), (1234, 5000))]
     for k in (0, 1):
@@ -34,7 +34,7 @@ def test_blocks_are_slices_of_the_same_sensor(machines: Any) -> None:
     assert whole[0].sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_model_states_the_runs_that_it_is_made_of(machines: Any) -> None:
+def test_the_model_states_the_runs_that_it_is_made_of(machines):
     empty = {
         parts: machines.Empty(0.1, 0.003 + 0.001 * parts, 0.004 + 0.002 * parts)
         for parts in (1, 4, 16)
@@ -49,10 +49,10 @@ def test_the_model_states_the_runs_that_it_is_made_of(machines: Any) -> None:
     assert all(np.diff(series.y)[0] < 0.0 for series in figure.series)
 
 
-def test_the_page_says_where_answers_differ(machines: Any) -> None:
+def test_the_page_says_where_answers_differ(machines):
     empty = {parts: machines.Empty(0.1, 0.01 * parts, 0.01 * parts) for parts in (1, 4)}
 
-    def run(parts: int, answer: str) -> Any:
+    def run(parts, answer):
         return machines.Run(
             1000, parts, [2.0], [(0.1, 0.5, 0.4)], [0.01], 5, 9000.0, (answer,), 1e-13
         )
@@ -60,7 +60,7 @@ def test_the_page_says_where_answers_differ(machines: Any) -> None:
     local = machines.Run(1000, 0, [1.0], [(1.5,)], [], 5, 0.0, ("0x1p-1",), 1e-13)
     model = machines.Model.of(empty, run(1, "0x1p-1"))
 
-    def page(other: str) -> str:
+    def page(other):
         runs = [run(1, "0x1p-1"), run(2, other)]
         return markdown([machines.page(local, runs, [run(1, "")], empty, model)])
 

@@ -157,7 +157,7 @@ def layer_of(name: str) -> int:
     )
 
 
-def test_imports_point_down_the_layers_only() -> None:
+def test_imports_point_down_the_layers_only():
     modules = set(MODULES) - {"discreet"}  # the face: it names what it loads lazily
     upward = [
         f"{name} imports {other}"
@@ -168,11 +168,11 @@ def test_imports_point_down_the_layers_only() -> None:
     assert not upward, "\n".join(upward)
 
 
-def test_imports_have_no_cycles_even_inside_functions() -> None:
+def test_imports_have_no_cycles_even_inside_functions():
     graph = {name: imports_of(name, run=True) - {name} for name in MODULES}
     state: dict[str, str] = {}
 
-    def visit(name: str, path: tuple[str, ...]) -> None:
+    def visit(name, path):
         assert state.get(name) != "open", f"a circle of imports: {' → '.join((*path, name))}"
         if state.get(name) == "done":
             return
@@ -195,7 +195,7 @@ def statements_that_run(name: str) -> list[ast.stmt]:
     ]
 
 
-def test_imports_are_seen_through_the_packages_that_load_lazily() -> None:
+def test_imports_are_seen_through_the_packages_that_load_lazily():
     """Otherwise `from discreet import judge` would hide the judge from the tests below."""
     assert homes("discreet")["judge"] == "discreet.judge"
     hidden = [
@@ -205,7 +205,7 @@ def test_imports_are_seen_through_the_packages_that_load_lazily() -> None:
     assert all("discreet.judge" in imported_by(ast.parse(line).body, "a test") for line in hidden)
 
 
-def test_no_backend_reaches_the_judge() -> None:
+def test_no_backend_reaches_the_judge():
     """Not through other modules either: only the loop asks the judge, and no backend calls the
     loop.
     """
@@ -220,7 +220,7 @@ def test_no_backend_reaches_the_judge() -> None:
             assert not seen, f"{each} of the backend {name} reaches {sorted(seen)}"
 
 
-def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
+def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls():
     """Values of its modules cannot be changed, and it uses neither caches, threads nor what
     survives a call.
     """
@@ -246,7 +246,7 @@ def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
         assert not kept, f"{name} holds what a call could change: {kept}"
 
 
-def test_the_second_opinion_shares_no_line_with_the_rest() -> None:
+def test_the_second_opinion_shares_no_line_with_the_rest():
     """It imports the standard library, NumPy and python-flint only, and is short enough to be read
     in a sitting.
     """
@@ -269,7 +269,7 @@ def test_the_second_opinion_shares_no_line_with_the_rest() -> None:
     assert users <= {"cli", "reports"}, "neither solvers nor the judge may use it"
 
 
-def test_the_theory_lists_what_the_judge_shares() -> None:
+def test_the_theory_lists_what_the_judge_shares():
     section = (
         (ROOT / "docs" / "theory.md")
         .read_text(encoding="utf-8")
@@ -287,12 +287,12 @@ def test_the_theory_lists_what_the_judge_shares() -> None:
     assert homes == listed
 
 
-def test_no_module_writes_into_the_dictionary_of_an_object() -> None:
+def test_no_module_writes_into_the_dictionary_of_an_object():
     for name, path in MODULES.items():
         assert ".__dict__" not in path.read_text(encoding="utf-8"), f"{name} reaches into __dict__"
 
 
-def test_no_module_imports_through_the_top_level_links() -> None:
+def test_no_module_imports_through_the_top_level_links():
     linked = re.compile(r"^\s*(?:import|from) (?:problems|backends|reports)\b", re.MULTILINE)
     for path in [
         *MODULES.values(),
@@ -321,7 +321,7 @@ def defined_names(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if is_package(name)])
-def test_all_is_exactly_what_a_package_exports(name: str) -> None:
+def test_all_is_exactly_what_a_package_exports(name):
     """`__all__` stands in packages only; in other modules every name without an underscore is
     public.
     """
@@ -332,7 +332,7 @@ def test_all_is_exactly_what_a_package_exports(name: str) -> None:
     assert not missing, f"{name}.__all__ names {missing}, which it does not have"
 
 
-def test_no_lazily_loaded_name_is_that_of_a_module_beside_it() -> None:
+def test_no_lazily_loaded_name_is_that_of_a_module_beside_it():
     """Importing that module would put it in the place of the name, before lazy-loader 0.6."""
     for name in PUBLIC:
         found = {
@@ -343,7 +343,7 @@ def test_no_lazily_loaded_name_is_that_of_a_module_beside_it() -> None:
         assert not found, f"{name}.{found} are modules too"
 
 
-def test_every_lazily_loaded_name_is_listed_by_dir() -> None:
+def test_every_lazily_loaded_name_is_listed_by_dir():
     for name in PUBLIC:
         module = importlib.import_module(name)
         if hasattr(module, "__getattr__"):
@@ -352,7 +352,7 @@ def test_every_lazily_loaded_name_is_listed_by_dir() -> None:
                 module.nothing_of_this_name  # noqa: B018
 
 
-def test_the_version_is_that_of_pyproject() -> None:
+def test_the_version_is_that_of_pyproject():
     import discreet
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -363,7 +363,7 @@ def test_the_version_is_that_of_pyproject() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_every_file_opens_with_a_docstring() -> None:
+def test_every_file_opens_with_a_docstring():
     opening = {
         name: (ast.get_docstring(tree_of(name)) or "").split("\n\n")[0].rstrip() for name in MODULES
     }
@@ -401,7 +401,7 @@ def undocumented(name: str) -> list[str]:
     return found
 
 
-def test_every_public_function_has_a_docstring() -> None:
+def test_every_public_function_has_a_docstring():
     missing = [each for name in PUBLIC for each in undocumented(name)]
     assert not missing, "\n".join(missing)
 
@@ -447,7 +447,7 @@ def clocks_read(path: Path) -> list[str]:
     return read + imported
 
 
-def test_no_test_reads_a_clock() -> None:
+def test_no_test_reads_a_clock():
     """Only `waiting` reads one, to stop waiting; timed ratios are recorded by benchmarks/ratios."""
     read = [
         place
@@ -500,14 +500,14 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_importing_discreet_loads_nothing_else() -> None:
+def test_importing_discreet_loads_nothing_else():
     """The cost of an import is counted, not timed: it is the modules that it loads."""
     loaded = set(run_python("import sys, discreet; print(*sys.modules)").split())
     assert {name for name in loaded if name.startswith("discreet")} == {"discreet"}
     assert not loaded & {*HEAVY, "numpy"}
 
 
-def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
+def test_using_a_problem_and_the_judge_loads_nothing_heavy():
     code = (
         "import sys, numpy, discreet\n"
         "p = discreet.Problem.from_joint(numpy.full((2, 2, 3), 1 / 12), budget=0.1)\n"
@@ -517,7 +517,7 @@ def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
     assert not set(run_python(code).split()) & set(HEAVY)
 
 
-def test_listing_the_backends_loads_none_of_their_libraries() -> None:
+def test_listing_the_backends_loads_none_of_their_libraries():
     """Beside what scipy.special itself loads, which is scipy.sparse before SciPy 1.17."""
     code = (
         "import sys, scipy.special; before = set(sys.modules); import discreet; "
@@ -531,7 +531,7 @@ def test_listing_the_backends_loads_none_of_their_libraries() -> None:
 
 
 @pytest.mark.parametrize("name", OWN_BACKENDS)
-def test_every_backend_has_a_method_and_a_citation(name: str) -> None:
+def test_every_backend_has_a_method_and_a_citation(name):
     backend = load_backend(name)
     able = backend.capabilities
     assert backend.name == name
@@ -541,7 +541,7 @@ def test_every_backend_has_a_method_and_a_citation(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN_BACKENDS)
-def test_the_extra_that_a_backend_names_exists(name: str) -> None:
+def test_the_extra_that_a_backend_names_exists(name):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     able = load_backend(name).capabilities
     if not able.extra:
@@ -558,7 +558,7 @@ def test_the_extra_that_a_backend_names_exists(name: str) -> None:
         )
 
 
-def test_required_backends_are_available() -> None:
+def test_required_backends_are_available():
     """CI names the backends that must run; elsewhere none is required. See `.ci/run`."""
     required = [
         name for name in os.environ.get("DISCREET_REQUIRED_BACKENDS", "").split(",") if name
@@ -612,9 +612,7 @@ def attempt_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
     return attempt(problem, "raiser", Options())
 
 
-def test_every_exception_of_the_project_is_mapped_to_an_outcome(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_exception_of_the_project_is_mapped_to_an_outcome(monkeypatch):
     own = {
         kind for kind in subclasses(errors.DiscreetError) if kind.__module__.startswith("discreet.")
     }
@@ -636,18 +634,14 @@ def test_every_exception_of_the_project_is_mapped_to_an_outcome(
 @pytest.mark.parametrize(
     "error", [RuntimeError("x"), ZeroDivisionError("x"), MemoryError("x"), SystemError("x")]
 )
-def test_a_foreign_exception_is_a_failure_with_its_message(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_foreign_exception_is_a_failure_with_its_message(error, monkeypatch):
     tried = attempt_with(error, monkeypatch)
     assert tried.status is Status.FAILED
     assert tried.message == f"{type(error).__name__}: x"
 
 
 @pytest.mark.parametrize("kind", [errors.InputError, errors.FileError])
-def test_a_mistake_of_the_caller_is_raised(
-    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_of_the_caller_is_raised(kind, monkeypatch):
     with pytest.raises(kind, match="what, where"):
         attempt_with(kind("what, where"), monkeypatch)
 
@@ -675,7 +669,7 @@ def tracked_files() -> tuple[Path, ...]:
     )
 
 
-def test_no_tracked_file_holds_a_path_of_a_machine() -> None:
+def test_no_tracked_file_holds_a_path_of_a_machine():
     places = {f"{ROOT}/", f"{Path.home()}/", f"{Path(sys.prefix).resolve()}/"} - {"//"}
     pattern = re.compile(
         "|".join(
@@ -691,7 +685,7 @@ def test_no_tracked_file_holds_a_path_of_a_machine() -> None:
     assert not found, "\n".join(found)
 
 
-def test_no_lock_file_and_no_address_in_the_constraints() -> None:
+def test_no_lock_file_and_no_address_in_the_constraints():
     assert not [
         path for path in tracked_files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}
     ]
@@ -714,9 +708,7 @@ def test_no_lock_file_and_no_address_in_the_constraints() -> None:
         ("Test it", "python3 -m venv .venv && ", "-m pytest -n 2 --dist worksteal"),
     ],
 )
-def test_the_readme_has_one_command_under_each_heading(
-    heading: str, beginning: str, ending: str
-) -> None:
+def test_the_readme_has_one_command_under_each_heading(heading, beginning, ending):
     command = ci_script("readme_command").command_under(
         heading, (ROOT / "README.md").read_text(encoding="utf-8")
     )
@@ -744,12 +736,12 @@ def test_the_readme_has_one_command_under_each_heading(
         ("## Run it\n```sh\na\nb\n```\n", "2 lines"),
     ],
 )
-def test_a_readme_without_exactly_one_command_is_refused(text: str, complaint: str) -> None:
+def test_a_readme_without_exactly_one_command_is_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         ci_script("readme_command").command_under("Run it", text)
 
 
-def test_links_between_the_documents_have_targets() -> None:
+def test_links_between_the_documents_have_targets():
     broken = []
     for page in [path for path in tracked_files() if path.suffix == ".md"]:
         text = re.sub(
@@ -817,13 +809,13 @@ SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></te
         ),
     ],
 )
-def test_a_skipped_required_backend_is_noticed(case: str, count: int, tmp_path: Path) -> None:
+def test_a_skipped_required_backend_is_noticed(case, count, tmp_path):
     junit = tmp_path / "junit.xml"
     junit.write_text(JUNIT.format(case), encoding="utf-8")
     assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
 
 
-def test_a_run_without_tests_is_noticed(tmp_path: Path) -> None:
+def test_a_run_without_tests_is_noticed(tmp_path):
     junit = tmp_path / "junit.xml"
     junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
     assert ci_script("check_skips").complaints(junit, []) == [
@@ -831,7 +823,7 @@ def test_a_run_without_tests_is_noticed(tmp_path: Path) -> None:
     ]
 
 
-def test_the_gate_requires_every_backend_of_the_project() -> None:
+def test_the_gate_requires_every_backend_of_the_project():
     """The gate reads the declarations from the files, before anything is installed, and leaves out no
     marked test.
     """
@@ -850,9 +842,7 @@ def test_the_gate_requires_every_backend_of_the_project() -> None:
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
-def test_a_file_and_a_line_in_the_list_add_a_backend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
     """No other file is edited: names, capabilities and the grid of the benchmarks come from these."""
     copy = tmp_path / "discreet"
     # What is being written stays.
@@ -880,7 +870,7 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(
     assert "descent" in names.stdout.strip().split(",")
 
 
-def test_every_class_with_capabilities_is_in_the_list_of_backends() -> None:
+def test_every_class_with_capabilities_is_in_the_list_of_backends():
     declaring = [
         path.stem
         for path in (PACKAGE / "backends").rglob("*.py")

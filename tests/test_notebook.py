@@ -9,7 +9,6 @@ import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,7 +65,7 @@ class _Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_card_loads_nothing_and_escapes_every_name(things: dict[str, object], kind: str) -> None:
+def test_a_card_loads_nothing_and_escapes_every_name(things, kind):
     card = things[kind]._repr_html_()  # type: ignore[attr-defined]
     reader = _Reader()
     reader.feed(card)
@@ -79,9 +78,7 @@ def test_a_card_loads_nothing_and_escapes_every_name(things: dict[str, object], 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_picture_is_a_figure_of_the_one_writer(
-    things: dict[str, object], kind: str, tmp_path: Path
-) -> None:
+def test_a_picture_is_a_figure_of_the_one_writer(things, kind, tmp_path):
     figure = things[kind].plot()  # type: ignore[attr-defined]
     assert isinstance(figure, Figure)
     assert figure.title
@@ -93,7 +90,7 @@ def test_a_picture_is_a_figure_of_the_one_writer(
     assert "script" not in reader.seen
 
 
-def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None:
+def test_the_line_of_a_rule_parts_its_guesses(things):
     solution = things["solution"]
     assert isinstance(solution, ds.Solution)
     problem = solution.problem
@@ -119,16 +116,14 @@ def test_the_line_of_a_rule_parts_its_guesses(things: dict[str, object]) -> None
         ("evaluation", None, ["what", "group", "guess", "estimate", "low", "high"]),
     ],
 )
-def test_a_table_of_pandas(
-    things: dict[str, object], kind: str, rows: int | None, columns: list[str]
-) -> None:
+def test_a_table_of_pandas(things, kind, rows, columns):
     frame = things[kind].to_frame()  # type: ignore[attr-defined]
     assert len(frame) == rows or (rows is None and len(frame) > 12)
     assert list(frame.columns)[: len(columns)] == columns
     assert frame.to_csv()
 
 
-def test_tables_hold_the_numbers(things: dict[str, object]) -> None:
+def test_tables_hold_the_numbers(things):
     problem = things["problem"]
     solution = things["solution"]
     curve = things["frontier"]
@@ -143,14 +138,12 @@ def test_tables_hold_the_numbers(things: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reprs_are_short(things: dict[str, object], kind: str) -> None:
+def test_reprs_are_short(things, kind):
     assert len(repr(things[kind])) < 180
     assert "\n" not in repr(things[kind])
 
 
-def test_without_its_extra_it_says_what_to_install(
-    things: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_extra_it_says_what_to_install(things, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in things.values():
         with pytest.raises(
@@ -160,7 +153,7 @@ def test_without_its_extra_it_says_what_to_install(
             thing.to_frame()  # type: ignore[attr-defined]
 
 
-def test_a_limit_that_is_none_is_shown_as_infinite() -> None:
+def test_a_limit_that_is_none_is_shown_as_infinite():
     found = ds.evaluate(
         ["a"] * 4 + ["b"] * 4, None, ["a", "b"] * 4, sensitive_features=["f"] * 4 + ["m"] * 4
     )
@@ -169,7 +162,7 @@ def test_a_limit_that_is_none_is_shown_as_infinite() -> None:
     assert "<td>inf</td>" not in found._repr_html_()
 
 
-def test_columns_and_pictures_have_the_names_of_a_table() -> None:
+def test_columns_and_pictures_have_the_names_of_a_table():
     table = {
         "sex": ["f", "m"] * 60,
         "age": [k % 3 for k in range(120)],
@@ -183,7 +176,7 @@ def test_columns_and_pictures_have_the_names_of_a_table() -> None:
     assert solution.plot().x_label == "p(sex=m given the outcome)"
 
 
-def test_what_has_no_matrix_says_so() -> None:
+def test_what_has_no_matrix_says_so():
     refused = ds.solve(ds.problems.paper_single(bins=400, budget=0.01), backend="slsqp")
     assert refused.verdict is None
     assert "unsupported" in refused._repr_html_()
@@ -196,14 +189,14 @@ def test_what_has_no_matrix_says_so() -> None:
             show()
 
 
-def test_a_bar_shows_what_runs_and_goes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_shows_what_runs_and_goes(capsys):
     with ds.progress() as watch:
         curve = ds.frontier(ds.problems.paper_single(bins=4, budget=0.003), points=3, watch=watch)
     assert len(curve.rows) == 3
     assert capsys.readouterr().out == ""
 
 
-def test_badges_stand_out() -> None:
+def test_badges_stand_out():
     """White words on the ground of a badge have the contrast that WCAG 2 asks for, 4.5."""
     for ground in COLOURS.values():
         parts = [int(ground[k : k + 2], 16) / 255 for k in (1, 3, 5)]

@@ -69,9 +69,7 @@ def modules_of(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
-def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(
-    tmp_path: Path,
-) -> None:
+def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(tmp_path):
     linked = build_wheel(tmp_path / "linked", links=True)
     plain = build_wheel(tmp_path / "plain", links=False)
     assert check_wheel().complaints(linked, ROOT / "discreet") == []
@@ -79,7 +77,7 @@ def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_lin
     assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
 
 
-def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path: Path) -> None:
+def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path):
     wheel = build_wheel(tmp_path / "discreet", links=True, build="build_editable")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
@@ -107,9 +105,7 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     ), done.stderr
 
 
-def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(
-    tmp_path: Path,
-) -> None:
+def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path):
     package = tmp_path / "discreet"
     package.mkdir()
     for name in ("__init__.py", "kept.py", "lost.py"):
@@ -133,7 +129,7 @@ def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(
     assert "metadata are not valid: 'version' is a required field" in report
 
 
-def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_path: Path) -> None:
+def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_path):
     package = tmp_path / "discreet"
     package.mkdir()
     (package / "lost.py").write_text("", encoding="utf-8")
@@ -151,7 +147,7 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
     assert "the source archive holds tests/test_one.py, a part of the tests" in report
 
 
-def test_every_python_that_is_declared_is_tested_by_the_workflow() -> None:
+def test_every_python_that_is_declared_is_tested_by_the_workflow():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = [
         each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each
@@ -167,14 +163,14 @@ def test_every_python_that_is_declared_is_tested_by_the_workflow() -> None:
     }
 
 
-def test_the_citation_names_the_version() -> None:
+def test_the_citation_names_the_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (citation["version"], citation["license"]) == (project["version"], project["license"])
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 
-def test_the_top_level_links_lead_into_the_package() -> None:
+def test_the_top_level_links_lead_into_the_package():
     for name, target in LINKS.items():
         link = ROOT / name
         if link.is_symlink():
@@ -184,13 +180,13 @@ def test_the_top_level_links_lead_into_the_package() -> None:
             assert not link.is_dir()
 
 
-def test_every_folder_of_the_package_is_a_package() -> None:
+def test_every_folder_of_the_package_is_a_package():
     folders = {path.parent for path in (ROOT / "discreet").rglob("*.py")}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
     assert (ROOT / "discreet" / "py.typed").exists()
 
 
-def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
+def test_an_import_from_a_copy_without_links_works(tmp_path):
     shutil.copytree(
         ROOT / "discreet", tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -215,7 +211,7 @@ def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
     assert "tilt" in done.stdout
 
 
-def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
+def test_the_extras_are_the_documented_ones_and_all_includes_them():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
         "optional-dependencies"
     ]
@@ -230,9 +226,7 @@ def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
 
 @pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(
-    other: str, ours_first: bool
-) -> None:
+def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other, ours_first):
     """This is why pyproject.toml bounds highspy; see docs/decisions/0002-base-install.md."""
     pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
     order = ["highspy", other] if ours_first else [other, "highspy"]

@@ -28,7 +28,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
+def test_one_split_end_to_end(load, tmp_path):
     pytest.importorskip("fairlearn")
     split = load("fairness.split")
     report = load("fairness.report")
@@ -80,7 +80,7 @@ def test_one_split_end_to_end(load: Any, tmp_path: Path) -> None:
         assert (new.seconds == old.seconds) == (old.method not in ("discreet",))
 
 
-def test_a_broken_promise_and_slow_methods_are_told(load: Any, tmp_path: Path) -> None:
+def test_a_broken_promise_and_slow_methods_are_told(load, tmp_path):
     split = load("fairness.split")
     report = load("fairness.report")
     row = split.Row(
@@ -114,7 +114,7 @@ def test_a_broken_promise_and_slow_methods_are_told(load: Any, tmp_path: Path) -
     assert line == "| ThresholdOptimizer | – | 5 (5) | – | – | 4 |"
 
 
-def test_the_census_is_read_from_its_archive(load: Any, tmp_path: Path) -> None:
+def test_the_census_is_read_from_its_archive(load, tmp_path):
     tables = load("fairness.tables")
     line = ["a"] * 42
     lines = []

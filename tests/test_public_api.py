@@ -86,7 +86,7 @@ def public_api() -> list[str]:
     return lines
 
 
-def test_the_public_names_are_those_written_down() -> None:
+def test_the_public_names_are_those_written_down():
     written = FILE.read_text(encoding="utf-8").splitlines()
     today = public_api()
     gone = [line for line in written if line not in today]

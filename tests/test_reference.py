@@ -33,7 +33,7 @@ def section(text: str, heading: str) -> str:
     "package",
     ["discreet", "discreet.problems", "discreet.files", "discreet.backends", "discreet.reports"],
 )
-def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
+def test_the_tables_of_names_are_exactly_the_public_names(package):
     public = {
         name for name in importlib.import_module(package).__all__ if not name.startswith("__")
     }
@@ -43,7 +43,7 @@ def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["backends.md", "peers.md"])
-def test_the_tables_of_the_backends_are_what_the_backends_declare(name: str) -> None:
+def test_the_tables_of_the_backends_are_what_the_backends_declare(name):
     written = runpy.run_path(str(REFERENCE / "tables.py"))["PAGES"][name](page(name))
     assert written == page(name), "run `python docs/reference/tables.py`, which writes these tables"
 
@@ -59,7 +59,7 @@ def options_of(command: str) -> set[str]:
     return {flag for each in parameters for flag in each.opts if flag.startswith("--")} - {"--help"}
 
 
-def test_the_reference_has_a_section_for_every_command() -> None:
+def test_the_reference_has_a_section_for_every_command():
     import typer
 
     from discreet.cli.app import app
@@ -70,7 +70,7 @@ def test_the_reference_has_a_section_for_every_command() -> None:
     )
 
 
-def test_the_flags_of_a_command_are_exactly_those_described() -> None:
+def test_the_flags_of_a_command_are_exactly_those_described():
     for command in re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE):
         first_cells = re.findall(
             r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE
@@ -80,7 +80,7 @@ def test_the_flags_of_a_command_are_exactly_those_described() -> None:
         } == options_of(command), command
 
 
-def test_the_keys_of_the_json_are_exactly_those_described() -> None:
+def test_the_keys_of_the_json_are_exactly_those_described():
     import discreet as ds
 
     solution = ds.solve(ds.problems.paper_single(budget=0.01), "tilt")
@@ -105,7 +105,7 @@ def exists(name: str) -> bool:
     return True
 
 
-def test_every_dotted_name_in_the_documents_exists() -> None:
+def test_every_dotted_name_in_the_documents_exists():
     pages = sorted(REFERENCE.parent.rglob("*.md"))
     named = {
         (page.name, name)

@@ -80,7 +80,7 @@ def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -
     return folder / "results"
 
 
-def test_numbers_are_kept_and_paths_and_names_removed(command: Any, tmp_path: Path) -> None:
+def test_numbers_are_kept_and_paths_and_names_removed(command, tmp_path):
     source = results(tmp_path, held())
     copy = tmp_path / "copy"
     assert command.main([str(source), str(copy), "--machine", "two-cores"]) == 0
@@ -104,7 +104,7 @@ def test_numbers_are_kept_and_paths_and_names_removed(command: Any, tmp_path: Pa
     assert {r.machine for r in after} == {"two-cores"}
 
 
-def test_environments_and_machines_stay_separate(command: Any, tmp_path: Path) -> None:
+def test_environments_and_machines_stay_separate(command, tmp_path):
     other = f"{HOME}/other/python"
     results(
         tmp_path,
@@ -138,12 +138,8 @@ def test_environments_and_machines_stay_separate(command: Any, tmp_path: Path) -
     ],
 )
 def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
-    command: Any,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: dict[str, Any],
-    words: str,
-) -> None:
+    command, tmp_path, capsys, change, words
+):
     assert command.main([str(results(tmp_path, held(**change))), str(tmp_path / "copy")]) == 2
     said = capsys.readouterr().err
     assert words in said
@@ -151,9 +147,7 @@ def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
     assert not (tmp_path / "copy").exists()
 
 
-def test_damaged_and_empty_results_are_reported(
-    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_and_empty_results_are_reported(command, tmp_path, capsys):
     (tmp_path / "results").mkdir()
     assert command.main([str(tmp_path / "results"), str(tmp_path / "copy")]) == 2
     assert "holds no results of asv" in capsys.readouterr().err
@@ -164,7 +158,7 @@ def test_damaged_and_empty_results_are_reported(
     assert not (tmp_path / "copy").exists()
 
 
-def test_committed_results_reveal_no_machine_and_are_the_published_ones(command: Any) -> None:
+def test_committed_results_reveal_no_machine_and_are_the_published_ones(command):
     root = FOLDER.parents[1]
     history = root / "benchmarks" / "history"
     for path in sorted(history.rglob("*.json")):

@@ -50,9 +50,7 @@ def tools() -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
-def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(
-    tools: dict[str, Any], page: Path
-) -> None:
+def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(tools, page):
     found, headings = tools["github_markdown"].rendered(page.read_text(encoding="utf-8"))
     outside = re.sub(r"<pre.*?</pre>|<code.*?</code>|<math.*?</math>", "", found, flags=re.DOTALL)
     assert not re.findall(r"\$\$|\$[^\s$][^$\n]*\$|\\[a-zA-Z]+", outside)
@@ -65,7 +63,7 @@ def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(
     assert headings
 
 
-def test_dollars_in_code_and_prices_are_no_formulas(tools: dict[str, Any]) -> None:
+def test_dollars_in_code_and_prices_are_no_formulas(tools):
     found, _ = tools["github_markdown"].rendered(
         "`$x$` costs $5 or $6.\n\n```console\n$ discreet doctor $HOME$\n```\n"
     )
@@ -73,14 +71,14 @@ def test_dollars_in_code_and_prices_are_no_formulas(tools: dict[str, Any]) -> No
     assert "$x$" in found
 
 
-def test_a_cell_may_begin_with_a_formula_and_end_with_a_digit(tools: dict[str, Any]) -> None:
+def test_a_cell_may_begin_with_a_formula_and_end_with_a_digit(tools):
     found, _ = tools["github_markdown"].rendered(
         "| a | b |\n|---|---|\n| $x$; at most 1e-9 | 2 |\n"
     )
     assert "<math" in found
 
 
-def test_formulas_are_drawn_in_a_line_and_displayed(tools: dict[str, Any]) -> None:
+def test_formulas_are_drawn_in_a_line_and_displayed(tools):
     found, _ = tools["github_markdown"].rendered(
         "The budget $\\varepsilon$.\n\n$$\nE(\\varepsilon) \\le 1\n$$\n"
     )
@@ -89,7 +87,7 @@ def test_formulas_are_drawn_in_a_line_and_displayed(tools: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
-def test_formulas_of_a_page_are_drawn_on_github_too(tools: dict[str, Any], page: Path) -> None:
+def test_formulas_of_a_page_are_drawn_on_github_too(tools, page):
     """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some
     commands are refused.
     """
@@ -120,10 +118,8 @@ def test_formulas_of_a_page_are_drawn_on_github_too(tools: dict[str, Any], page:
         assert found[3] in ' .,;:)?!"', f"a dollar touches what follows: {found[0]}"
 
 
-def test_names_of_functions_keep_their_space_and_limits_go_under_them(
-    tools: dict[str, Any],
-) -> None:
-    def drawn(tex: str, *, displayed: bool = False) -> str:
+def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools):
+    def drawn(tex, *, displayed=False):
         return re.sub(
             r"</?(math|mrow)[^>]*>", "", tools["formulas"].formula(tex, displayed=displayed)
         )
@@ -152,7 +148,7 @@ def test_names_of_functions_keep_their_space_and_limits_go_under_them(
     ] == ["prefix", "postfix"] * 2
 
 
-def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[str, Any]) -> None:
+def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools):
     short = r"a = b + c"
     long = r"\lvert e \rvert \le \sum_i f(a, b) + g_1 + h(a + b + c + d + e + f + g)"
     assert "<wbr>" not in tools["formulas"].formula(short, displayed=False)
@@ -167,7 +163,7 @@ def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools: dict[st
     )
 
 
-def test_no_line_begins_with_the_comma_after_a_formula(tools: dict[str, Any]) -> None:
+def test_no_line_begins_with_the_comma_after_a_formula(tools):
     found, _ = tools["github_markdown"].rendered("Of $x$, ($y$) and $z$ the last.\n")
     words = [
         re.sub(r"<[^>]*>", "", each)
@@ -177,12 +173,12 @@ def test_no_line_begins_with_the_comma_after_a_formula(tools: dict[str, Any]) ->
     assert "".join(re.findall(r">([^<]*)", found)).strip() == "Of x, (y) and z the last."
 
 
-def test_a_command_that_is_not_known_is_named(tools: dict[str, Any]) -> None:
+def test_a_command_that_is_not_known_is_named(tools):
     with pytest.raises(tools["formulas"].FormulaError, match="nosuchthing"):
         tools["github_markdown"].rendered("$\\nosuchthing{x}$")
 
 
-def test_lists_are_nested_as_on_github_and_headings_numbered(tools: dict[str, Any]) -> None:
+def test_lists_are_nested_as_on_github_and_headings_numbered(tools):
     found, headings = tools["github_markdown"].rendered(
         "# A b\n\n- one\n  - two\n\n## It's so!\n\n## It's so!\n"
     )
@@ -190,7 +186,7 @@ def test_lists_are_nested_as_on_github_and_headings_numbered(tools: dict[str, An
     assert [each["id"] for each in headings[0]["children"]] == ["its-so", "its-so-1"]
 
 
-def test_links_to_pages_are_links_to_what_they_become(tools: dict[str, Any]) -> None:
+def test_links_to_pages_are_links_to_what_they_become(tools):
     found, _ = tools["github_markdown"].rendered(
         "[a](../x/README.md#b) [c](https://d.org/d.md) [e](f.ipynb) ![g](h.svg)"
     )
@@ -202,7 +198,7 @@ def test_links_to_pages_are_links_to_what_they_become(tools: dict[str, Any]) -> 
     ]
 
 
-def test_the_navigation_names_every_page_of_docs(tools: dict[str, Any]) -> None:
+def test_the_navigation_names_every_page_of_docs(tools):
     named = set(
         re.findall(r'"([\w./-]+\.md)"', (FOLDER / "zensical.toml").read_text(encoding="utf-8"))
     )
@@ -221,18 +217,18 @@ def reference(tools: dict[str, Any]) -> str:
     )
 
 
-def test_the_reference_has_every_public_name(reference: str) -> None:
+def test_the_reference_has_every_public_name(reference):
     anchors = set(re.findall(r"\{#([\w.]+)\}", reference))
     lines = (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines()
     names = [re.match(r"(?:class )?([\w.]+)", line) for line in lines if not line.startswith(" ")]
     assert {name[1] for name in names if name} - anchors == {"discreet.__version__"}
 
 
-def test_classes_that_words_name_are_links(reference: str) -> None:
+def test_classes_that_words_name_are_links(reference):
     assert "[`OutcomeRule`](discreet.md#discreet.OutcomeRule)" in reference
 
 
-def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference: str) -> None:
+def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference):
     words = re.sub(r"^```.*?^```", "", reference, flags=re.MULTILINE | re.DOTALL)
     assert not re.findall(r"^[^|\n].*\S {3,}\S.*$", words, flags=re.MULTILINE)
 
@@ -245,7 +241,7 @@ def names_of(code: str) -> list[str]:
     return [name for name in each if name not in ("self", "cls")]
 
 
-def test_the_reference_shows_what_functions_take(reference: str) -> None:
+def test_the_reference_shows_what_functions_take(reference):
     shown = dict(re.findall(r"\{#([\w.]+)\}\n\n```python\n((?!class )[^`]*?)\n```", reference))
     owner = ""
     compared = 0
@@ -261,7 +257,7 @@ def test_the_reference_shows_what_functions_take(reference: str) -> None:
     assert compared > 150
 
 
-def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]) -> None:
+def test_a_docstring_keeps_its_columns_parameters_and_code(tools):
     text = "Solve it.\n\ngap   how near\n      it must be\nloss, losses\n      |L| *as given*\n\n"
     text += "budget: in nats,\nor none.\n\n    f(x) <= 1\n"
     found = tools["reference_pages"].markdown_of(text, ("budget",))
@@ -285,18 +281,14 @@ def test_a_docstring_keeps_its_columns_parameters_and_code(tools: dict[str, Any]
         ('<a id="here" href="#here">b</a><a href="https://example.org">c</a><code>$$</code>', ""),
     ],
 )
-def test_faults_of_a_site_are_found(
-    tools: dict[str, Any], tmp_path: Path, body: str, said: str
-) -> None:
+def test_faults_of_a_site_are_found(tools, tmp_path, body, said):
     (tmp_path / "a.html").write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
     found = tools["check_site"].complaints(tmp_path)
     assert len(found) == bool(said)
     assert said in "".join(found)
 
 
-def test_a_folder_that_is_no_site_is_left_alone(
-    tools: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_no_site_is_left_alone(tools, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     assert tools["make_site"].main(["--out", str(tmp_path)]) == 2
     assert "holds something that is no site" in capsys.readouterr().err
@@ -343,9 +335,7 @@ WITHOUT_SEARCH = (
 """Every page opened from a folder reads the index of the search, which takes most of its time."""
 
 
-def test_every_page_fits_a_phone_and_shows_its_pictures(
-    opened: Callable[..., Any], site: Path
-) -> None:
+def test_every_page_fits_a_phone_and_shows_its_pictures(opened, site):
     tab = opened("source/discreet/backends/run.py.html", width=390)
     tab.add_init_script(WITHOUT_SEARCH)
     wide = []
@@ -362,7 +352,7 @@ def test_every_page_fits_a_phone_and_shows_its_pictures(
     assert (wide, missing) == ([], [])
 
 
-def test_wide_tables_and_formulas_scroll_on_a_phone(opened: Callable[..., Any]) -> None:
+def test_wide_tables_and_formulas_scroll_on_a_phone(opened):
     scrolled = """(selector) => [...document.querySelectorAll(selector)]
       .filter((each) => each.scrollWidth > each.clientWidth + 9)
       .every((each) => { each.scrollLeft = 9; return each.scrollLeft === 9; })"""
@@ -377,7 +367,7 @@ def test_wide_tables_and_formulas_scroll_on_a_phone(opened: Callable[..., Any]) 
         assert tab.evaluate(scrolled, selector)
 
 
-def test_every_formula_is_drawn(opened: Callable[..., Any]) -> None:
+def test_every_formula_is_drawn(opened):
     tab = opened("theory.html")
     sizes = tab.evaluate(
         "[...document.querySelectorAll('math')].map((each) => "
@@ -397,9 +387,7 @@ def luminance(tab: Any, selector: str, what: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(
-    opened: Callable[..., Any],
-) -> None:
+def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(opened):
     for scheme, dark in (("light", False), ("dark", True)):
         tab = opened("theory.html", color_scheme=scheme)
         for selector in ("math", "p", "td", ".formula math"):
@@ -411,7 +399,7 @@ def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(
         assert (luminance(tab, "body", "backgroundColor") < 0.5) == dark
 
 
-def test_search_finds_a_word_from_a_folder_by_keys_alone(opened: Callable[..., Any]) -> None:
+def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
     tab = opened("how-to/first-result.html")
     tab.keyboard.press("Control+k")
     tab.keyboard.type("Blahut")
@@ -421,7 +409,7 @@ def test_search_finds_a_word_from_a_folder_by_keys_alone(opened: Callable[..., A
     assert "Blahut" in tab.inner_text("article")
 
 
-def test_keys_reach_the_words_the_navigation_and_the_modes(opened: Callable[..., Any]) -> None:
+def test_keys_reach_the_words_the_navigation_and_the_modes(opened):
     tab = opened("how-to/first-result.html")
     tab.keyboard.press("Tab")
     assert "md-skip" in tab.evaluate("document.activeElement.className")
@@ -443,9 +431,7 @@ def test_keys_reach_the_words_the_navigation_and_the_modes(opened: Callable[...,
     }
 
 
-def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(
-    opened: Callable[..., Any],
-) -> None:
+def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened):
     tab = opened("index.html")
     tab.focus(".budget input")
     before = tab.inner_text(".budget output")
@@ -456,13 +442,13 @@ def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(
     assert tab.locator("article .output table").count() >= 1
 
 
-def test_the_first_page_shows_its_figure_in_one_screen(opened: Callable[..., Any]) -> None:
+def test_the_first_page_shows_its_figure_in_one_screen(opened):
     for width, part, height in ((1280, ".budget", 800), (390, ".budget .beliefs", 844)):
         place = opened("index.html", width=width).wait_for_selector(part).bounding_box()
         assert place["y"] + place["height"] <= height, f"{part} is not seen {width} wide"
 
 
-def test_the_reference_leads_to_the_line_of_the_source(opened: Callable[..., Any]) -> None:
+def test_the_reference_leads_to_the_line_of_the_source(opened):
     tab = opened("reference/python/discreet.html")
     tab.click("h2[id='discreet.solve'] ~ p a:text('Source') >> nth=0")
     assert tab.url.endswith(

@@ -95,7 +95,7 @@ WORDS = (
 )
 
 
-def test_a_letter_is_introduced_only_where_the_page_says() -> None:
+def test_a_letter_is_introduced_only_where_the_page_says():
     page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
     sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
     letters = re.findall(
@@ -120,7 +120,7 @@ def test_a_letter_is_introduced_only_where_the_page_says() -> None:
 
 @few
 @given(seeds)
-def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed: int) -> None:
+def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed):
     problem, rng = instance(seed)
     pi = problem.p_x
     q = rng.dirichlet(np.ones(problem.n))
@@ -137,7 +137,7 @@ def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed: int) -
 
 @few
 @given(seeds)
-def test_the_uniform_guess_is_in_the_middle(seed: int) -> None:
+def test_the_uniform_guess_is_in_the_middle(seed):
     problem, rng = instance(seed)
     middle = np.full((problem.m, problem.N), 1.0 / problem.m)
     estimator = random_estimator(problem, rng)
@@ -152,7 +152,7 @@ def test_the_uniform_guess_is_in_the_middle(seed: int) -> None:
 
 @few
 @given(seeds)
-def test_at_budget_zero_finite_tilts_reach_the_optimum(seed: int) -> None:
+def test_at_budget_zero_finite_tilts_reach_the_optimum(seed):
     problem, _ = instance(seed, budget=0.0)
     m = problem.m
     n = problem.n
@@ -171,7 +171,7 @@ def test_at_budget_zero_finite_tilts_reach_the_optimum(seed: int) -> None:
 
 @few
 @given(seeds, st.floats(1e-9, 3.0))
-def test_what_an_excess_of_leakage_buys_is_bounded(seed: int, excess: float) -> None:
+def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
     model, rng = instance(seed)
     estimator = random_estimator(model, rng)
     leakage = model.leakage(estimator)
@@ -186,7 +186,7 @@ def test_what_an_excess_of_leakage_buys_is_bounded(seed: int, excess: float) -> 
 
 @few
 @given(seeds)
-def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int) -> None:
+def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed):
     problem, rng = instance(seed)
     tilt = rng.standard_normal(problem.n)
     values = [support(tilt, problem.p_x, mu) for mu in (0.01, 0.1, 1.0, 10.0, 1e6)]
@@ -205,9 +205,7 @@ def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int)
 
 @few
 @given(seeds, st.floats(1e-4, 0.9), st.booleans())
-def test_the_gap_is_complementarity_plus_alignment_plus_slackness(
-    seed: int, fraction: float, perfect: bool
-) -> None:
+def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction, perfect):
     model, rng = instance(seed)
     problem = model.with_budget(
         0.0 if perfect else fraction * model.leakage(random_estimator(model, rng))
@@ -241,7 +239,7 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(
 
 @few
 @given(seeds)
-def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed: int) -> None:
+def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed):
     problem, rng = instance(seed)
     new = random_estimator(problem, rng)
     old = random_estimator(problem, rng)
@@ -259,7 +257,7 @@ def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed: int) -> N
 
 @few
 @given(seeds, st.floats(0.05, 5.0))
-def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed: int, mu: float) -> None:
+def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
     model, _ = instance(seed)
     sweeps = 50
     estimator, values, tilt = blahut_arimoto(model, mu, sweeps)
@@ -278,7 +276,7 @@ def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed: int, 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(seed: int) -> None:
+def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(seed):
     problem, rng = instance(seed)
     estimator, _, _ = blahut_arimoto(problem, float(rng.uniform(0.2, 1.0)), 50)
     m = problem.m
@@ -304,7 +302,7 @@ def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(
 
 @few
 @given(seeds, st.floats(0.01, 0.99))
-def test_the_share_blended_in_need_not_exceed_the_excess(seed: int, fraction: float) -> None:
+def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
     model, rng = instance(seed)
     estimator = random_estimator(model, rng)
     budget = fraction * model.leakage(estimator)
@@ -350,7 +348,7 @@ def has_a_useful_event(problem: Problem) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_perfect_privacy_is_useful_exactly_when_an_event_independent_of_x_is(seed: int) -> None:
+def test_perfect_privacy_is_useful_exactly_when_an_event_independent_of_x_is(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 5))
     m = 2
@@ -421,7 +419,7 @@ def newton_by_the_full_system(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
+def test_the_reduced_symmetric_system_is_the_newton_step(seed):
     problem, rng = instance(seed)
     m = problem.m
     n = problem.n
@@ -475,7 +473,7 @@ def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
 
 @few
 @given(seeds)
-def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
+def test_derived_duals_are_log_ratios_and_feasible(seed):
     problem, rng = instance(seed)
     law = problem.output_law(random_estimator(problem, rng))
     tilt, mu = tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
@@ -486,7 +484,7 @@ def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
     assert max(support(row, problem.p_x, mu) for row in repaired[0]) <= 1e-15 + 1e-14 * mu
 
 
-def test_an_unused_guess_has_a_tilt_that_proves_optimality() -> None:
+def test_an_unused_guess_has_a_tilt_that_proves_optimality():
     """Where a guess is never made there is no posterior; the row exists, and the inequalities are
     those of section 6.
     """
@@ -522,9 +520,7 @@ def sensor_laws(rng: np.random.Generator, sensors: int, bins: int) -> Array:
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, math.inf])
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(
-    seed: int, fraction: float
-) -> None:
+def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(seed, fraction):
     rng = np.random.default_rng(seed)
     one, other = sensor_laws(rng, 2, 3)
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
@@ -547,7 +543,7 @@ def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(
     assert pooled.upper >= every.lower
 
 
-def test_pooling_unlike_sensors_can_lose_everything() -> None:
+def test_pooling_unlike_sensors_can_lose_everything():
     tells = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one value of X
     prior = np.array([[0.5, 0.5]])
     laws = [tells, tells[:, :, ::-1]]
@@ -559,7 +555,7 @@ def test_pooling_unlike_sensors_can_lose_everything() -> None:
 
 @few
 @given(seeds, st.floats(0.0, 1.0))
-def test_what_a_leakage_lets_an_adversary_gain(seed: int, share: float) -> None:
+def test_what_a_leakage_lets_an_adversary_gain(seed, share):
     problem, rng = instance(seed)
     estimator = share * problem.bayes_estimator + (1.0 - share) * random_estimator(problem, rng)
     found = inference(problem, estimator)
@@ -570,7 +566,7 @@ def test_what_a_leakage_lets_an_adversary_gain(seed: int, share: float) -> None:
     assert inference(problem, draw).x_error == pytest.approx(found.x_error_blind, abs=1e-12)
 
 
-def test_the_reader_of_all_local_estimates_learns_x_in_the_end() -> None:
+def test_the_reader_of_all_local_estimates_learns_x_in_the_end():
     found = [
         local_inference(paper_conditional(), paper_p_xy(), sensors)
         for sensors in (1, 4, 16, 64, 256)
@@ -588,7 +584,7 @@ def test_the_reader_of_all_local_estimates_learns_x_in_the_end() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
+def test_smoothing_is_a_channel_on_the_cells(seed):
     rng = np.random.default_rng(seed)
     records = 60
     cells = 6
@@ -617,7 +613,7 @@ def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
     assert brackets[0][1] <= brackets[-1][1] + 1e-9
 
 
-def test_the_bounds_of_several_constraints_add_up() -> None:
+def test_the_bounds_of_several_constraints_add_up():
     """Section 22: Σ_l min_i F_il − Σ_k μ_k B_k, with a tilt of its own for every constraint, groups
     lowered one by one.
     """

@@ -31,7 +31,7 @@ def said(notebook: dict[str, Any]) -> list[tuple[str, list[float]]]:
     return found
 
 
-def test_the_cells_print_what_is_stored() -> None:
+def test_the_cells_print_what_is_stored():
     made = runpy.run_path(str(DOCS / "tutorial.py"))["executed"](NOTEBOOK)
     now = said(made)
     stored = said(NOTEBOOK)
@@ -49,7 +49,7 @@ def test_the_cells_print_what_is_stored() -> None:
     ]
 
 
-def test_it_is_a_notebook_without_traces_of_a_machine() -> None:
+def test_it_is_a_notebook_without_traces_of_a_machine():
     assert (NOTEBOOK["nbformat"], NOTEBOOK["metadata"]["kernelspec"]["name"]) == (4, "python3")
     code = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))

@@ -154,7 +154,7 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
 
 
 @given(cases())
-def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]) -> None:
+def test_every_number_is_that_of_fractions(case):
     problem, estimator, tilt, multiplier = case
     found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
     true = Reference(problem.p_xz, problem.loss, columns_of(estimator))
@@ -177,9 +177,7 @@ def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]
 
 
 @given(make.joints(), st.integers(0, 1000), st.sampled_from([1.0, 1.0 + 3e-10, 1.0 - 3e-10]))
-def test_a_joint_tensor_means_the_doubles_that_are_solved(
-    joint: Any, seed: int, total: float
-) -> None:
+def test_a_joint_tensor_means_the_doubles_that_are_solved(joint, seed, total):
     """The sums over X and Y are added from the left, and a total that is not one is divided out, as
     `Problem` does.
     """
@@ -213,7 +211,7 @@ PAPER = {
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path: Path, name: str) -> None:
+def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path, name):
     """The solver and the second opinion read the same numbers from a file."""
     np.savez(tmp_path / "model.npz", joint=PAPER[name], budget=0.0)
     solution = ds.solve(ds.load_problem(tmp_path / "model.npz"), "tilt")
@@ -227,7 +225,7 @@ def test_perfect_privacy_of_a_joint_tensor_is_confirmed(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
-def test_masses_of_any_size_are_summed_to_the_last_bit(scale: float) -> None:
+def test_masses_of_any_size_are_summed_to_the_last_bit(scale):
     """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit
     of one mass changes.
     """
@@ -246,7 +244,7 @@ def test_masses_of_any_size_are_summed_to_the_last_bit(scale: float) -> None:
     assert 0.0 < told.deviation[1] < 1e4 * scale
 
 
-def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
+def test_sums_over_all_outcomes_that_are_read_at_once_are_exact():
     """Mantissas of ones only, whose digits are the largest: nothing of their products
     may be lost.
     """
@@ -266,7 +264,7 @@ def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
     )
 
 
-def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact() -> None:
+def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact():
     """Losses are as large as what the tilts take off, but for a few units in the last place, which
     rounding would hide.
     """
@@ -284,7 +282,7 @@ def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact() -> None:
     assert 0.0 < true * (1 - mpmath.mpf(10) ** -14) <= found <= true < 1e-15
 
 
-def test_the_bound_of_an_enormous_multiplier_loses_nothing() -> None:
+def test_the_bound_of_an_enormous_multiplier_loses_nothing():
     """A private value of mass 5e-83 under a budget of 5e-91 nats: a shift of size 1 is the
     logarithm of 1 + 5e-85.
     """
@@ -302,7 +300,7 @@ def test_the_bound_of_an_enormous_multiplier_loses_nothing() -> None:
     assert true * (1 - mpmath.mpf(10) ** -14) <= found.lower_bound <= true
 
 
-def test_answers_of_the_solver_are_verified_as_certified() -> None:
+def test_answers_of_the_solver_are_verified_as_certified():
     for build, budgets in (
         (ds.problems.paper_single, (0.01, 1e-7)),
         (ds.problems.smart_meter, (0.02,)),
@@ -326,7 +324,7 @@ def test_answers_of_the_solver_are_verified_as_certified() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-14, 3e-14, 1e-30])
-def test_nearly_independent_is_not_private(scale: float) -> None:
+def test_nearly_independent_is_not_private(scale):
     """X, Z binary with p(z given x) = ½(1 ± scale): the plain rule is no perfectly private one,
     whatever the scale.
     """
@@ -338,7 +336,7 @@ def test_nearly_independent_is_not_private(scale: float) -> None:
     assert found.leakage[0] > 0.0 or scale < 1e-17
 
 
-def test_a_rare_guess_that_tells_x_is_not_private() -> None:
+def test_a_rare_guess_that_tells_x_is_not_private():
     """A guess of mass 1e-14 that is made only with one value of X: its posterior is certain."""
     p_xz = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
     loss = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
@@ -348,7 +346,7 @@ def test_a_rare_guess_that_tells_x_is_not_private() -> None:
     assert found.bracket[1] == 0.5
 
 
-def test_a_guess_that_ignores_the_outcome_is_private_exactly() -> None:
+def test_a_guess_that_ignores_the_outcome_is_private_exactly():
     rng = np.random.default_rng(3)
     joint = rng.dirichlet(np.ones(3 * 3 * 40)).reshape(3, 3, 40)
     for column in (rng.dirichlet(np.ones(3)), [1.0, 0.0, 0.0], [0.1, 0.2, 0.7]):
@@ -358,7 +356,7 @@ def test_a_guess_that_ignores_the_outcome_is_private_exactly() -> None:
         assert (found.budget_kept, found.leakage, found.deviation) == (True, (0.0, 0.0), (0.0, 0.0))
 
 
-def test_integers_make_an_estimator_exactly_private() -> None:
+def test_integers_make_an_estimator_exactly_private():
     """y_0 is guessed with probabilities (p, q, 0): (3p + 5q)/16 = (p + 10q)/16 given either x, so p
     = 1/3 needs q = 2/15.
     """
@@ -389,9 +387,7 @@ def solved() -> tuple[Problem, ds.Solution]:
     return problem, ds.solve(problem, "tilt")
 
 
-def test_an_estimator_that_leaks_slightly_more_is_caught(
-    solved: tuple[Problem, ds.Solution],
-) -> None:
+def test_an_estimator_that_leaks_slightly_more_is_caught(solved):
     problem, solution = solved
     honest = verify(problem, solution)
     assert honest.budget_kept
@@ -405,9 +401,7 @@ def test_an_estimator_that_leaks_slightly_more_is_caught(
     assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
 
 
-def test_the_error_that_a_file_states_is_not_believed(
-    tmp_path: Path, solved: tuple[Problem, ds.Solution]
-) -> None:
+def test_the_error_that_a_file_states_is_not_believed(tmp_path, solved):
     problem, solution = solved
     ds.save_problem(tmp_path / "problem.npz", problem)
     lie = solution.to_dict() | {"error_probability": 0.01, "upper_bound": 0.01, "lower_bound": 0.01}
@@ -424,7 +418,7 @@ def test_the_error_that_a_file_states_is_not_believed(
     assert found.error[0] > 0.07
 
 
-def test_altered_duals_prove_less_and_never_too_much(solved: tuple[Problem, ds.Solution]) -> None:
+def test_altered_duals_prove_less_and_never_too_much(solved):
     problem, solution = solved
     honest = verify(problem, solution)
     rng = np.random.default_rng(0)
@@ -451,7 +445,7 @@ def test_altered_duals_prove_less_and_never_too_much(solved: tuple[Problem, ds.S
 
 
 @given(make.problems(), st.integers(0, 10_000))
-def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem: Problem, seed: int) -> None:
+def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem, seed):
     rng = np.random.default_rng(seed)
     m = problem.m
     n = problem.n
@@ -481,7 +475,7 @@ def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem: Problem, seed: 
     assert verify(blocks, members) == found
 
 
-def test_blocks_are_verified_like_arrays(tmp_path: Path) -> None:
+def test_blocks_are_verified_like_arrays(tmp_path):
     problem = ds.problems.paper_single(bins=1000, budget=0.01)
     streamed = ds.problems.block_problem(
         blocks_from(
@@ -510,7 +504,7 @@ def test_blocks_are_verified_like_arrays(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
+def test_files_of_other_programs_are_read(tmp_path):
     rng = np.random.default_rng(5)
     joint = rng.dirichlet(np.ones(2 * 3 * 700)).reshape(2, 3, 700)
     estimator = rng.dirichlet(np.ones(3), size=700).T
@@ -638,12 +632,12 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (__file__, np.full((2, 3), 0.5), "zip"),
     ],
 )
-def test_what_cannot_be_checked_is_refused(problem: Any, solution: Any, words: str) -> None:
+def test_what_cannot_be_checked_is_refused(problem, solution, words):
     with pytest.raises(ValueError, match=words):
         verify(problem, solution)
 
 
-def test_a_solution_without_an_answer_is_refused() -> None:
+def test_a_solution_without_an_answer_is_refused():
     problem = ds.problems.paper_single(bins=4, budget=0.01)
     failed = ds.solve(problem, "highs")
     assert failed.estimator is None
@@ -651,7 +645,7 @@ def test_a_solution_without_an_answer_is_refused() -> None:
         verify(problem, failed)
 
 
-def test_objects_are_never_loaded(tmp_path: Path) -> None:
+def test_objects_are_never_loaded(tmp_path):
     np.savez(tmp_path / "bad.npz", estimator=np.array([[1], [None]], dtype=object))
     with pytest.raises(ValueError, match=r"estimator\.npy "):
         verify(GOOD, tmp_path / "bad.npz")
@@ -665,7 +659,7 @@ def altered(content: bytes, seed: int) -> bytes:
     return bytes(changed[: int(rng.integers(1, len(changed)))] if seed % 5 == 0 else changed)
 
 
-def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -> None:
+def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path):
     problem = ds.problems.paper_single(bins=4, budget=0.01)
     solution = ds.solve(problem, "tilt")
     for save in (np.savez, np.savez_compressed):
@@ -682,7 +676,7 @@ def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -
             assert isinstance(found, Verification)
 
 
-def test_a_changed_bit_of_an_array_is_refused(tmp_path: Path) -> None:
+def test_a_changed_bit_of_an_array_is_refused(tmp_path):
     np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
     content = bytearray((tmp_path / "estimator.npz").read_bytes())
     content[content.index(np.full(2, 0.5).tobytes())] ^= 1
@@ -691,7 +685,7 @@ def test_a_changed_bit_of_an_array_is_refused(tmp_path: Path) -> None:
         verify(GOOD, tmp_path / "estimator.npz")
 
 
-def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path: Path) -> None:
+def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path):
     """A directory that lists fewer bytes than the shape needs, with their checksum. Python 3.12.6
     reads what follows.
     """
@@ -709,15 +703,13 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path: Path) -> 
         verify(GOOD, tmp_path / "estimator.npz")
 
 
-def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(tmp_path, monkeypatch):
     joint = np.random.default_rng(0).random((10, 10, 500))
     np.savez(tmp_path / "problem.npz", joint=joint / joint.sum(), budget=0.1)
     counted: list[int] = []
     read = zipfile.ZipExtFile.read
 
-    def counting(stream: zipfile.ZipExtFile, size: int = -1) -> bytes:
+    def counting(stream, size=-1):
         found = read(stream, size)
         counted.append(len(found))
         return found
@@ -727,7 +719,7 @@ def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(
     assert sum(counted) <= joint.nbytes + 1000
 
 
-def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_members_of_one_name_are_refused(tmp_path):
     stream = io.BytesIO()
     np.save(stream, np.full((2, 3), 0.5))
     with zipfile.ZipFile(tmp_path / "twice.npz", "w") as archive:
@@ -747,7 +739,7 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
         b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}",
     ],
 )
-def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: bytes) -> None:
+def test_a_header_that_is_none_is_refused_in_a_line(tmp_path, header):
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
         archive.writestr(
             "estimator.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
@@ -758,7 +750,7 @@ def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: byte
     assert "\n" not in str(caught.value)
 
 
-def test_a_flood_of_members_is_refused(tmp_path: Path) -> None:
+def test_a_flood_of_members_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
         for k in range(101):
             archive.writestr(f"x{k}.npy", b"")
@@ -766,13 +758,13 @@ def test_a_flood_of_members_is_refused(tmp_path: Path) -> None:
         verify(GOOD, tmp_path / "many.npz")
 
 
-def test_masked_elements_are_refused() -> None:
+def test_masked_elements_are_refused():
     masked = np.ma.masked_array(np.full((2, 3), 0.5), mask=True)
     with pytest.raises(ValueError, match="masked"):
         verify(GOOD, {"estimator": masked})
 
 
-def test_a_header_that_promises_too_much_costs_nothing(tmp_path: Path) -> None:
+def test_a_header_that_promises_too_much_costs_nothing(tmp_path):
     with (
         zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive,
         archive.open("estimator.npy", "w") as stream,
@@ -797,7 +789,7 @@ def peak(path: Path) -> int:
         tracemalloc.stop()
 
 
-def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_outcomes(tmp_path):
     used = []
     for outcomes in (1 << 17, 1 << 18):
         rng = np.random.default_rng(0)
@@ -809,7 +801,7 @@ def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
     assert used[1] < 1.2 * used[0]
 
 
-def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_outcomes_take_few_operations(monkeypatch):
     """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192
     outcomes, two passes.
     """
@@ -831,9 +823,7 @@ def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> N
 # --------------------------------------------------------------------------------------------------
 
 
-def test_without_python_flint_a_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
         verify(GOOD, np.full((2, 3), 0.5))

@@ -9,8 +9,6 @@ import math
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +40,7 @@ def _solved(text: str, fraction: float = 0.3) -> ds.Solution:
 
 @pytest.mark.parametrize("text", NAMES)
 @pytest.mark.parametrize("fraction", [0.3, 1e-3, 0.0])
-def test_what_the_judge_certifies_is_confirmed(text: str, fraction: float) -> None:
+def test_what_the_judge_certifies_is_confirmed(text, fraction):
     solution = _solved(text, fraction)
     assert solution.status is Status.CERTIFIED
     assert solution.certificate is not None
@@ -60,7 +58,7 @@ def test_what_the_judge_certifies_is_confirmed(text: str, fraction: float) -> No
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_what_was_altered_a_hair_is_refused(text: str) -> None:
+def test_what_was_altered_a_hair_is_refused(text):
     solution = _solved(text)
     problem = solution.problem
     honest = verify(solution.problem, solution)
@@ -83,7 +81,7 @@ def test_what_was_altered_a_hair_is_refused(text: str) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
-def test_no_duals_prove_too_much(seed: int, text: str, multiplier: float) -> None:
+def test_no_duals_prove_too_much(seed, text, multiplier):
     """Not more than an estimator errs, under a budget of just what it leaks."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 4))
@@ -108,7 +106,7 @@ def test_no_duals_prove_too_much(seed: int, text: str, multiplier: float) -> Non
     assert free.leakage[0] <= free.leakage[1] <= free.leakage[0] * (1.0 + 1e-15) + 5e-324
 
 
-def test_the_worth_of_simple_laws_is_known() -> None:
+def test_the_worth_of_simple_laws_is_known():
     """X, Z and Ŷ are one fair bit, and the guess is right with probability 3/4."""
     estimator = np.array([[0.75, 0.25], [0.25, 0.75]])
     model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0}
@@ -140,7 +138,7 @@ def test_the_worth_of_simple_laws_is_known() -> None:
 
 
 @pytest.mark.parametrize("text", ["mutual-information", "chi-square", "maximal-leakage"])
-def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text: str) -> None:
+def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text):
     """A value of mass 5e-324 that a guess of mass 5e-324 gives away is 2e323 times as likely as
     before.
     """
@@ -167,7 +165,7 @@ def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text: str) -> None:
         ("g-leakage:gain=[[1,0,0]]", "one column per value"),
     ],
 )
-def test_what_names_no_measure_is_refused(text: str, said: str) -> None:
+def test_what_names_no_measure_is_refused(text, said):
     model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0, "budget": 1.0}
     with pytest.raises(ValueError, match=said):
         verify(model, np.eye(2), measure=text)
@@ -185,13 +183,13 @@ def test_what_names_no_measure_is_refused(text: str, said: str) -> None:
         ({"constraint": '{"measure": "chi-square", "budget": 1}', "budget": 1.0}, "keep one"),
     ],
 )
-def test_a_constraint_that_is_none_is_refused(members: dict[str, Any], said: str) -> None:
+def test_a_constraint_that_is_none_is_refused(members, said):
     with pytest.raises(ValueError, match=said):
         verify({"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0, **members}, np.eye(2))
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_files_are_verified_like_objects(text: str, tmp_path: Path) -> None:
+def test_files_are_verified_like_objects(text, tmp_path):
     solution = _solved(text)
     ds.save_problem(tmp_path / "problem.npz", solution.problem)
     solution.save(str(tmp_path / "solution.npz"))
@@ -200,7 +198,7 @@ def test_files_are_verified_like_objects(text: str, tmp_path: Path) -> None:
     assert found == verify(ds.BlockProblem.of(solution.problem), tmp_path / "solution.npz")
 
 
-def test_the_command_line_verifies_every_measure(tmp_path: Path) -> None:
+def test_the_command_line_verifies_every_measure(tmp_path):
     solution = _solved("maximal-leakage")
     ds.save_problem(tmp_path / "problem.npz", solution.problem)
     solution.save(str(tmp_path / "solution.npz"))
@@ -226,7 +224,7 @@ def test_the_command_line_verifies_every_measure(tmp_path: Path) -> None:
     assert json.loads(half.stdout)["budget"] == free.bayes_leakage / 2.0
 
 
-def test_two_best_actions_cost_nothing() -> None:
+def test_two_best_actions_cost_nothing():
     """The gain of an adversary may be counted from either; of a uniform X every guess is as good
     without a hint.
     """
@@ -265,7 +263,7 @@ def _several(*budgets: tuple[str, float]) -> ds.Problem:
     return ds.Problem(loss=LOSS, constraints=stated)
 
 
-def test_information_given_another_variable_is_the_mean_of_what_each_value_leaves() -> None:
+def test_information_given_another_variable_is_the_mean_of_what_each_value_leaves():
     problem = ds.Problem(SECRETS[CONDITIONAL], LOSS, 0.1, measure=CONDITIONAL)
     estimator = problem.bayes_estimator
     expected = 0.0
@@ -294,9 +292,7 @@ def test_information_given_another_variable_is_the_mean_of_what_each_value_leave
         [(CONDITIONAL, 0.0), ("mutual-information", 0.0)],
     ],
 )
-def test_what_the_judge_says_of_several_constraints_is_confirmed(
-    budgets: list[tuple[str, float]],
-) -> None:
+def test_what_the_judge_says_of_several_constraints_is_confirmed(budgets):
     problem = _several(*budgets)
     rng = np.random.default_rng(0)
     for size in (0.0, 1e-3, 0.1):
@@ -324,9 +320,7 @@ def test_what_the_judge_says_of_several_constraints_is_confirmed(
         [("local-differential-privacy", 0.1), (CONDITIONAL, 0.001), ("mutual-information", 0.001)],
     ],
 )
-def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_refused(
-    budgets: list[tuple[str, float]],
-) -> None:
+def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_refused(budgets):
     problem = _several(*budgets)
     solution = ds.solve(problem, "conic", gap=1e-7)
     assert solution.status is Status.CERTIFIED, solution
@@ -353,9 +347,7 @@ def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_r
         [("mutual-information", 0.0), ("chi-square", 0.0)],
     ],
 )
-def test_perfect_privacy_of_several_secrets_is_proven_by_integers(
-    budgets: list[tuple[str, float]],
-) -> None:
+def test_perfect_privacy_of_several_secrets_is_proven_by_integers(budgets):
     """A problem of 12 outcomes has more freedom than equations; doubles alone would not be exactly
     private.
     """
@@ -372,7 +364,7 @@ def test_perfect_privacy_of_several_secrets_is_proven_by_integers(
         assert (term.deviation == term.leakage == (0.0, 0.0)) == (budget == 0.0)
 
 
-def test_an_adversary_of_the_second_secret_gains_by_its_own_rows() -> None:
+def test_an_adversary_of_the_second_secret_gains_by_its_own_rows():
     """Also where a value of it has no probability."""
     second = np.concatenate([SECRETS["chi-square"], np.zeros((1, 12))])
     gain = GLeakage([[1.0, 0.0, 0.3, 5.0], [0.2, 1.0, 0.0, 0.0], [0.0, 0.1, 2.0, 1.0]])
@@ -387,7 +379,7 @@ def test_an_adversary_of_the_second_secret_gains_by_its_own_rows() -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
+def test_no_duals_of_several_constraints_prove_too_much(seed):
     rng = np.random.default_rng(seed)
     names = rng.choice(list(SECRETS), size=int(rng.integers(1, 4)), replace=False).tolist()
     estimator = rng.dirichlet(np.ones(2), size=12).T
@@ -413,7 +405,7 @@ def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
         assert [term.budget_kept for term in told.terms] == [j != k for j in range(len(told.terms))]
 
 
-def test_several_constraints_of_a_file(tmp_path: Path) -> None:
+def test_several_constraints_of_a_file(tmp_path):
     problem = _several(("mutual-information", 0.005), ("chi-square", 0.02), (CONDITIONAL, 0.003))
     ds.save_problem(tmp_path / "problem.npz", problem)
     judged = ds.certify(
@@ -455,7 +447,7 @@ def test_several_constraints_of_a_file(tmp_path: Path) -> None:
         ([5], "cannot be read"),
     ],
 )
-def test_groups_that_are_none_are_refused(stated: Any, said: str) -> None:
+def test_groups_that_are_none_are_refused(stated, said):
     with pytest.raises(ValueError, match=said):
         verify(
             {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from rich.console import Console
 
 import discreet as ds
 from discreet.backends import run
-from discreet.backends.contract import Answer, Raw
+from discreet.backends.contract import Answer
 from discreet.backends.registry import load_backend
 from discreet.problems.blocks import BlockProblem
 
@@ -26,7 +25,7 @@ class Many:
     N = 10**12
 
 
-def test_every_form_of_an_answer_is_judged_alike(tmp_path: Path) -> None:
+def test_every_form_of_an_answer_is_judged_alike(tmp_path):
     problem = ds.problems.paper_single(bins=16, budget=0.01)
     solution = ds.solve(problem, "tilt")
     solution.save(str(tmp_path / "answer.npz"))
@@ -42,7 +41,7 @@ def test_every_form_of_an_answer_is_judged_alike(tmp_path: Path) -> None:
         assert repr(found).startswith("Solution(certified, ")
 
 
-def test_an_estimator_that_leaks_too_much_is_reported() -> None:
+def test_an_estimator_that_leaks_too_much_is_reported():
     problem = ds.problems.paper_single(bins=16, budget=0.001)
     found = ds.audit(problem, problem.bayes_estimator)
     assert found.status is ds.Status.VIOLATED_PRIVACY
@@ -50,7 +49,7 @@ def test_an_estimator_that_leaks_too_much_is_reported() -> None:
 
 
 @pytest.mark.parametrize("multiplier", ["1", [[1.0], [2.0, 3.0]], [1.0, 2.0]])
-def test_a_multiplier_that_is_no_number_is_refused(multiplier: object) -> None:
+def test_a_multiplier_that_is_no_number_is_refused(multiplier):
     """Text, ragged lists, and one number too many."""
     problem = ds.problems.paper_single(bins=16, budget=0.01)
     solution = ds.solve(problem, "tilt")
@@ -64,7 +63,7 @@ def over_its_budget() -> tuple[ds.Problem, ds.Solution]:
     return problem, ds.solve(problem.with_budget(0.01 * (1.0 + 9e-7)), "tilt")
 
 
-def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing() -> None:
+def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing():
     problem, leaky = over_its_budget()
     found = ds.audit(problem, leaky)
     judged = found.certificate
@@ -83,9 +82,7 @@ def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing() -> Non
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 0.9, 1.5])
-def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(
-    share: float, tmp_path: Path
-) -> None:
+def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(share, tmp_path):
     model = ds.problems.paper_single(bins=16, fraction=0.5)
     problem = model.with_budget(share * model.bayes_leakage)
     path = str(tmp_path / "answer.npz")
@@ -99,9 +96,7 @@ def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(
     assert found.leakage <= problem.budget or share == 0.0
 
 
-def test_a_backends_answer_is_repaired_before_it_is_certified(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch):
     problem, leaky = over_its_budget()
 
     class Leaky(Bayes):
@@ -109,7 +104,7 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(
 
         name = "fake-leaky"
 
-        def lift(self, raw: Raw) -> Answer:
+        def lift(self, raw):
             return Answer(leaky.estimator, leaky.tilt, leaky.multipliers)
 
     monkeypatch.setattr(run, "load_backend", lambda name: Leaky())
@@ -128,7 +123,7 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(
     assert ds.audit(problem, found, gap=1e-5).status is ds.Status.CERTIFIED
 
 
-def test_a_solution_without_an_answer_is_refused_in_a_sentence() -> None:
+def test_a_solution_without_an_answer_is_refused_in_a_sentence():
     problem = ds.problems.paper_single(bins=16, budget=0.001)
     without = ds.solve(problem, "highs")
     assert without.status is ds.Status.UNSUPPORTED
@@ -136,7 +131,7 @@ def test_a_solution_without_an_answer_is_refused_in_a_sentence() -> None:
         ds.audit(problem, without)
 
 
-def test_outcomes_in_blocks_are_not_limited_by_memory() -> None:
+def test_outcomes_in_blocks_are_not_limited_by_memory():
     problem = ds.problems.paper_single(bins=16, budget=0.001)
     large = BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))  # type: ignore[arg-type]
     assert load_backend("tilt").capabilities.refusal(large) == ""
@@ -153,9 +148,7 @@ def _some_estimator(problem: ds.Problem) -> np.ndarray:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(
-    budget: float,
-) -> None:
+def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(budget):
     problem = ds.problems.dirichlet(n=3, m=4, N=30).with_budget(budget)
     estimator = _some_estimator(problem)
     estimator[1:3] += estimator[3]
@@ -178,7 +171,7 @@ def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measur
     assert own.own_leaks[6].leakage == own.certificate.own_leakage
 
 
-def test_the_largest_change_of_odds_is_that_of_exact_arithmetic() -> None:
+def test_the_largest_change_of_odds_is_that_of_exact_arithmetic():
     problem = ds.problems.dirichlet(n=4, m=3, N=20, budget=0.1)
     estimator = _some_estimator(problem)
     odds = ds.audit(problem, estimator).own_odds
@@ -210,9 +203,7 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic() -> None:
     assert odds.factor <= math.exp(within.leakage)
 
 
-def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities() -> (
-    None
-):
+def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities():
     problem = ds.Problem(np.eye(2) / 2, (1 - np.eye(2)) / 2, 0.1)
     found = ds.audit(problem, np.eye(2))
     assert found.own_odds is not None
@@ -224,7 +215,7 @@ def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without
     )
 
 
-def test_rules_on_blocks_and_on_densities_are_counted_too() -> None:
+def test_rules_on_blocks_and_on_densities_are_counted_too():
     problem = ds.problems.paper_single(bins=64, budget=0.005)
     solved = ds.solve(BlockProblem.of(problem), "tilt")
     in_blocks = ds.audit(BlockProblem.of(problem), solved)
@@ -243,7 +234,7 @@ def test_rules_on_blocks_and_on_densities_are_counted_too() -> None:
     assert 0.0 < audited.own_leaks[1].leakage <= audited.own_leaks[1].ceiling < math.inf
 
 
-def test_the_table_of_all_measures_fits_eighty_columns() -> None:
+def test_the_table_of_all_measures_fits_eighty_columns():
     from discreet.problems.adversary.inference import inference
     from discreet.reports.tables import audit_tables
     from discreet.showing.terminal import Shown
@@ -266,7 +257,7 @@ def test_the_table_of_all_measures_fits_eighty_columns() -> None:
         assert sum("largest change of odds" in line for line in lines) == 1
 
 
-def test_each_of_several_secrets_is_counted_by_every_measure() -> None:
+def test_each_of_several_secrets_is_counted_by_every_measure():
     problem = ds.problems.census(
         secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference"
     )

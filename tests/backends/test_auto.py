@@ -77,7 +77,7 @@ def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[st
 
 
 @pytest.mark.parametrize("budget", [math.inf, 0.5, PROBLEM.bayes_leakage])
-def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget: float) -> None:
+def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget):
     problem = PROBLEM.with_budget(budget)
     solution = ds.solve(problem, "auto")
     assert solution.status is ds.Status.CERTIFIED
@@ -88,7 +88,7 @@ def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget: float) -> None:
     assert solution.claimed == "tilt: optimal: the Bayes rule keeps the budget"
 
 
-def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch):
     asked = contest(monkeypatch, tilt={}, conic={})
     solution = ds.solve(PROBLEM, "auto")
     assert asked == ["tilt"]
@@ -97,17 +97,13 @@ def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.Mo
     assert solution.iterations == 7
 
 
-def test_backends_that_refuse_are_passed_over_in_the_stated_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_backends_that_refuse_are_passed_over_in_the_stated_order(monkeypatch):
     asked = contest(monkeypatch, conic={})
     assert ds.solve(PROBLEM, "auto").claimed == "conic: optimal"
     assert asked == list(PREFERENCE[: PREFERENCE.index("conic") + 1])
 
 
-def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(monkeypatch):
     asked = contest(
         monkeypatch,
         tilt={"claim": "stalled", "share": 0.5},
@@ -120,30 +116,28 @@ def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(
     assert solution.status is ds.Status.INACCURATE
 
 
-def test_when_no_backend_can_every_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_backend_can_every_reason_is_given(monkeypatch):
     contest(monkeypatch)
     solution = ds.solve(PROBLEM, "auto")
     assert solution.status is ds.Status.FAILED
     assert all(f"{name} is out" in solution.message for name in PREFERENCE)
 
 
-def test_auto_has_no_settings_of_its_own() -> None:
+def test_auto_has_no_settings_of_its_own():
     with pytest.raises(InputError, match=r"auto .*'solver'"):
         ds.solve(PROBLEM, "auto", settings={"solver": "scs"})
 
 
-def test_every_backend_it_prefers_exists_and_is_not_itself() -> None:
+def test_every_backend_it_prefers_exists_and_is_not_itself():
     assert "auto" not in PREFERENCE
     assert all(load_backend(name).name == name for name in PREFERENCE)
 
 
-def test_an_attempt_is_judged_once_and_again_only_with_better_duals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_attempt_is_judged_once_and_again_only_with_better_duals(monkeypatch):
     asked: list[Any] = []
     real = run.judge.certify
 
-    def counted(problem: Problem, answer: Any, *rest: Any, **named: Any) -> Any:
+    def counted(problem, answer, *rest, **named):
         asked.append(answer)
         return real(problem, answer, *rest, **named)
 

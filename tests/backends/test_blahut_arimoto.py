@@ -86,15 +86,13 @@ def tight(solution: Solution, gap: float = 1e-9) -> None:
 
 
 @given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
-def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(
-    seed: int, log_multiplier: float
-) -> None:
+def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed, log_multiplier):
     problem = random_problem(seed)
     multiplier = 10.0**log_multiplier
     outcomes = outcomes_of(problem)
     log_estimator = random_estimator(seed, problem)
 
-    def lagrangian() -> float:
+    def lagrangian():
         estimator = np.exp(log_estimator)
         return problem.error_probability(estimator) + multiplier * problem.leakage(estimator)
 
@@ -107,9 +105,7 @@ def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-4, 0.1, 0.5, 0.9]))
-def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(
-    seed: int, fraction: float
-) -> None:
+def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed, fraction):
     problem = random_problem(seed, fraction=fraction)
     assume(problem.budget > 0.0)
     outcomes = outcomes_of(problem)
@@ -125,7 +121,7 @@ def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(
         error = problem.error_probability(estimator)
 
 
-def test_a_constrained_sweep_meets_the_budget_when_the_last_one_did() -> None:
+def test_a_constrained_sweep_meets_the_budget_when_the_last_one_did():
     problem = catalog.build("paper-single", fraction=0.5)
     outcomes = outcomes_of(problem)
     log_estimator = uniform_start(outcomes)
@@ -137,7 +133,7 @@ def test_a_constrained_sweep_meets_the_budget_when_the_last_one_did() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_optimum_is_a_fixed_point_of_the_sweep(seed: int) -> None:
+def test_the_optimum_is_a_fixed_point_of_the_sweep(seed):
     problem = random_problem(seed)
     solution = solve(problem, SOLVER)
     tight(solution)
@@ -152,7 +148,7 @@ def test_the_optimum_is_a_fixed_point_of_the_sweep(seed: int) -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
-def test_the_limit_of_plain_sweeps_satisfies_the_kkt_conditions(fraction: float) -> None:
+def test_the_limit_of_plain_sweeps_satisfies_the_kkt_conditions(fraction):
     problem = catalog.build("paper-single", fraction=fraction)
     solution = solve(problem, SOLVER, settings={"acceleration": "none"})
     tight(solution)
@@ -184,7 +180,7 @@ def a_problem(kind: str, seed: int) -> Problem:
 
 @given(st.integers(0, 10**6), st.sampled_from(["positive", "perfect", "several"]))
 @settings(max_examples=60, deadline=None)
-def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, kind: str) -> None:
+def test_gradient_and_curvature_of_the_dual_match_differences(seed, kind):
     problem = a_problem(kind, seed)
     assume(np.isfinite([term.budget.amount for term in problem.terms]).any())
     start = started_sweep(problem, seed)
@@ -220,9 +216,7 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, kind: s
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.3]))
 @example(306, 0.0)  # fewer outcomes than private values, so that the system is singular
 @example(377, 0.0)
-def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(
-    seed: int, fraction: float
-) -> None:
+def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed, fraction):
     problem = random_problem(seed, fraction=fraction)
     outcomes = outcomes_of(problem)
     bracket = Bracket(outcomes, 0.5, 40, math.inf)
@@ -245,7 +239,7 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(
 
 
 @given(st.integers(0, 10**6), st.floats(-4.0, 4.0), st.floats(-3.0, 2.0))
-def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: float) -> None:
+def test_every_tilt_gives_a_bound(seed, log_multiplier, log_size):
     problem = random_problem(seed, fraction=0.3)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
     multiplier = 10.0**log_multiplier
@@ -259,7 +253,7 @@ def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: fl
 
 
 @given(st.integers(0, 10**6), st.floats(-9.0, 1.0))
-def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
+def test_the_law_of_a_tilt_is_a_law(seed, log_size):
     problem = random_problem(seed)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
     outcomes = outcomes_of(problem)
@@ -278,22 +272,22 @@ def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_multiplier_of_the_reference() -> None:
+def test_the_multiplier_of_the_reference():
     solution = solve(catalog.build("paper-single", budget=0.01), SOLVER)
     assert solution.multiplier == pytest.approx(2.49076, abs=1e-5)
 
 
 @pytest.mark.parametrize("nats", [1e-15, 1e-12, 1e-9, 1e-6])
-def test_tiny_budgets_are_certified(nats: float) -> None:
+def test_tiny_budgets_are_certified(nats):
     tight(solve(catalog.build("tiny-budget", nats=nats), SOLVER))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-8, 0.2, 0.95]))
-def test_random_problems_are_certified(seed: int, fraction: float) -> None:
+def test_random_problems_are_certified(seed, fraction):
     tight(solve(random_problem(seed, fraction=fraction), SOLVER))
 
 
-def test_a_guess_of_tiny_mass_that_reveals_much_is_found() -> None:
+def test_a_guess_of_tiny_mass_that_reveals_much_is_found():
     # The optimum spends its budget on a guess of mass 1e-7.
     problem = random_problem(158, fraction=1e-8)
     solution = solve(problem, SOLVER)
@@ -302,7 +296,7 @@ def test_a_guess_of_tiny_mass_that_reveals_much_is_found() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_perfect_privacy_is_the_linear_program_and_small_budgets_approach_it(seed: int) -> None:
+def test_perfect_privacy_is_the_linear_program_and_small_budgets_approach_it(seed):
     problem = random_problem(seed, budget=0.0)
     m = problem.m
     count = problem.N
@@ -331,9 +325,7 @@ def test_perfect_privacy_is_the_linear_program_and_small_budgets_approach_it(see
         ("weighted-mixture", {"n": 2, "m": 2, "N": 35, "seed": 451}),
     ],
 )
-def test_a_sweep_too_long_to_be_solved_is_taken_again_at_perfect_privacy(
-    name: str, values: dict[str, float]
-) -> None:
+def test_a_sweep_too_long_to_be_solved_is_taken_again_at_perfect_privacy(name, values):
     """Where every guess is certain the dual has no curvature left, and Newton's method predicts no
     gain.
     """
@@ -341,7 +333,7 @@ def test_a_sweep_too_long_to_be_solved_is_taken_again_at_perfect_privacy(
 
 
 @pytest.mark.parametrize("acceleration", ["proximal", "none"])
-def test_a_slack_budget_gives_the_bayes_rule(acceleration: str) -> None:
+def test_a_slack_budget_gives_the_bayes_rule(acceleration):
     problem = catalog.build("paper-single", fraction=1.0)
     for slack in (problem.with_budget(2.0 * problem.bayes_leakage), problem.with_budget(math.inf)):
         solution = solve(slack, SOLVER, settings={"acceleration": acceleration})
@@ -352,7 +344,7 @@ def test_a_slack_budget_gives_the_bayes_rule(acceleration: str) -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
-def test_both_iterations_agree_within_their_brackets(fraction: float) -> None:
+def test_both_iterations_agree_within_their_brackets(fraction):
     problem = catalog.build("paper-single", bins=16, fraction=fraction)
     plain = solve(problem, SOLVER, max_iterations=2000, settings={"acceleration": "none"})
     quick = solve(problem, SOLVER)
@@ -366,7 +358,7 @@ def test_both_iterations_agree_within_their_brackets(fraction: float) -> None:
     assert quick.iterations < 200
 
 
-def test_a_tie_of_the_bayes_rule_is_settled_for_privacy() -> None:
+def test_a_tie_of_the_bayes_rule_is_settled_for_privacy():
     # Outcome 1 says nothing about Y: guessing 1 there makes the guess independent of X.
     joint = np.zeros((2, 2, 3))
     joint[:, 0, 0] = [0.3, 0.1]
@@ -379,7 +371,7 @@ def test_a_tie_of_the_bayes_rule_is_settled_for_privacy() -> None:
     assert solution.error_probability == pytest.approx(tied.bayes_error, rel=1e-9)
 
 
-def test_a_guess_that_is_never_worth_making() -> None:
+def test_a_guess_that_is_never_worth_making():
     rng = np.random.default_rng(3)
     joint = rng.dirichlet(np.ones(2 * 2 * 10)).reshape(2, 2, 10)
     loss_matrix = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]])
@@ -393,7 +385,7 @@ def test_a_guess_that_is_never_worth_making() -> None:
         assert float(three.estimator[2] @ model.p_z) <= 1e-8
 
 
-def test_nothing_to_decide() -> None:
+def test_nothing_to_decide():
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 1, 6)
     tight(solve(Problem.from_joint(joint, budget=0.0), SOLVER))
     tight(solve(Problem.from_joint(np.swapaxes(joint, 0, 1), budget=0.0), SOLVER))
@@ -429,7 +421,7 @@ def several(seed: int) -> Problem:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_several_constraints_are_certified_whichever_of_them_bind(seed: int) -> None:
+def test_several_constraints_are_certified_whichever_of_them_bind(seed):
     problem = several(seed)
     solution = solve(problem, SOLVER)
     assert solution.status is Status.CERTIFIED, solution
@@ -442,7 +434,7 @@ def test_several_constraints_are_certified_whichever_of_them_bind(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed: int) -> None:
+def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed):
     problem = random_problem(seed, fraction=0.3)
     twice = Problem(loss=problem.loss, constraints=[Constraint(problem.p_xz, problem.budget)] * 2)
     once = solve(problem, SOLVER)
@@ -452,7 +444,7 @@ def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed: int) -> None:
     assert np.sum(both.multipliers) == pytest.approx(once.multiplier, rel=1e-3)
 
 
-def test_one_guess_and_slack_budgets_need_no_sweep() -> None:
+def test_one_guess_and_slack_budgets_need_no_sweep():
     joint = np.random.default_rng(1).dirichlet(np.ones(2 * 3 * 4)).reshape(2, 3, 4)
     loss = np.full((1, 4), 0.1)
     for rows in (joint.sum(axis=1), joint.sum(axis=0)):
@@ -468,7 +460,7 @@ def test_one_guess_and_slack_budgets_need_no_sweep() -> None:
 
 @pytest.mark.parametrize("acceleration", ["proximal", "none"])
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
-def test_an_iteration_limit_returns_the_best_so_far(acceleration: str, fraction: float) -> None:
+def test_an_iteration_limit_returns_the_best_so_far(acceleration, fraction):
     problem = catalog.build("paper-single", bins=64, fraction=fraction)
     solution = solve(problem, SOLVER, max_iterations=20, settings={"acceleration": acceleration})
     assert solution.status is Status.INACCURATE
@@ -478,7 +470,7 @@ def test_an_iteration_limit_returns_the_best_so_far(acceleration: str, fraction:
     assert solution.error_probability < problem.constant_error
 
 
-def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy() -> None:
+def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy():
     problem = catalog.build("paper-multi", sensors=40, budget=1.6e-20)
     solution = solve(problem, SOLVER)
     private = solve(problem.with_budget(0.0), SOLVER)
@@ -488,7 +480,7 @@ def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy() -> Non
 
 
 @pytest.mark.parametrize("acceleration", ["proximal", "none"])
-def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
+def test_a_time_limit_returns_what_there_is(acceleration):
     problem = catalog.build("paper-single", bins=1000, fraction=0.5)
     solution = solve(problem, SOLVER, time_limit=1e-4, settings={"acceleration": acceleration})
     assert solution.status is Status.INACCURATE
@@ -497,7 +489,7 @@ def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
     assert solution.iterations <= 1
 
 
-def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:
+def test_plain_sweeps_stop_at_the_gap_that_was_asked():
     outcomes = outcomes_of(catalog.build("paper-single", bins=64, fraction=0.5))
     bracket = Bracket(outcomes, 1e-2, 10_000, math.inf)
     assert plain_sweeps(outcomes, bracket) == "optimal"
@@ -505,7 +497,7 @@ def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:
     assert bracket.passes < 100
 
 
-def test_an_unknown_acceleration_is_refused_in_a_sentence() -> None:
+def test_an_unknown_acceleration_is_refused_in_a_sentence():
     problem = catalog.build("paper-single", fraction=0.5)
     with pytest.raises(InputError, match=r"acceleration is 'warp'.*proximal.*none"):
         solve(problem, SOLVER, settings={"acceleration": "warp"})

@@ -66,9 +66,7 @@ def lowered(problem: Problem) -> Model:
 
 @pytest.mark.parametrize("text", [*NAMES, "sibson:alpha=1.1", "sibson:alpha=30", CONDITIONAL])
 @pytest.mark.parametrize("fraction", [0.5, 1e-4])
-def test_the_iteration_alone_proves_the_optimum_under_every_measure(
-    text: str, fraction: float
-) -> None:
+def test_the_iteration_alone_proves_the_optimum_under_every_measure(text, fraction):
     for seed in range(3):
         problem = under(text, seed, fraction)
         point, ending = solve_interior(lowered(problem), gap=2.5e-10, max_iterations=100)
@@ -91,7 +89,7 @@ def test_the_iteration_alone_proves_the_optimum_under_every_measure(
         [(2, 0.0, CONDITIONAL), (1, 0.1, "mutual-information")],
     ],
 )
-def test_several_constraints_are_certified(constraints: list[tuple[int, float, str]]) -> None:
+def test_several_constraints_are_certified(constraints):
     for seed in range(3):
         solution = ds.solve(several(seed, *constraints), "tilt")
         assert solution.status is ds.Status.CERTIFIED, (seed, solution.message)
@@ -100,7 +98,7 @@ def test_several_constraints_are_certified(constraints: list[tuple[int, float, s
 @pytest.mark.parametrize(
     "text", ["mutual-information", "chi-square", "sibson:alpha=1.3", "sibson:alpha=4"]
 )
-def test_an_inverse_hessian_is_one_off_the_null_vector(text: str) -> None:
+def test_an_inverse_hessian_is_one_off_the_null_vector(text):
     """The gradient at a law and next to it differ by what the inverse Hessian maps to the
     difference of the laws.
     """
@@ -124,7 +122,7 @@ def test_an_inverse_hessian_is_one_off_the_null_vector(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
+def test_a_newton_step_keeps_what_is_linear(text):
     """A whole step of the coordinates satisfies the relation of the law that it predicts."""
     model = lowered(under(text, 2, 0.3))
     at, _ = _start(model)
@@ -146,7 +144,7 @@ def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in NAMES if text != "mutual-information"])
-def test_budgets_at_the_edge_of_double_precision_are_certified(text: str) -> None:
+def test_budgets_at_the_edge_of_double_precision_are_certified(text):
     """Where a budget cannot be told from nothing, perfect privacy is solved; a gain's budget 0 is a
     constraint.
     """

@@ -39,7 +39,7 @@ def pinned(form: ConeProgram, problem: Problem, estimator: Array) -> Array:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
-def test_the_cones_say_error_probability_and_leakage(seed: int) -> None:
+def test_the_cones_say_error_probability_and_leakage(seed):
     problem = random_problem(seed)
     assume(problem.budget > 1e-9)
     form = ConeProgram.of(Program.of(problem))
@@ -53,7 +53,7 @@ def test_the_cones_say_error_probability_and_leakage(seed: int) -> None:
     assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
 
 
-def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
+def test_at_budget_zero_the_equations_are_those_of_phi():
     problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
     form = ConeProgram.of(Program.of(problem))
     estimator = random_estimator(problem, 3)

@@ -322,7 +322,7 @@ def certificate_of(name: str, case: Case) -> Certificate:
     return solution.certificate
 
 
-def test_the_table_has_every_family_measure_and_column() -> None:
+def test_the_table_has_every_family_measure_and_column():
     assert set(FAMILIES) == {entry.name for entry in catalog.entries()}
     assert {row.kind for row in ROWS} == set(COLUMNS)
     declared = [capabilities()[name].measures for name in BACKENDS if name != "auto"]
@@ -332,7 +332,7 @@ def test_the_table_has_every_family_measure_and_column() -> None:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_backend_runs_here_and_serves_what_it_declares(name: str) -> None:
+def test_a_backend_runs_here_and_serves_what_it_declares(name):
     found = availability(name)
     assert found.state == "available", found.reason
     able = load_backend(name).capabilities
@@ -345,7 +345,7 @@ def test_a_backend_runs_here_and_serves_what_it_declares(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), GRID)
-def test_answers_are_feasible_valid_accurate_and_complete(name: str, row: Row) -> None:
+def test_answers_are_feasible_valid_accurate_and_complete(name, row):
     """Under every budget that the backend serves; the others are refused."""
     for case in row.cases:
         if serves(name, case):
@@ -457,7 +457,7 @@ def check_accurate(name: str, case: Case, row: Row, judged: Certificate) -> None
 
 @pytest.mark.gate
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
-def test_together_the_backends_know_the_optimum(row: Row) -> None:
+def test_together_the_backends_know_the_optimum(row):
     for case in row.cases:
         judged = [certificate_of(name, case) for name in BACKENDS if serves(name, case)]
         lower = max(each.lower for each in judged)
@@ -467,7 +467,7 @@ def test_together_the_backends_know_the_optimum(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", SINGLE, ids=lambda row: row.label)
-def test_the_plural_form_is_the_plain_form(row: Row) -> None:
+def test_the_plural_form_is_the_plain_form(row):
     """They are one value, so every backend answers both alike."""
     for case in row.cases:
         plural = problem_of(case)
@@ -484,7 +484,7 @@ def test_the_plural_form_is_the_plain_form(row: Row) -> None:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_constraint_that_is_stated_twice_changes_nothing(name: str) -> None:
+def test_a_constraint_that_is_stated_twice_changes_nothing(name):
     for once, twice in zip(SINGLE, TWICE, strict=True):
         for one, two in zip(once.cases, twice.cases, strict=True):
             if serves(name, two):
@@ -501,9 +501,7 @@ def test_a_constraint_that_is_stated_twice_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("row", SIGNED)
 @pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "qif"}))
-def test_the_duals_of_a_backend_have_the_signs_and_units_of_the_contract(
-    name: str, row: Row
-) -> None:
+def test_the_duals_of_a_backend_have_the_signs_and_units_of_the_contract(name, row):
     """As they are lifted, and only shifted to feasibility, they prove the optimum."""
     for case in row.cases:
         if serves(name, case):
@@ -522,7 +520,7 @@ def check_own_duals(name: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "blahut-arimoto", "qif", "tilt"}))
-def test_a_time_limit_reaches_the_solver(name: str) -> None:
+def test_a_time_limit_reaches_the_solver(name):
     bins = {"glop": 20_000, "pdlp": 4_000, "slsqp": 200}.get(name, 1_000)
     problem = catalog.build("paper-single", bins=bins, fraction=0.1)
     if load_backend(name).capabilities.refusal(problem):
@@ -541,9 +539,7 @@ def test_a_time_limit_reaches_the_solver(name: str) -> None:
         if size < 1000 or not capabilities()[name].peer
     ],
 )
-def test_the_bracket_contains_the_published_value(
-    name: str, published: list[tuple[Row, float, float]]
-) -> None:
+def test_the_bracket_contains_the_published_value(name, published):
     for row, error, half_unit in published:
         (case,) = row.cases
         if not load_backend(name).capabilities.skipped(problem_of(case), {}):
@@ -557,7 +553,7 @@ PERMUTED = (FAMILIES["dirichlet"][1], FAMILIES["building"][0])
 
 @pytest.mark.parametrize("row", PERMUTED, ids=lambda row: row.label)
 @pytest.mark.parametrize("name", BACKENDS)
-def test_permuting_labels_permutes_the_answers(name: str, row: Row) -> None:
+def test_permuting_labels_permutes_the_answers(name, row):
     """Law: relabelling private values, guesses and outcomes relabels the estimator: same bracket,
     same error probability.
     """
@@ -602,7 +598,7 @@ def served(name: str, problem: Problem) -> Problem:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_merged_and_impossible_outcomes_are_restored(name: str) -> None:
+def test_merged_and_impossible_outcomes_are_restored(name):
     """Law: splitting outcomes and adding impossible ones changes neither the optimum nor the
     backend's answer to it.
     """
@@ -620,7 +616,7 @@ def test_merged_and_impossible_outcomes_are_restored(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_attempts_leave_the_problem_untouched_and_repeat(name: str) -> None:
+def test_attempts_leave_the_problem_untouched_and_repeat(name):
     problem = served(name, catalog.build("paper-single", bins=6, budget=0.0))
     a = problem.p_xz.copy()
     loss = problem.loss.copy()

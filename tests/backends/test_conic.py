@@ -62,9 +62,7 @@ def pin(lowered: Any, problem: Problem, seed: int) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
-def test_the_expressions_are_error_probability_and_leakage(
-    solver: str, form: str, seed: int
-) -> None:
+def test_the_expressions_are_error_probability_and_leakage(solver, form, seed):
     problem = random_problem(seed)
     assume(problem.budget > 1e-9)
     lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
@@ -77,7 +75,7 @@ def test_the_expressions_are_error_probability_and_leakage(
     assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)
 
 
-def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
+def test_at_budget_zero_the_equations_are_those_of_phi():
     problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
     lowered = Conic().lower(problem, Options())
     estimator = pin(lowered, problem, 3)
@@ -88,9 +86,7 @@ def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
 
 
 @pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
-def test_reference_values(
-    name: str, parameters: dict[str, int], budget: dict[str, float], error: float, within: float
-) -> None:
+def test_reference_values(name, parameters, budget, error, within):
     solution = solve(catalog.build(name, **parameters, **budget), "conic")
     assert solution.error_probability == pytest.approx(error, abs=within)
     assert solution.claimed in {"optimal", "optimal_inaccurate"}
@@ -100,9 +96,7 @@ def test_reference_values(
 @pytest.mark.parametrize(
     "budget", [{"budget": 0.0}, {"budget": 0.001}, {"budget": 0.01}, {"budget": math.inf}], ids=str
 )
-def test_every_solver_ends_on_the_smallest_paper_instance(
-    solver: str, budget: dict[str, float]
-) -> None:
+def test_every_solver_ends_on_the_smallest_paper_instance(solver, budget):
     solution = solve(
         catalog.build("paper-single", bins=4, **budget), "conic", settings={"solver": solver}
     )
@@ -112,7 +106,7 @@ def test_every_solver_ends_on_the_smallest_paper_instance(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("budget", [0.0, 0.003, math.inf])
-def test_the_duals_have_the_signs_of_the_contract(form: str, budget: float) -> None:
+def test_the_duals_have_the_signs_of_the_contract(form, budget):
     problem = catalog.build("paper-single", bins=8, budget=budget)
     backend = Conic()
     options = Options(settings={"form": form})
@@ -137,9 +131,7 @@ def test_the_duals_have_the_signs_of_the_contract(form: str, budget: float) -> N
     [({"gap": 1e-6}, 1e-7), ({"gap": 1e-15}, 1e-12), ({"tolerance": "1e-5"}, 1e-5)],
 )
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_tolerance_reaches_the_solver(
-    solver: str, given_: dict[str, Any], expected: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tolerance_reaches_the_solver(solver, given_, expected, monkeypatch):
     seen = spy(solver, monkeypatch)
     gap = given_.get("gap", 1e-9)
     chosen = {"solver": solver} | {k: v for k, v in given_.items() if k != "gap"}
@@ -187,7 +179,7 @@ def spy(solver: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "ecos"])
-def test_the_time_limit_interrupts(solver: str) -> None:
+def test_the_time_limit_interrupts(solver):
     problem = catalog.build("paper-single", bins=2000, budget=1e-4)
     options = Options(gap=1e-12, time_limit=2e-3, settings={"solver": solver})
     backend = Conic()
@@ -195,7 +187,7 @@ def test_the_time_limit_interrupts(solver: str) -> None:
         backend.solve(backend.lower(problem, options), options)
 
 
-def test_an_inaccurate_end_is_reported_without_a_warning() -> None:
+def test_an_inaccurate_end_is_reported_without_a_warning():
     """Warnings are errors here: a leak of cvxpy's "Solution may be inaccurate" would fail this
     test.
     """
@@ -204,7 +196,7 @@ def test_an_inaccurate_end_is_reported_without_a_warning() -> None:
     assert solution.status in {Status.INACCURATE, Status.VIOLATED_PRIVACY}
 
 
-def test_the_iteration_limit_gives_what_was_reached() -> None:
+def test_the_iteration_limit_gives_what_was_reached():
     solution = solve(
         catalog.build("paper-single", bins=16, budget=0.005), "conic", max_iterations=4
     )
@@ -213,7 +205,7 @@ def test_the_iteration_limit_gives_what_was_reached() -> None:
     assert solution.estimator is not None
 
 
-def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
     import cvxpy
 
     monkeypatch.setattr(cvxpy, "installed_solvers", lambda: ["SCS"])
@@ -234,7 +226,7 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch: pytest.MonkeyPatch)
         ("tolerance", "tight", "give a positive number"),
     ],
 )
-def test_a_wrong_setting_is_a_sentence(name: str, value: object, sentence: str) -> None:
+def test_a_wrong_setting_is_a_sentence(name, value, sentence):
     with pytest.raises(InputError, match=f"backend conic: setting {name} is .*; {sentence}"):
         solve(catalog.build("paper-single"), "conic", settings={name: value})
 
@@ -269,7 +261,7 @@ def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
     ],
     ids=str,
 )
-def test_several_constraints_are_certified(problem: ds.Problem) -> None:
+def test_several_constraints_are_certified(problem):
     """And agree with the first-order method, which gets them in the same form; the loop refuses who
     serves one secret.
     """
@@ -287,7 +279,7 @@ def test_several_constraints_are_certified(problem: ds.Problem) -> None:
     assert not again.certificate.excludes(judged)
 
 
-def test_conditional_information_agrees_with_the_program_written_out() -> None:
+def test_conditional_information_agrees_with_the_program_written_out():
     cp = pytest.importorskip("cvxpy")
     problem = _several((2, 1e-3, CONDITIONAL))
     estimator = cp.Variable((2, 10), nonneg=True)

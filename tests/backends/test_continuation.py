@@ -46,7 +46,7 @@ def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
-def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share: float) -> None:
+def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share):
     problem = ds.problems.paper_single(bins=2000)
     budget = share * problem.bayes_leakage
     near = known(problem, [0.8 * budget, 0.95 * budget, 1.15 * budget])
@@ -61,7 +61,7 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
     assert certificate.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
 
 
-def test_continuation_declines_where_it_cannot_help() -> None:
+def test_continuation_declines_where_it_cannot_help():
     problem = ds.problems.paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert continued(middle, [], 1e-9) is None
@@ -71,7 +71,7 @@ def test_continuation_declines_where_it_cannot_help() -> None:
 
 
 @pytest.mark.parametrize("share", [1.0, 2.0])
-def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share: float) -> None:
+def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share):
     problem = ds.problems.paper_single(bins=10_000)
     at = problem.with_budget(share * problem.bayes_leakage)
     found = continued(at, known(problem, [0.0]))
@@ -81,7 +81,7 @@ def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share: floa
     assert judged(at, found).upper == pytest.approx(problem.bayes_error, rel=1e-14)
 
 
-def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
+def test_a_useless_prediction_costs_iterations_but_nothing_else():
     problem = ds.problems.dirichlet(n=2, m=3, N=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     far = [Known(0.5 * middle.budget, np.array([[5.0, -3.0], [-9.0, 4.0], [1.0, 2.0]]), 1e-3)]
@@ -92,7 +92,7 @@ def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0071, 0.0084, 0.0114])
-def test_kinks_between_the_neighbours_are_continued(budget: float) -> None:
+def test_kinks_between_the_neighbours_are_continued(budget):
     problem = ds.problems.paper_single(bins=10_000)
     at = problem.with_budget(budget)
     found = continued(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]))
@@ -116,7 +116,7 @@ def models(seed: int, shape: tuple[int, int, int]) -> Problem:
     st.lists(st.just(0.0) | st.floats(1e-9, 1.2), min_size=2, max_size=6),
 )
 @settings(max_examples=20)
-def test_a_sweep_is_never_worse_than_a_solve(problem: Problem, shares: list[float]) -> None:
+def test_a_sweep_is_never_worse_than_a_solve(problem, shares):
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in shares:
         budget = share * problem.bayes_leakage
@@ -130,7 +130,7 @@ def test_a_sweep_is_never_worse_than_a_solve(problem: Problem, shares: list[floa
         assert alone.certificate.lower <= solution.certificate.upper
 
 
-def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
+def test_predictions_interpolate_in_the_root_of_the_budget():
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
     line = [
         Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b)))
@@ -150,9 +150,7 @@ LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-d
 
 @pytest.mark.parametrize("measure", LINEAR)
 @pytest.mark.parametrize("shape", [(2, 2, 3000), (3, 3, 300)])
-def test_under_linear_measures_the_chord_leads_to_the_vertex(
-    measure: str, shape: tuple[int, int, int]
-) -> None:
+def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
     problem = models(5, shape).with_budget(math.inf, measure=measure)
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in (0.0, 1.0, 0.5, 0.25, 0.3, 0.28):
@@ -164,7 +162,7 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(
     assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-12)
 
 
-def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
+def test_the_chord_is_between_the_neighbours_on_both_sides():
     problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
     line = [
         Known(b, np.full((2, 2), 5.0 - b), 7.0 - b if b else math.inf) for b in (0.0, 0.1, 0.5, 0.9)
@@ -179,7 +177,7 @@ def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
 @pytest.mark.parametrize(
     "measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information", "total-variation"]
 )
-def test_many_outcomes_are_continued_under_every_measure(measure: str) -> None:
+def test_many_outcomes_are_continued_under_every_measure(measure):
     joint = np.random.default_rng(3).dirichlet(np.full(4 * 20_000, 0.5)).reshape(2, 2, 20_000)
     problem = Problem.from_joint(joint, math.inf, measure=measure)
     sweep = Sweep(problem, "tilt", gap=1e-9)
@@ -189,7 +187,7 @@ def test_many_outcomes_are_continued_under_every_measure(measure: str) -> None:
     assert solution.claimed == "optimal (continued)"
 
 
-def test_several_secrets_are_continued_along_a_common_factor() -> None:
+def test_several_secrets_are_continued_along_a_common_factor():
     joint = np.random.default_rng(3).dirichlet(np.full(8 * 20_000, 0.5)).reshape(2, 2, 2, 20_000)
     loss = Problem.from_joint(joint.sum(axis=0), 0.0).loss
     secrets = [
@@ -205,7 +203,7 @@ def test_several_secrets_are_continued_along_a_common_factor() -> None:
     assert solution.claimed == "optimal (continued)"
 
 
-def test_continued_points_say_so() -> None:
+def test_continued_points_say_so():
     problem = ds.problems.paper_single(bins=2000)
     sweep = Sweep(problem, "tilt", gap=1e-9)
     claims = [
@@ -250,9 +248,7 @@ class Wild:
 
 
 @pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])
-def test_worthless_continuation_costs_only_time(
-    behaviour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worthless_continuation_costs_only_time(behaviour, monkeypatch):
     wild = Wild(behaviour)
     assert isinstance(wild, Continuation)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)
@@ -264,7 +260,7 @@ def test_worthless_continuation_costs_only_time(
     assert wild.asked > 0
 
 
-def test_backends_without_a_path_are_solved_afresh() -> None:
+def test_backends_without_a_path_are_solved_afresh():
     assert not isinstance(load_backend("blahut-arimoto"), Continuation)
     problem = ds.problems.paper_single()
     solution, _ = Sweep(problem, "blahut-arimoto", gap=1e-6).solve(0.005)

@@ -90,8 +90,8 @@ def assert_consistent(problem: Problem, point: Point) -> None:
     st.sampled_from(FRACTIONS),
 )
 def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
-    n: int, m: int, outcomes: int, seed: int, fraction: float
-) -> None:
+    n, m, outcomes, seed, fraction
+):
     problem = random_problem(n, m, outcomes, seed, fraction)
     assume(np.unique(np.argmin(problem.loss, axis=0)).size == m)
     at, ending = ended(problem)
@@ -118,9 +118,7 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     st.sampled_from(FRACTIONS),
     st.integers(2, 6),
 )
-def test_duplicates_give_a_consistent_vertex_or_none(
-    n: int, m: int, seed: int, fraction: float, copies: int
-) -> None:
+def test_duplicates_give_a_consistent_vertex_or_none(n, m, seed, fraction, copies):
     problem = catalog.build(
         "duplicated", n=n, m=m, N=20, copies=copies, seed=seed, fraction=fraction
     )
@@ -131,7 +129,7 @@ def test_duplicates_give_a_consistent_vertex_or_none(
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
-def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: float) -> None:
+def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
     joint = np.random.default_rng(0).dirichlet(np.ones(3 * 2 * 100)).reshape(3, 2, 100)
     # Two guesses that are always equal.
     joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
@@ -154,9 +152,7 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: flo
 
 @settings(max_examples=20)
 @given(st.integers(2, 4), st.integers(2, 4), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
-def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
-    n: int, m: int, seed: int, fraction: float
-) -> None:
+def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(n, m, seed, fraction):
     problem = random_problem(n, m, 60, seed, fraction)
     assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
     at = interior(problem)
@@ -185,9 +181,7 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
     st.integers(0, 10**6),
     st.sampled_from(FRACTIONS),
 )
-def test_the_ties_of_an_optimum_determine_it(
-    n: int, m: int, outcomes: int, seed: int, fraction: float
-) -> None:
+def test_the_ties_of_an_optimum_determine_it(n, m, outcomes, seed, fraction):
     problem = random_problem(n, m, outcomes, seed, fraction)
     assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
     best = ds.solve(problem, "tilt")
@@ -229,9 +223,7 @@ def test_the_ties_of_an_optimum_determine_it(
 
 @pytest.mark.parametrize("bins", [16, 60, 300])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.05, 0.4, 0.8])
-def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(
-    bins: int, share: float
-) -> None:
+def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share):
     free = ds.problems.paper_single(bins=bins)
     problem = free.with_budget(share * free.bayes_leakage)
     best = ds.solve(problem, "tilt")
@@ -258,9 +250,7 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(
     ("n", "m", "outcomes"), [(3, 3, 100), (4, 4, 100), (2, 5, 300), (5, 2, 300)]
 )
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
-def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(
-    n: int, m: int, outcomes: int, fraction: float
-) -> None:
+def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n, m, outcomes, fraction):
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, fraction=fraction)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
@@ -281,7 +271,7 @@ def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(
 @pytest.mark.parametrize(
     "name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"]
 )
-def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction: float) -> None:
+def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
     problem = (
         random_problem(2, 2, 100, 0, fraction)
         if name == "random"
@@ -293,9 +283,7 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction:
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3), (3, 3), (2, 5)])
-def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(
-    n: int, m: int
-) -> None:
+def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n, m):
     solved = [
         ds.solve(random_problem(n, m, N, seed, 0.0), "tilt")
         for N in (40, 150, 400)
@@ -305,7 +293,7 @@ def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_n
     assert sum(each.iterations == 0 for each in solved) >= 8
 
 
-def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more() -> None:
+def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more():
     # Under no tilt the two least margins are between the same two guesses.
     problem = catalog.build("anes96", budget=0.0)
     active = _ActiveSet(problem, problem.loss.copy())
@@ -317,7 +305,7 @@ def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more() 
 
 
 @pytest.mark.parametrize("off", [0.5, 0.9, 1.2])
-def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: float) -> None:
+def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off):
     problem = random_problem(3, 3, 300, 15, 0.3)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
@@ -331,13 +319,11 @@ def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: flo
 
 
 @pytest.mark.parametrize("seed", [2, 4])
-def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(seed, monkeypatch):
     pivots = [0]
     plain = _ActiveSet.vertex
 
-    def counted(active: _ActiveSet) -> Vertex:
+    def counted(active):
         pivots[0] += 1
         return plain(active)
 
@@ -349,7 +335,7 @@ def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(
 
 @pytest.mark.parametrize("bins", [4, 16, 64, 256])
 @pytest.mark.parametrize("budget", [0.0, 1e-6, 1e-4, 0.01])
-def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget: float) -> None:
+def test_where_x_has_two_values_it_works_far_from_the_optimum(bins, budget):
     problem = ds.problems.paper_single(bins=bins, budget=budget)
     at, ending = ended(problem, 1e-3)
     assert ending.width > 1e-6
@@ -359,7 +345,7 @@ def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget:
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
-def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> None:
+def test_it_ends_the_iteration_early_at_the_same_optimum(fraction):
     problem = random_problem(3, 3, 300, 15, fraction)
     (plain, ending) = ended(problem)
     early = ds.solve(problem, "tilt")
@@ -371,7 +357,7 @@ def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> Non
     )
 
 
-def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
+def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
     """Here the likeliest outcomes have all but one posterior, and weigh ten thousand times what is
     to be proven.
     """
@@ -387,7 +373,7 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
     assert best.iterations == 0
 
 
-def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:
+def test_the_width_of_a_vertex_is_relative_to_its_own_error():
     """Where the Bayes rule hardly errs, rounding is much next to its error and nothing next to the
     optimum's.
     """
@@ -400,7 +386,7 @@ def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:
     assert best.iterations <= 10
 
 
-def test_small_problems_need_neither_a_compiler_nor_scipy() -> None:
+def test_small_problems_need_neither_a_compiler_nor_scipy():
     """Importing scipy.optimize takes a hundred times as long as the solution; the second problem
     has an unused guess.
     """
@@ -415,7 +401,7 @@ def test_small_problems_need_neither_a_compiler_nor_scipy() -> None:
     assert done.stdout.split() == []
 
 
-def test_a_start_far_beyond_every_share_raises_nothing() -> None:
+def test_a_start_far_beyond_every_share_raises_nothing():
     """Ties of next to no mass may start from shares of any size; steps as large have no cube."""
     usual = ds.problems.paper_single(bins=16)
     faint = np.array([[6e-122], [4e-122]])

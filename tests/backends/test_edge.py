@@ -90,16 +90,12 @@ CERTIFIED = {
 @pytest.mark.parametrize(
     ("seed", "law"), [(seed, law) for law, seeds in CERTIFIED.items() for seed in seeds]
 )
-def test_problems_that_are_hard_for_one_reason_are_certified(
-    edge_problem: Callable[[int], Problem], seed: int, law: str
-) -> None:
+def test_problems_that_are_hard_for_one_reason_are_certified(edge_problem, seed, law):
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED, law
 
 
 @pytest.mark.parametrize("seed", [668, 1026, 30093, 31056])
-def test_no_answer_errs_more_than_the_best_constant_guess(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem, seed):
     problem = edge_problem(seed)
     solution = ds.solve(problem, "tilt")
     assert solution.error_probability is not None
@@ -107,9 +103,7 @@ def test_no_answer_errs_more_than_the_best_constant_guess(
 
 
 @pytest.mark.parametrize("seed", [537, 608, 1617, 2175, 3115])
-def test_the_solver_goes_on_while_the_products_fall(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+def test_the_solver_goes_on_while_the_products_fall(edge_problem, seed):
     """The multiplier may be ten powers of ten below that of the start; until it is reached the
     bracket says nothing.
     """
@@ -119,18 +113,14 @@ def test_the_solver_goes_on_while_the_products_fall(
 
 
 @pytest.mark.parametrize("seed", [20, 743, 1982, 2431])
-def test_rare_private_values_with_large_log_ratios_cost_no_digits(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem, seed):
     solution = ds.solve(edge_problem(seed), "tilt", gap=1e-9)
     assert solution.relative_gap is not None
     assert solution.relative_gap <= 1e-8
 
 
 @pytest.mark.parametrize("seed", [38, 121, 290, 2160, 2999])
-def test_rare_private_values_under_budgets_below_rounding_are_answered(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+def test_rare_private_values_under_budgets_below_rounding_are_answered(edge_problem, seed):
     assert ds.solve(edge_problem(seed), "tilt").status in (
         ds.Status.CERTIFIED,
         ds.Status.INACCURATE,
@@ -138,16 +128,14 @@ def test_rare_private_values_under_budgets_below_rounding_are_answered(
 
 
 @pytest.mark.parametrize("seed", [134, 750, 2353, 1137, 1847, 2289])
-def test_perfect_privacy_holds_for_rare_private_values_too(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem, seed):
     problem = edge_problem(seed)
     assert problem.budget == 0.0
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed: int) -> None:
+def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed):
     """I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'); duals of X' are duals of X."""
     rng = np.random.default_rng(seed)
     joint = (
@@ -168,7 +156,7 @@ def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed: int) -> No
     assert np.allclose(tilt @ merged.p_xz, tilt[:, place] @ problem.p_xz, rtol=1e-12)
 
 
-def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens() -> None:
+def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens():
     joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(3, 2, 4)
     problem = Problem.from_joint(joint, 0.1)
     assert merge_rare_values(problem, 1e-3)[0] is problem
@@ -186,9 +174,7 @@ def moved_by_rounding(problem: Problem) -> float:
     return 2.0**-53 * np.sqrt(2.0 / problem.budget) if problem.budget > 0.0 else np.inf
 
 
-def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(
-    edge_problem: Callable[[int], Problem],
-) -> None:
+def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(edge_problem):
     """Losses of 1 per mass are tied by tilts of −1, and the error probability is 3e-11."""
     problem = edge_problem(4134111805)
     solution = ds.solve(problem, "tilt", gap=1e-9)
@@ -204,9 +190,7 @@ def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(
     )
 
 
-def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(
-    edge_problem: Callable[[int], Problem],
-) -> None:
+def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_problem):
     """Its mass was a difference of numbers 10¹⁰ times as large, so that the answer leaked 1.00017
     of the budget.
     """
@@ -216,9 +200,7 @@ def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(
     assert solution.status is ds.Status.CERTIFIED
 
 
-def test_problems_at_the_edge_are_solved_in_bounded_work(
-    solved: Callable[[int], ds.Solution],
-) -> None:
+def test_problems_at_the_edge_are_solved_in_bounded_work(solved):
     """None fails or leaks too much; gaps stay below 1e-8 where rounding explains less, and
     iterations near their median.
     """
@@ -237,9 +219,7 @@ _WORSE_IN_BLOCKS = [1083420543, 515160882, 3234205194, 3603043292, 861533667, 55
 
 
 @pytest.mark.parametrize("seed", [*range(40), *_WORSE_IN_BLOCKS])
-def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(
-    solved: Callable[[int], ds.Solution], seed: int
-) -> None:
+def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(solved, seed):
     """Proportional outcomes are merged, no probability is lost in the rule, and duals are derived
     from its law.
     """

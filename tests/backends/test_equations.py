@@ -11,7 +11,7 @@ from discreet.backends.equations import bordered, equilibrated, least_norm
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (3, 3), (2, 5), (1, 1)])
-def test_the_solution_is_the_one_of_least_norm(shape: tuple[int, int]) -> None:
+def test_the_solution_is_the_one_of_least_norm(shape):
     rng = np.random.default_rng(1)
     matrix = rng.normal(size=shape)
     right = rng.normal(size=shape[0])
@@ -21,13 +21,13 @@ def test_the_solution_is_the_one_of_least_norm(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1)])
-def test_equations_without_unknowns_ask_for_nothing(shape: tuple[int, int]) -> None:
+def test_equations_without_unknowns_ask_for_nothing(shape):
     np.testing.assert_array_equal(
         least_norm(np.zeros(shape), np.ones(shape[0])), np.zeros(shape[1])
     )
 
 
-def test_units_do_not_matter() -> None:
+def test_units_do_not_matter():
     rng = np.random.default_rng(2)
     matrix = rng.normal(size=(4, 4))
     right = rng.normal(size=4)
@@ -41,7 +41,7 @@ def test_units_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_border_is_a_row_and_a_column(count: int) -> None:
+def test_a_border_is_a_row_and_a_column(count):
     rng = np.random.default_rng(3)
     matrix = rng.normal(size=(count, count))
     border = rng.normal(size=count)
@@ -52,7 +52,7 @@ def test_a_border_is_a_row_and_a_column(count: int) -> None:
     )
 
 
-def test_dependent_equations_have_a_solution() -> None:
+def test_dependent_equations_have_a_solution():
     matrix = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]])
     np.testing.assert_allclose(
         least_norm(matrix, np.array([5.0, 10.0])), [1.0, 2.0, 0.0], atol=1e-14
@@ -61,7 +61,7 @@ def test_dependent_equations_have_a_solution() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("shape", [(2, 2), (1, 2), (2, 1)])
-def test_what_is_not_finite_has_no_solution(bad: float, shape: tuple[int, int]) -> None:
+def test_what_is_not_finite_has_no_solution(bad, shape):
     matrix = np.ones(shape)
     matrix[0, 0] = bad
     with np.errstate(invalid="ignore"):

@@ -101,7 +101,7 @@ def check(name: str, objective: float, variables: Any, linear: bool, within: flo
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_highs_reads_mps_and_finds_the_certified_optimum(name: str, tmp_path: Path) -> None:
+def test_highs_reads_mps_and_finds_the_certified_optimum(name, tmp_path):
     path = ds.export(PROBLEMS[name], tmp_path / "program.mps")
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
@@ -126,7 +126,7 @@ def test_highs_reads_mps_and_finds_the_certified_optimum(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name: str, tmp_path: Path) -> None:
+def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name, tmp_path):
     path = ds.export(PROBLEMS[name], tmp_path / "program.json")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -136,7 +136,7 @@ def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name: str, tmp_
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path, cbf: Any) -> None:
+def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, cbf):
     path = ds.export(PROBLEMS[name], tmp_path / "program.cbf")
     variables, model = cbf.modelled(cbf.read(path))
     model.solve(solver=cp.CLARABEL)
@@ -144,7 +144,7 @@ def test_cvxpy_finds_the_certified_optimum_of_cbf(name: str, tmp_path: Path, cbf
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_json_holds_the_very_doubles_of_the_program(name: str, tmp_path: Path) -> None:
+def test_json_holds_the_very_doubles_of_the_program(name, tmp_path):
     stored = json.loads(
         ds.export(PROBLEMS[name], tmp_path / "program.json").read_text(encoding="ascii")
     )
@@ -163,7 +163,7 @@ def test_json_holds_the_very_doubles_of_the_program(name: str, tmp_path: Path) -
 # ----------------------------------------------------------------------------------------------
 
 
-def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path: Path) -> None:
+def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path):
     problem = PROBLEMS["mutual-information"]
     certificate = BRACKETS["mutual-information"]
     text = ds.export(problem, tmp_path / "program.cbf", certificate=certificate).read_text(
@@ -177,9 +177,7 @@ def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path:
     assert high - low <= 1e-8
 
 
-def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alone(tmp_path):
     problem = PROBLEMS["perfect"]
     for name, form in FORMATS.items():
         one = ds.export(problem, tmp_path / f"one{form.ending}")
@@ -200,19 +198,17 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
         ("program.cbf", "cfb", "there is no format 'cfb' .did you mean 'cbf'"),
     ],
 )
-def test_what_cannot_be_written_is_refused_in_a_sentence(
-    path: str, format_: str | None, said: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_written_is_refused_in_a_sentence(path, format_, said, tmp_path):
     with pytest.raises(InputError, match=said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
 
 
-def test_only_a_problem_in_memory_is_exported(tmp_path: Path) -> None:
+def test_only_a_problem_in_memory_is_exported(tmp_path):
     with pytest.raises(InputError, match=r"^str "):
         ds.export("problem.npz", tmp_path / "program.cbf")  # type: ignore[arg-type]
 
 
-def test_too_few_variables_are_refused() -> None:
+def test_too_few_variables_are_refused():
     with pytest.raises(InputError, match="3 variables"):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -66,7 +66,7 @@ def optimum_of(problem: Problem) -> float:
 
 @pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
 @pytest.mark.parametrize("case", TIED)
-def test_it_is_certified_and_exactly_kept(case: str, backend: str) -> None:
+def test_it_is_certified_and_exactly_kept(case, backend):
     """Law: the optimum of the linear program is reached by an estimator that leaks nothing, as
     exact arithmetic confirms.
     """
@@ -85,7 +85,7 @@ def test_it_is_certified_and_exactly_kept(case: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["all", "two of four", "actions"])
-def test_so_it_is_in_blocks(case: str) -> None:
+def test_so_it_is_in_blocks(case):
     problem = BlockProblem.of(drawn(case, 1, 3_000))
     solution = ds.solve(problem, "tilt")
     assert solution.status is ds.Status.CERTIFIED, solution
@@ -94,7 +94,7 @@ def test_so_it_is_in_blocks(case: str) -> None:
     assert contradictions(solution, found, 1e-9) == []
 
 
-def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> None:
+def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only():
     """Law: under a uniform prior budget 0 of min-entropy leakage is perfect privacy."""
     problem = drawn("all", 3)
     perfect = ds.solve(problem.with_budget(0.0, measure="mutual-information"), "tilt").certificate
@@ -105,7 +105,7 @@ def test_uniform_values_are_guessed_no_better_under_perfect_privacy_only() -> No
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
-def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend: str) -> None:
+def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend):
     """Outcomes that say nothing about X, up to rounding: no move of probability makes the Bayes
     rule exactly private.
     """
@@ -128,7 +128,7 @@ def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend: st
     assert contradictions(solution, found, 1e-9) == []
 
 
-def test_what_leaks_more_is_not_kept() -> None:
+def test_what_leaks_more_is_not_kept():
     problem = drawn("all", 0)
     solution = ds.certify(problem, problem.bayes_estimator)
     judged = solution.certificate
@@ -138,7 +138,7 @@ def test_what_leaks_more_is_not_kept() -> None:
     assert judged.upper == pytest.approx(problem.constant_error)
 
 
-def test_rows_that_demand_nothing_more_are_left_out() -> None:
+def test_rows_that_demand_nothing_more_are_left_out():
     """Two equal actions, and one that is half the sum of two others, add no equation."""
     measure = GLeakage([[2, 0, 1], [2, 0, 1], [0, 2, 1], [1, 1, 1], [0, 0, 1]])
     problem = Problem.from_joint(np.full((3, 2, 2), 1.0 / 12.0), 0.0, measure=measure)
@@ -149,7 +149,7 @@ def test_rows_that_demand_nothing_more_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("lower", range(3))
-def test_rounding_of_equal_priors_changes_no_support(lower: int) -> None:
+def test_rounding_of_equal_priors_changes_no_support(lower):
     """Law: which of equally likely values is the likeliest by a rounding changes how far tilts are
     lowered by as little.
     """
@@ -164,7 +164,7 @@ def test_rounding_of_equal_priors_changes_no_support(lower: int) -> None:
         )
 
 
-def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
+def test_counts_of_sensors_with_a_rare_entry_are_solved():
     """Outcomes of masses down to 1e-24, which the tolerance of a linear program does not tell
     apart.
     """
@@ -183,7 +183,7 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved() -> None:
         assert solution.certificate.upper < 0.2922
 
 
-def test_several_constraints_may_have_it() -> None:
+def test_several_constraints_may_have_it():
     # x and x' are uniform
     joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
     loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss
@@ -199,12 +199,12 @@ def test_several_constraints_may_have_it() -> None:
     assert contradictions(solution, found, 1e-9) == []
 
 
-def test_one_outcome_is_solved() -> None:
+def test_one_outcome_is_solved():
     problem = Problem([[0.4], [0.4], [0.2]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
     assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
 
 
-def test_an_outcome_of_no_mass_gets_a_guess_that_is_made() -> None:
+def test_an_outcome_of_no_mass_gets_a_guess_that_is_made():
     """The first guess would be made there only, and would say that X has its less likely value."""
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 6)
     joint[1] *= 0.7

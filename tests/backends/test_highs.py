@@ -43,7 +43,7 @@ def random_problem(seed: int) -> Problem:
 
 
 @given(st.integers(0, 10**6))
-def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
+def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed):
     problem = random_problem(seed)
     for equations in (whitened_rows, rows_by_private_value):
         rows = Program.linear(problem, equations).rows
@@ -65,7 +65,7 @@ def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6))
-def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed: int) -> None:
+def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
     problem = random_problem(seed)
     coarser = np.vstack([problem.p_xz[:-1].sum(axis=0), problem.p_xz[-1]])
     private = [Constraint(rows, 0.0) for rows in (problem.p_xz, coarser, problem.p_xz)]
@@ -82,9 +82,7 @@ def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed: i
 
 @pytest.mark.parametrize(("name", "parameters", "error", "within"), REFERENCE)
 @pytest.mark.parametrize("method", METHODS)
-def test_reference_values(
-    name: str, parameters: dict[str, int], error: float, within: float, method: str
-) -> None:
+def test_reference_values(name, parameters, error, within, method):
     problem = catalog.build(name, budget=0.0, **parameters)
     solution = solve(problem, "highs", settings={"method": method})
     assert solution.error_probability == pytest.approx(error, abs=within)
@@ -92,7 +90,7 @@ def test_reference_values(
 
 
 @pytest.mark.parametrize("sensors", [1, 20, 30])
-def test_the_root_mass_scaling_keeps_tiny_answers(sensors: int) -> None:
+def test_the_root_mass_scaling_keeps_tiny_answers(sensors):
     solution = solve(catalog.build("paper-multi", sensors=sensors, budget=0.0), "highs")
     assert solution.status is Status.CERTIFIED, solution
     assert solution.certificate is not None
@@ -108,9 +106,7 @@ def test_the_root_mass_scaling_keeps_tiny_answers(sensors: int) -> None:
         (1e-15, 1e-10, 1e-12),
     ],
 )
-def test_the_gap_reaches_highs_down_to_its_own_minima(
-    gap: float, tolerance: float, ipm: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gap_reaches_highs_down_to_its_own_minima(gap, tolerance, ipm, monkeypatch):
     made = record_solvers(monkeypatch)
     settings_ = {"method": "ipx", "presolve": "off"}
     solve(
@@ -153,12 +149,12 @@ def record_solvers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize(
     ("name", "value"), [("method", "hipo"), ("presolve", "maybe"), ("speed", 3)]
 )
-def test_a_wrong_setting_is_a_sentence(name: str, value: object) -> None:
+def test_a_wrong_setting_is_a_sentence(name, value):
     with pytest.raises(InputError, match=name):
         solve(catalog.build("paper-single", budget=0.0), "highs", settings={name: value})
 
 
-def test_the_program_counts_in_units_of_the_bayes_error() -> None:
+def test_the_program_counts_in_units_of_the_bayes_error():
     problem = catalog.build("paper-multi", sensors=10, budget=0.0)
     program = Program.linear(problem)
     assert program.unit == problem.bayes_error

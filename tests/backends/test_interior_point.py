@@ -15,7 +15,6 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt import families, newton
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.numerics.double_double import Array
 from discreet.problems import Problem, catalog
 from discreet.problems.constraint import LeakageBudget
 
@@ -25,7 +24,7 @@ def mixture(m: int, fraction: float) -> Problem:
 
 
 @pytest.mark.parametrize(("m", "fraction"), [(4, 0.0), (3, 0.01), (4, 0.5)])
-def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
+def test_a_start_is_inside_and_feasible(m, fraction):
     problem = mixture(m, fraction)
     model = model_of(problem, Precision.of(problem, 1e-9))
     at, _ = _start(model)
@@ -40,7 +39,7 @@ def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
 
 
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
-def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: float) -> None:
+def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
     problem = mixture(4, fraction)
     model = model_of(problem, Precision.of(problem, 1e-9))
     at, _ = _start(model)
@@ -50,7 +49,7 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: floa
     np.testing.assert_array_equal(at.tilt, at.multiplier * law.gradient)
 
 
-def test_a_start_errs_hardly_more_than_the_best_constant_guess() -> None:
+def test_a_start_errs_hardly_more_than_the_best_constant_guess():
     """Two guesses are as good at one outcome; at the other, one of them errs 10²⁰ times as much."""
     loss = np.array([[0.0, 1e-20], [0.0, 0.5], [1e-21, 1.0]])
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), loss, LeakageBudget(1e-3))
@@ -58,7 +57,7 @@ def test_a_start_errs_hardly_more_than_the_best_constant_guess() -> None:
     assert problem.error_probability(at.estimator[0]) <= 5.0 * problem.constant_error
 
 
-def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     problem = mixture(4, 0.3)
     model = model_of(problem, Precision.of(problem, 1e-9))
     at, _ = _start(model)
@@ -79,9 +78,7 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.Mo
     st.integers(0, 10**6),
     st.floats(-9.0, -0.05),
 )
-def test_the_iteration_alone_reaches_the_optimum(
-    n: int, m: int, outcomes: int, seed: int, decades: float
-) -> None:
+def test_the_iteration_alone_reaches_the_optimum(n, m, outcomes, seed, decades):
     problem = catalog.build(
         "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades
     )
@@ -94,7 +91,7 @@ def test_the_iteration_alone_reaches_the_optimum(
 
 
 @pytest.mark.parametrize("name", ["road", "zero-mass", "building"])
-def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
+def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name):
     """Their masses fall by a hundred times a step, about which log ratios have to be linearised
     again.
     """
@@ -104,7 +101,7 @@ def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
         assert solution.status is ds.Status.CERTIFIED, share
 
 
-def test_a_bracket_that_narrows_is_progress() -> None:
+def test_a_bracket_that_narrows_is_progress():
     """Here excess leakage grows at first, and takes more than fifteen iterations to become less
     than at the start.
     """
@@ -116,7 +113,7 @@ def test_a_bracket_that_narrows_is_progress() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1.0, 30.0, 500.0])
-def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: float) -> None:
+def test_the_support_function_keeps_its_digits_beside_rare_private_values(size):
     """h = log Σ π e^t, exact in 60 digits: a feasible tilt has h near 0, and a tiny one an h far
     below its entries.
     """
@@ -124,7 +121,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: 
     p_x = np.array([1.0 - 2.0**-30, 2.0**-30 - 2.0**-40, 2.0**-40])
     tilts = np.array([[-1.0, 0.5, 1.0], [-1e-6, 1.0, 1.0], [0.0, -1.0, 1.0]]) * size
 
-    def exactly(tilt: Array) -> float:
+    def exactly(tilt):
         total = sum(
             Decimal(float(p)) * Decimal(float(t)).exp() for p, t in zip(p_x, tilt, strict=True)
         )
@@ -137,7 +134,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: 
     )
 
 
-def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration() -> None:
+def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration():
     """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the
     products should fall.
     """
@@ -145,7 +142,7 @@ def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration() -> No
     assert ds.solve(problem, "tilt").relative_gap <= 1e-9
 
 
-def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
+def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for():
     # y = x: only the law of (X, Ŷ) matters
     p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0
     problem = Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0)
@@ -158,9 +155,7 @@ def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("seed", [32, 269])
-def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privacy(
-    seed: int,
-) -> None:
+def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privacy(seed):
     """Y = X, and many outcomes that settle X: with a smaller first slack their columns started too
     near to certainty.
     """
@@ -176,9 +171,7 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
     ("n", "m", "outcomes", "seed", "budget"),
     [(5, 2, 8, 999129, 0.0607), (5, 5, 7, 322966, 0.0605), (5, 4, 6, 662608, 0.00814)],
 )
-def test_a_steep_measure_does_not_make_the_iteration_swing(
-    n: int, m: int, outcomes: int, seed: int, budget: float
-) -> None:
+def test_a_steep_measure_does_not_make_the_iteration_swing(n, m, outcomes, seed, budget):
     """Three problems of the campaign: at order 100 a law that leaks twice the budget has gradients
     of another size.
     """

@@ -69,7 +69,7 @@ def check(solution: ds.Solution, gap: float = GAP) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_single_sensor_is_bracketed() -> None:
+def test_the_papers_single_sensor_is_bracketed():
     """A million bins give 0.07463613495 with a certified gap below 1e-12; the continuous optimum
     lies at 0.0746361.
     """
@@ -88,11 +88,11 @@ def test_the_papers_single_sensor_is_bracketed() -> None:
 @pytest.mark.parametrize(
     "budget", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 5e-3, 0.0137, 0.0138, 1.0, math.inf]
 )
-def test_every_budget_is_certified(budget: float) -> None:
+def test_every_budget_is_certified(budget):
     check(solved(budget))
 
 
-def test_perfect_privacy_needs_no_randomisation() -> None:
+def test_perfect_privacy_needs_no_randomisation():
     solution = solved(0.0)
     check(solution)
     assert solution.rule.deterministic
@@ -103,7 +103,7 @@ def test_perfect_privacy_needs_no_randomisation() -> None:
     assert solution.error_probability == pytest.approx(fine.error_probability, rel=1e-5)
 
 
-def test_a_slack_budget_gives_the_bayes_rule() -> None:
+def test_a_slack_budget_gives_the_bayes_rule():
     solution = solved(0.1)
     check(solution)
     assert solution.multiplier == 0.0
@@ -113,11 +113,11 @@ def test_a_slack_budget_gives_the_bayes_rule() -> None:
     assert at[0] == pytest.approx(at[1], rel=1e-12)
 
 
-def test_a_finer_gap_is_reached_too() -> None:
+def test_a_finer_gap_is_reached_too():
     check(ds.solve(paper_continuous(0.01), gap=1e-10), gap=1e-10)
 
 
-def test_the_curve_is_convex_and_falls() -> None:
+def test_the_curve_is_convex_and_falls():
     budgets = [0.0, 0.002, 0.004, 0.006, 0.008, 0.010]
     errors = [solved(budget).error_probability for budget in budgets]
     steps = np.diff(errors)
@@ -125,7 +125,7 @@ def test_the_curve_is_convex_and_falls() -> None:
     assert (np.diff(steps) > 0).all()
 
 
-def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum() -> None:
+def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum():
     solution = ds.solve(mixture_problem(1, 3, 3, 3, 0.02))
     check(solution)
     problem = solution.problem
@@ -147,7 +147,7 @@ def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum() -> 
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3, 0.02])
-def test_fine_bins_approach_the_continuous_optimum_from_above(budget: float) -> None:
+def test_fine_bins_approach_the_continuous_optimum_from_above(budget):
     problem = mixture_problem(7, 3, 3, 2, budget)
     solution = ds.solve(problem)
     check(solution)
@@ -168,9 +168,7 @@ def test_fine_bins_approach_the_continuous_optimum_from_above(budget: float) -> 
     st.integers(1, 3),
     st.sampled_from([0.0, 0.001, 0.1, 0.5, 2.0]),
 )
-def test_random_mixtures_are_certified_at_any_share_of_the_bayes_leakage(
-    seed: int, n: int, m: int, share: float
-) -> None:
+def test_random_mixtures_are_certified_at_any_share_of_the_bayes_leakage(seed, n, m, share):
     problem = mixture_problem(seed, n, m, 2, math.inf)
     leakage = ds.solve(problem).leakage
     check(ds.solve(problem.with_budget(share * leakage)))
@@ -203,7 +201,7 @@ def under_a_slack_budget(name: str) -> ds.Solution:
 
 @pytest.mark.parametrize("regime", ["perfect", "constrained", "slack"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_kind_of_density_is_certified(name: str, regime: str) -> None:
+def test_every_kind_of_density_is_certified(name, regime):
     """In every regime; how small a budget may be is asked above."""
     solution = under_a_slack_budget(name)
     if regime != "slack":
@@ -216,7 +214,7 @@ def test_every_kind_of_density_is_certified(name: str, regime: str) -> None:
     assert solution.rule.edges.size <= 30
 
 
-def test_uniform_densities_are_solved_as_the_few_pieces_they_are() -> None:
+def test_uniform_densities_are_solved_as_the_few_pieces_they_are():
     """Between neighbouring ends all densities are constant, so the pieces are a discrete problem
     with the same optimum.
     """
@@ -230,7 +228,7 @@ def test_uniform_densities_are_solved_as_the_few_pieces_they_are() -> None:
         )
 
 
-def test_asymmetric_losses_and_more_guesses_than_values() -> None:
+def test_asymmetric_losses_and_more_guesses_than_values():
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     loss = np.array([[0.0, 1.0, 0.2], [5.0, 0.0, 0.4]])  # the third guess abstains
     problem = ContinuousProblem(laws, P_XY, 0.02, loss_matrix=loss)
@@ -242,7 +240,7 @@ def test_asymmetric_losses_and_more_guesses_than_values() -> None:
     assert solution.error_probability == pytest.approx(fine.error_probability, rel=1e-5)
 
 
-def test_private_values_that_never_happen_change_nothing() -> None:
+def test_private_values_that_never_happen_change_nothing():
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     with_unused = ContinuousProblem(
         [*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
@@ -254,7 +252,7 @@ def test_private_values_that_never_happen_change_nothing() -> None:
     assert a.error_probability == pytest.approx(b.error_probability, rel=2e-8)
 
 
-def test_x_equal_to_y_at_perfect_privacy_is_a_constant() -> None:
+def test_x_equal_to_y_at_perfect_privacy_is_a_constant():
     laws = [[NormalDensity(0, 1), NormalDensity(5, 1)], [NormalDensity(7, 1), NormalDensity(2, 1)]]
     problem = ContinuousProblem(laws, [[0.6, 0.0], [0.0, 0.4]], 0.0)
     solution = ds.solve(problem)
@@ -267,7 +265,7 @@ def test_x_equal_to_y_at_perfect_privacy_is_a_constant() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
+def test_newton_returns_to_the_optimum_from_nearby(budget):
     problem = paper_continuous(budget)
     solution = solved(budget)
     moved = solution.rule.boundaries + np.array([0.003, -0.02])
@@ -279,7 +277,7 @@ def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
 
 
-def test_newton_with_nothing_to_move_proposes_nothing() -> None:
+def test_newton_with_nothing_to_move_proposes_nothing():
     nothing = Boundaries(np.empty(0), np.array([0]), np.empty(0, dtype=bool))
     assert (
         polish(
@@ -293,14 +291,14 @@ def test_newton_with_nothing_to_move_proposes_nothing() -> None:
     )
 
 
-def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid() -> None:
+def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid():
     solution = ds.solve(mixture_problem(2, 2, 2, 2, 0.01), gap=1e-13, time_limit=1e-9)
     assert solution.iterations == 1
     assert solution.status is ds.Status.INACCURATE
     assert solution.certificate.lower <= solution.certificate.upper
 
 
-def test_what_cannot_be_solved_is_refused() -> None:
+def test_what_cannot_be_solved_is_refused():
     refused = ds.solve(ds.problems.paper_single(budget=0.1), "intervals")
     assert refused.status is ds.Status.UNSUPPORTED
     assert refused.message.startswith(
@@ -314,7 +312,7 @@ def test_what_cannot_be_solved_is_refused() -> None:
         ds.solve(paper_continuous(0.1), gap=0.0)
 
 
-def test_the_solution_of_densities_holds_a_rule_and_a_record() -> None:
+def test_the_solution_of_densities_holds_a_rule_and_a_record():
     solution = solved(0.01)
     assert solution.rule([0.0, 0.6, 2.0]).tolist() == [0, 1, 0]
     assert solution.equivocation == pytest.approx(solution.problem.entropy_x - 0.01, abs=1e-9)

@@ -54,7 +54,7 @@ def model() -> Problem:
     return Problem.from_joint(joint, budget=math.inf, name="random")
 
 
-def test_every_step_is_timed(model: Problem, ticking: None) -> None:
+def test_every_step_is_timed(model, ticking):
     taken = solve(model, "fake-bayes").timings
     assert (
         taken.lower_seconds,
@@ -64,7 +64,7 @@ def test_every_step_is_timed(model: Problem, ticking: None) -> None:
     ) == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_a_good_answer_is_the_same_as_in_this_process(model: Problem, attempted: Attempt) -> None:
+def test_a_good_answer_is_the_same_as_in_this_process(model, attempted):
     apart = conclude(model, attempted, Options())
     here = solve(model, "fake-bayes")
     assert apart.status is here.status is Status.CERTIFIED
@@ -78,7 +78,7 @@ def test_a_good_answer_is_the_same_as_in_this_process(model: Problem, attempted:
     assert dict(apart.versions) == dict(here.versions)
 
 
-def test_a_claim_is_not_believed(model: Problem) -> None:
+def test_a_claim_is_not_believed(model):
     solution = solve_isolated(model.with_budget(model.bayes_leakage / 10), "fake-bayes")
     assert solution.status is Status.VIOLATED_PRIVACY
     assert solution.claimed == "optimal"
@@ -94,8 +94,8 @@ def test_a_claim_is_not_believed(model: Problem) -> None:
     ],
 )
 def test_a_process_that_dies_or_answers_wrongly_gives_a_failed_solution_with_the_reason(
-    model: Problem, backend: str, said: str
-) -> None:
+    model, backend, said
+):
     assert_failed(solve_isolated(model, backend, time_limit=30), said)
 
 
@@ -107,7 +107,7 @@ def assert_failed(solution: Solution, said: str) -> None:
     json.dumps(solution.to_dict(), allow_nan=False)
 
 
-def test_what_is_not_a_number_is_never_certified(model: Problem) -> None:
+def test_what_is_not_a_number_is_never_certified(model):
     solution = solve_isolated(model.with_budget(0.0), "fake-not-a-number")
     assert solution.status in (Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED)
     assert (
@@ -116,14 +116,12 @@ def test_what_is_not_a_number_is_never_certified(model: Problem) -> None:
     )
 
 
-def test_output_of_the_backend_does_not_disturb_the_exchange(model: Problem) -> None:
+def test_output_of_the_backend_does_not_disturb_the_exchange(model):
     assert solve_isolated(model, "fake-noisy", time_limit=30).status is Status.CERTIFIED
 
 
 @posix
-def test_the_time_limit_kills_the_whole_group(
-    model: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticking: None
-) -> None:
+def test_the_time_limit_kills_the_whole_group(model, tmp_path, monkeypatch, ticking):
     monkeypatch.setenv("FAKE_CHILD", str(tmp_path / "child"))
     tried = attempt_isolated(model, "fake-hangs", Options(time_limit=0.5))
     solution = conclude(model, tried, Options())
@@ -136,18 +134,18 @@ def test_the_time_limit_kills_the_whole_group(
 
 
 @linux
-def test_a_memory_limit_is_kept(model: Problem) -> None:
+def test_a_memory_limit_is_kept(model):
     solution = solve_isolated(model, "fake-hungry", memory_limit=100_000_000, time_limit=60)
     assert solution.status is Status.FAILED
     assert "Memory" in solution.message
     assert solve_isolated(model, "fake-bayes", memory_limit=100_000_000).status is Status.CERTIFIED
 
 
-def test_threads_are_limited_on_request(model: Problem) -> None:
+def test_threads_are_limited_on_request(model):
     assert solve_isolated(model, "fake-threads", threads=1).claimed == "1"
 
 
-def test_bad_input_raises_in_the_caller(model: Problem) -> None:
+def test_bad_input_raises_in_the_caller(model):
     with pytest.raises(InputError, match="'nobody'"):
         solve_isolated(model, "nobody")
     with pytest.raises(InputError, match=r"'handle'.*knob"):
@@ -162,7 +160,7 @@ def test_bad_input_raises_in_the_caller(model: Problem) -> None:
         solve_isolated(model, "fake-bayes", memory_limit=-1)
 
 
-def test_probing_survives_an_import_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probing_survives_an_import_that_ends_the_process(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.LETHAL}")
     lethal = probe("fake-lethal")
     assert lethal.state == "broken"
@@ -174,7 +172,7 @@ def test_probing_survives_an_import_that_ends_the_process(monkeypatch: pytest.Mo
     assert good.capabilities == fake_backends.Bayes().capabilities
 
 
-def test_a_malformed_trial_variable_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_trial_variable_is_one_sentence(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes")
     with pytest.raises(InputError, match="write name=module:Class"):
         backend_names()
@@ -193,7 +191,7 @@ except KeyboardInterrupt:
 
 @posix
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_the_worker_ends_with_its_caller(tmp_path: Path, how: signal.Signals) -> None:
+def test_the_worker_ends_with_its_caller(tmp_path, how):
     note = tmp_path / "child"
     caller = subprocess.Popen(
         [sys.executable, "-c", _CALLER], env=environment(FAKE_CHILD=str(note))
@@ -222,7 +220,7 @@ def _alive(process: int) -> bool:
     return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-def test_the_traceback_of_a_backend_that_raises_arrives(model: Problem, attempted: Attempt) -> None:
+def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
     """And nothing is repeated for its timings."""
     tried = attempt_isolated(model, "fake-raises", Options(), repeat_seconds=5.0)
     assert_failed(conclude(model, tried, Options()), "ZeroDivisionError: the pivot is zero")
@@ -234,7 +232,7 @@ def test_the_traceback_of_a_backend_that_raises_arrives(model: Problem, attempte
 
 
 @linux
-def test_memory_beyond_the_imports_is_measured(model: Problem, attempted: Attempt) -> None:
+def test_memory_beyond_the_imports_is_measured(model, attempted):
     modest = attempted
     hungry = attempt_isolated(model, "fake-hungry", Options())
     assert modest.solve_bytes is not None
@@ -247,8 +245,8 @@ def test_memory_beyond_the_imports_is_measured(model: Problem, attempted: Attemp
 
 
 def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_first(
-    model: Problem, attempted: Attempt
-) -> None:
+    model, attempted
+):
     once = attempted
     often = attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
     assert len(once.samples) == 1
@@ -260,7 +258,7 @@ def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_fir
     assert np.array_equal(once.answer.estimator, often.answer.estimator)
 
 
-def test_another_process_is_told_all_constraints() -> None:
+def test_another_process_is_told_all_constraints():
     full = np.random.default_rng(0).dirichlet(np.ones(48)).reshape(2, 2, 2, 6)  # p(x, x', y, z)
     secrets = [
         Constraint(full.sum(axis=(1, 2)), 0.001),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,7 +39,7 @@ def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_the_error_grows_as_the_budget_shrinks(text: str) -> None:
+def test_the_error_grows_as_the_budget_shrinks(text):
     """From the Bayes rule over a half and a hundredth of its leakage to a constant guess."""
     problem = _problem(text)
     found = [ds.solve(_problem(text, fraction), gap=1e-7) for fraction in (0.5, 0.01)]
@@ -51,7 +50,7 @@ def test_the_error_grows_as_the_budget_shrinks(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_the_judge_agrees_with_itself_under_every_measure(text: str) -> None:
+def test_the_judge_agrees_with_itself_under_every_measure(text):
     """About a matrix, the same as a rule, and what is no answer to the problem."""
     problem = _problem(text)
     solution = ds.solve(problem, "conic", gap=1e-7)
@@ -62,7 +61,7 @@ def test_the_judge_agrees_with_itself_under_every_measure(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> None:
+def test_budget_0_is_perfect_privacy_where_the_measure_separates(text):
     problem = _problem(text, 0.0)
     perfect = ds.solve(ds.Problem.from_joint(JOINT, 0.0), "tilt")
     if measure_of(text).separates:
@@ -80,7 +79,7 @@ def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> N
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text: str) -> None:
+def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text):
     """In rounds, from arrays and from blocks."""
     free = catalog.build("mixture", n=3, m=2, N=20_000, seed=1, budget=math.inf)
     free = free.with_budget(
@@ -93,7 +92,7 @@ def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text: str) -> 
         assert isinstance(solution.rule, ds.OutcomeRule)
 
 
-def test_blending_repairs_measures_of_each_guess_too() -> None:
+def test_blending_repairs_measures_of_each_guess_too():
     """Towards a guess drawn from the law of Ŷ, which keeps its digits; a constant guess would cost
     everything.
     """
@@ -105,7 +104,7 @@ def test_blending_repairs_measures_of_each_guess_too() -> None:
         assert 0.99 * problem.budget <= repaired.leakage_ceiling <= problem.budget
 
 
-def test_only_mutual_information_has_densities_and_equivocations() -> None:
+def test_only_mutual_information_has_densities_and_equivocations():
     problem = _problem("chi-square")
     solution = ds.solve(problem, "conic")
     assert math.isnan(solution.equivocation)
@@ -116,7 +115,7 @@ def test_only_mutual_information_has_densities_and_equivocations() -> None:
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_files_keep_the_measure(text: str, tmp_path: Path) -> None:
+def test_files_keep_the_measure(text, tmp_path):
     problem = _problem(text)
     path = tmp_path / "problem.npz"
     ds.save_problem(path, problem)
@@ -130,7 +129,7 @@ def test_files_keep_the_measure(text: str, tmp_path: Path) -> None:
         assert ("constraint" in stored) != ("budget" in stored)
 
 
-def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
     path = tmp_path / "problem.npz"
     for text in (
         "{",
@@ -147,7 +146,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
         ds.load_problem(path)
 
 
-def test_records_name_the_measure_and_its_unit() -> None:
+def test_records_name_the_measure_and_its_unit():
     told = conclude(
         _problem("chi-square"), attempt(_problem("chi-square"), "conic", ds.Options()), ds.Options()
     ).to_dict()
@@ -160,7 +159,7 @@ def test_records_name_the_measure_and_its_unit() -> None:
     assert repr(_problem("max-lift").with_budget(0.5)).endswith("budget=0.5 nats of max-lift)")
 
 
-def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_asks_for_a_measure(monkeypatch):
     solving_here(monkeypatch)
     flags = ["paper-single:bins=8", "--measure", "maximal-leakage"]
     shown = run("solve", *flags, "--fraction", "0.5", "--backend", "conic", "--gap", "1e-7")

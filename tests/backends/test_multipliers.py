@@ -39,7 +39,7 @@ def own_gap(problem: Problem) -> float:
 
 @pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3])
-def test_an_optimal_estimator_alone_is_certified(name: str, share: float) -> None:
+def test_an_optimal_estimator_alone_is_certified(name, share):
     free = Problem.from_joint(PLAIN, math.inf, measure=name)
     leaked = free.bayes_leakages[0]
     assert own_gap(free.with_budget(share * (leaked if math.isfinite(leaked) else 1.0))) <= 1e-9
@@ -58,7 +58,7 @@ def test_an_optimal_estimator_alone_is_certified(name: str, share: float) -> Non
     ],
     ids=str,
 )
-def test_so_is_one_of_several_secrets(constraints: list[tuple[int, float, str]]) -> None:
+def test_so_is_one_of_several_secrets(constraints):
     rows: list[Any] = [
         JOINT.sum(axis=(1, 2)),
         JOINT.sum(axis=(0, 2)),
@@ -70,7 +70,7 @@ def test_so_is_one_of_several_secrets(constraints: list[tuple[int, float, str]])
     )
 
 
-def test_a_guess_that_is_never_made_is_excluded() -> None:
+def test_a_guess_that_is_never_made_is_excluded():
     """Its tilt is no gradient, and without one it would ruin the bound."""
     joint = PLAIN.copy()
     joint[:, 2] *= 0.2
@@ -82,7 +82,7 @@ def test_a_guess_that_is_never_made_is_excluded() -> None:
     assert own_gap(problem) <= 1e-9
 
 
-def test_nothing_is_derived_where_outcomes_are_many() -> None:
+def test_nothing_is_derived_where_outcomes_are_many():
     many = ds.problems.dirichlet(n=2, m=2, N=5_000, seed=1).with_budget(0.01, measure="chi-square")
     assert multipliers_of(many, many.law(many.bayes_estimator)) is None
 
@@ -113,7 +113,7 @@ def bracket_of(problem: Problem | ds.BlockProblem, estimator: Any) -> list[float
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("g-leakage")])
-def test_what_never_happens_changes_no_bracket(name: str, budget: float, estimator: str) -> None:
+def test_what_never_happens_changes_no_bracket(name, budget, estimator):
     """Law: neither a private value nor an outcome of probability 0 changes what is proven about an
     estimator.
     """
@@ -136,13 +136,13 @@ def test_what_never_happens_changes_no_bracket(name: str, budget: float, estimat
 @pytest.mark.parametrize(
     "name", [NAMES[3], "pointwise-information", "conditional-mutual-information"]
 )
-def test_nor_does_it_with_several_constraints(name: str, budget: float, estimator: str) -> None:
+def test_nor_does_it_with_several_constraints(name, budget, estimator):
     conditional = name in CONDITIONAL
     rows = JOINT.sum(axis=1).transpose(1, 0, 2) if conditional else JOINT.sum(axis=(1, 2))
     others = JOINT.sum(axis=(0, 2))
     loss = Problem.from_joint(PLAIN, math.inf).loss
 
-    def judged_about(secret: np.ndarray[Any, Any]) -> list[float]:
+    def judged_about(secret):
         constraints = [
             ds.Constraint(others, 0.02, "chi-square"),
             ds.Constraint(secret, budget, name),
@@ -153,7 +153,7 @@ def test_nor_does_it_with_several_constraints(name: str, budget: float, estimato
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_private_value_of_subnormal_probability_is_judged(budget: float) -> None:
+def test_a_private_value_of_subnormal_probability_is_judged(budget):
     """1/π overflows, so that the linear program cannot be stated."""
     rows = PLAIN.sum(axis=1)
     loss = Problem.from_joint(PLAIN, math.inf).loss
@@ -166,7 +166,7 @@ def test_a_private_value_of_subnormal_probability_is_judged(budget: float) -> No
             assert lower <= upper
 
 
-def test_no_linear_program_is_solved_without_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_linear_program_is_solved_without_time_left(monkeypatch):
     """An attempt that took its whole time limit is judged with its own duals and
     closed forms only.
     """
@@ -175,7 +175,7 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch: pytest.Monke
     programs = list[float]()
     solved = scipy.optimize.linprog
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def counted(*arguments, **options):
         programs.append(options["options"]["time_limit"])
         return solved(*arguments, **options)
 
@@ -187,7 +187,7 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch: pytest.Monke
         assert programs == left
 
 
-def test_an_estimator_about_an_impossible_value_is_audited() -> None:
+def test_an_estimator_about_an_impossible_value_is_audited():
     problem = Problem([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]], [[0.1, 0.5], [0.3, 0.1]], 0.0)
     certificate = ds.audit(problem, np.full((2, 2), 0.5)).certificate
     assert certificate is not None
@@ -196,14 +196,14 @@ def test_an_estimator_about_an_impossible_value_is_audited() -> None:
 
 
 @pytest.mark.parametrize("tail", [0.0, 0.05])
-def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail: float) -> None:
+def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail):
     """Law: a private value of probability 0 changes nothing for lattices and groups of sensors,
     either.
     """
     law = np.random.default_rng(0).dirichlet(np.ones(2), (2, 2))
     prior = np.array([[0.3, 0.2], [0.1, 0.4]])
 
-    def proven(law: np.ndarray[Any, Any], prior: np.ndarray[Any, Any]) -> list[float]:
+    def proven(law, prior):
         lattice = lattice_problem(law, prior, 5, 0.0, tail=tail)
         groups = grouped_problem([np.array([law] * 3), np.array([law] * 2)], prior, 0.0, tail=tail)
         guess = np.zeros((2, len(prior)))

@@ -87,15 +87,7 @@ mosts = st.sampled_from([None, 0, 1, 20])
     screens,
     mosts,
 )
-def test_compiled_and_numpy_decide_alike(
-    shape: tuple[int, int],
-    count: int,
-    seed: int,
-    scale: float,
-    threshold: float,
-    screen: float,
-    most: int | None,
-) -> None:
+def test_compiled_and_numpy_decide_alike(shape, count, seed, scale, threshold, screen, most):
     n, m = shape
     blocks = outcomes(n, m, count, seed, 300)
     tilt = tilt_for(n, m, seed, scale)
@@ -110,7 +102,7 @@ def test_compiled_and_numpy_decide_alike(
 
 
 @NUMBA
-def test_kernels_are_compiled_once_for_tilts_in_any_order() -> None:
+def test_kernels_are_compiled_once_for_tilts_in_any_order():
     blocks = outcomes(3, 2, 200, 0)
     tilt = tilt_for(3, 2, 0, 0.3)
     one, other = (
@@ -132,15 +124,8 @@ def test_kernels_are_compiled_once_for_tilts_in_any_order() -> None:
     mosts,
 )
 def test_everything_is_listed_or_in_a_cell(
-    compiled: bool,
-    shape: tuple[int, int],
-    count: int,
-    seed: int,
-    scale: float,
-    threshold: float,
-    screen: float,
-    most: int | None,
-) -> None:
+    compiled, shape, count, seed, scale, threshold, screen, most
+):
     n, m = shape
     blocks = outcomes(n, m, count, seed)
     tilt = tilt_for(n, m, seed, scale)
@@ -171,15 +156,7 @@ def test_everything_is_listed_or_in_a_cell(
     screens,
     mosts,
 )
-def test_cells_hold_the_outcomes_of_their_key(
-    shape: tuple[int, int],
-    count: int,
-    seed: int,
-    scale: float,
-    threshold: float,
-    screen: float,
-    most: int | None,
-) -> None:
+def test_cells_hold_the_outcomes_of_their_key(shape, count, seed, scale, threshold, screen, most):
     n, m = shape
     blocks = outcomes(n, m, count, seed)
     tilt = tilt_for(n, m, seed, scale)
@@ -200,7 +177,7 @@ def test_cells_hold_the_outcomes_of_their_key(
 @given(
     st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000])
 )
-def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> None:
+def test_a_grouping_merges(groups, count, seed, spread):
     rng = np.random.default_rng(seed)
     keys = spread * rng.integers(0, groups + 1, size=count)
     grouping = Grouping.of(keys)
@@ -214,9 +191,7 @@ def test_a_grouping_merges(groups: int, count: int, seed: int, spread: int) -> N
 
 
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
-def test_keys_say_best_second_and_shell(
-    shape: tuple[int, int], count: int, seed: int, scale: float
-) -> None:
+def test_keys_say_best_second_and_shell(shape, count, seed, scale):
     n, m = shape
     blocks = outcomes(n, m, count, seed)
     tilt = tilt_for(n, m, seed, scale)
@@ -240,7 +215,7 @@ def test_keys_say_best_second_and_shell(
         assert shell[place] < TIES or shell_top(shell[place] - 1) <= margin[place]
 
 
-def test_shells_are_halves_of_octaves() -> None:
+def test_shells_are_halves_of_octaves():
     assert (shell_top(np.arange(-1, TIES)) == 2.0**-42).all()
     tops = shell_top(np.arange(TIES - 1, SHELLS))
     assert (tops[::2] == 2.0 ** np.arange(-42, 3)).all()
@@ -250,7 +225,7 @@ def test_shells_are_halves_of_octaves() -> None:
 
 
 @BOTH
-def test_ties_are_told_apart_by_their_mean_private_value(compiled: bool) -> None:
+def test_ties_are_told_apart_by_their_mean_private_value(compiled):
     rng = np.random.default_rng(1)
     mean = np.append(rng.random(400), [0.0, 1.0])
     p_xz = np.stack([1.0 - mean, np.zeros_like(mean), mean]) / 402
@@ -268,7 +243,7 @@ def test_ties_are_told_apart_by_their_mean_private_value(compiled: bool) -> None
 
 @BOTH
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
+def test_chunks_and_threads_change_nothing(compiled, size):
     whole = outcomes(3, 2, 500, 7, 1000)
     tilt = tilt_for(3, 2, 7, 0.2)
     blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
@@ -281,7 +256,7 @@ def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
 
 
 @BOTH
-def test_chunks_without_mass(compiled: bool) -> None:
+def test_chunks_without_mass(compiled):
     whole = outcomes(3, 2, 100, 3)
     p_xz = whole.p_xz.copy()
     loss = whole.loss.copy()
@@ -298,7 +273,7 @@ def test_chunks_without_mass(compiled: bool) -> None:
 
 
 @BOTH
-def test_only_outcomes_without_mass(compiled: bool) -> None:
+def test_only_outcomes_without_mass(compiled):
     blocks = ArrayBlocks(np.zeros((3, 30)), np.zeros((2, 30)), 10)
     found = scan(blocks, np.ones((2, 3)), 1.0, compiled=compiled)
     assert found.total == 0.0
@@ -306,7 +281,7 @@ def test_only_outcomes_without_mass(compiled: bool) -> None:
     assert found.columns.shape == (5, 0)
 
 
-def test_an_infinite_threshold_lists_all() -> None:
+def test_an_infinite_threshold_lists_all():
     blocks = outcomes(3, 1, 60, 1)  # one guess: every margin is infinite
     possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
     np.testing.assert_array_equal(
@@ -314,7 +289,7 @@ def test_an_infinite_threshold_lists_all() -> None:
     )
 
 
-def test_screened_outcomes_share_a_cell_for_each_label() -> None:
+def test_screened_outcomes_share_a_cell_for_each_label():
     blocks = outcomes(3, 3, 400, 5)
     tilt = tilt_for(3, 3, 5, 0.3)
     apart = scan(blocks, tilt, 0.01, compiled=False)
@@ -335,7 +310,7 @@ def test_screened_outcomes_share_a_cell_for_each_label() -> None:
         )
 
 
-def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells() -> None:
+def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells():
     p_xz = np.full((2, 100), 0.005)
     loss = np.tile([[0.004], [0.006]], 100)
     loss[1, :7] = 0.0045
@@ -345,7 +320,7 @@ def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells() -> None:
     assert 0.05 < found.threshold < 0.2
 
 
-def test_totals_are_sums_of_the_stored_numbers() -> None:
+def test_totals_are_sums_of_the_stored_numbers():
     rng = np.random.default_rng(2)
     blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
     exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
@@ -355,7 +330,7 @@ def test_totals_are_sums_of_the_stored_numbers() -> None:
 
 
 @NUMBA
-def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_passes_are_used_where_that_pays(monkeypatch):
     for loaded, pays in ((False, [True, False, False]), (True, [True, True, False])):
         monkeypatch.setattr(label_strips._kernel, "asked", lambda loaded=loaded: loaded)
         assert [
@@ -364,7 +339,7 @@ def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatc
 
 
 @given(st.integers(0, 10**6), st.integers(1, 2500))
-def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
+def test_margins_to_expect_are_right_to_a_shell(seed, wanted):
     rng = np.random.default_rng(seed)
     blocks = ArrayBlocks(rng.random((2, 2500)) / 5000, rng.random((3, 2500)) / 2500)
     tilt = 0.1 * rng.normal(size=(3, 2))
@@ -385,9 +360,7 @@ def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
 @given(
     st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts
 )
-def test_draws_are_those_of_the_threshold_reached(
-    compiled: bool, count: int, seed: int, threshold: float, screen: float, most: int | None
-) -> None:
+def test_draws_are_those_of_the_threshold_reached(compiled, count, seed, threshold, screen, most):
     """Whatever the chunks: all outcomes retained, and of others a share in inverse proportion to
     the margin.
     """

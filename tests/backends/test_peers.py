@@ -56,7 +56,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_multiplier_is_the_slope_of_the_error_probability(name: str) -> None:
+def test_the_multiplier_is_the_slope_of_the_error_probability(name):
     if name not in EVERY_BUDGET:
         assert solve(SMALL[0], name).multiplier == math.inf
         return
@@ -71,7 +71,7 @@ def test_the_multiplier_is_the_slope_of_the_error_probability(name: str) -> None
 
 
 @pytest.mark.parametrize("name", EVERY_BUDGET)
-def test_absurd_budgets_end_in_a_status(name: str) -> None:
+def test_absurd_budgets_end_in_a_status(name):
     for budget in (5e-324, 1e-300, 1e-30, 1e-12, 50.0, 1e300):
         problem = catalog.build("paper-single", bins=8, budget=budget)
         found = solve(problem, name, time_limit=10.0, max_iterations=100)
@@ -87,7 +87,7 @@ def test_absurd_budgets_end_in_a_status(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PEERS if name != "glop"])
-def test_an_iteration_limit_reaches_the_solver(name: str) -> None:
+def test_an_iteration_limit_reaches_the_solver(name):
     problem = SMALL[1] if name in EVERY_BUDGET else SMALL[0]
     backend = load_backend(name)
     reduced = reduce(problem).problem
@@ -100,7 +100,7 @@ def test_an_iteration_limit_reaches_the_solver(name: str) -> None:
     assert limited.iterations <= 4 < free.iterations
 
 
-def test_an_iteration_limit_reaches_glop() -> None:
+def test_an_iteration_limit_reaches_glop():
     """It does not say how many iterations it took, but ends without an optimum."""
     problem = catalog.build("dirichlet", n=4, m=4, N=60, budget=0.0)
     assert solve(problem, "glop").status is Status.CERTIFIED
@@ -108,7 +108,7 @@ def test_an_iteration_limit_reaches_glop() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY_BUDGET)
-def test_a_wider_gap_is_met_sooner(name: str) -> None:
+def test_a_wider_gap_is_met_sooner(name):
     """Except for pdlp, whose iterations reduce leaks, and glop, which ends at a vertex."""
     loose, tight = (solve(SMALL[1], name, gap=gap) for gap in (1e-3, 1e-9))
     assert loose.relative_gap <= 1e-3
@@ -118,9 +118,7 @@ def test_a_wider_gap_is_met_sooner(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_solver_takes_every_entry_of_its_table(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_solver_takes_every_entry_of_its_table(name, monkeypatch):
     """A setting that does not exist is noticed, so those of the table do exist."""
     assert solve(SMALL[0], name).status is not Status.FAILED
     monkeypatch.setattr(
@@ -129,7 +127,7 @@ def test_the_solver_takes_every_entry_of_its_table(
     assert solve(SMALL[0], name).status is Status.FAILED
 
 
-def test_a_table_follows_the_gap_and_the_size() -> None:
+def test_a_table_follows_the_gap_and_the_size():
     table: Tuning = (
         Tuned("a", ShareOfGap(0.1, 1e-12), 1.0, ""),
         Tuned("b", ShareOfGap(0.1, 1e-12, True), 1.0, ""),
@@ -139,7 +137,7 @@ def test_a_table_follows_the_gap_and_the_size() -> None:
     assert native(table, Options(gap=1e-12), 100, "c", "") == {"a": 1e-12, "b": 1e-12}
 
 
-def test_the_linked_program_is_the_problem() -> None:
+def test_the_linked_program_is_the_problem():
     """Law: a point made of any estimator satisfies the equations, and its cost is the excess error
     probability.
     """
@@ -164,7 +162,7 @@ def test_the_linked_program_is_the_problem() -> None:
 # --------------------------------------------------------------------------------------------
 
 
-def test_peers_are_registered_and_known_as_such() -> None:
+def test_peers_are_registered_and_known_as_such():
     assert (
         {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"}
         <= {*PEERS, *LEFT_OUT}
@@ -174,7 +172,7 @@ def test_peers_are_registered_and_known_as_such() -> None:
     assert set(PEERS) < peers()
 
 
-def test_no_peer_answers_unless_asked() -> None:
+def test_no_peer_answers_unless_asked():
     from discreet.backends.auto import Auto
 
     assert not peers() & {each.backend for each in default_configurations()}
@@ -184,7 +182,7 @@ def test_no_peer_answers_unless_asked() -> None:
     assert not [name for name in PEERS if re.search(rf"\b{name}\b", refusal)]
 
 
-def test_a_peer_whose_library_is_missing_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_whose_library_is_missing_is_absent(monkeypatch):
     import importlib.util
 
     real = importlib.util.find_spec
@@ -198,7 +196,7 @@ def test_a_peer_whose_library_is_missing_is_absent(monkeypatch: pytest.MonkeyPat
     assert 'pip install "discreet[peers]"' in found.message
 
 
-def test_all_peers_share_a_process() -> None:
+def test_all_peers_share_a_process():
     """HiGHS comes with three of the libraries; see docs/decisions/0002-base-install.md."""
     code = (
         "import discreet as ds\n"
@@ -238,18 +236,18 @@ def rows_of_the_page(name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_every_setting_has_a_reason(name: str) -> None:
+def test_every_setting_has_a_reason(name):
     """The page itself is written from the tuning (tests/test_reference.py)."""
     assert all(each.why for each in tuning(name))
 
 
-def test_the_page_has_a_section_for_every_peer_and_no_other() -> None:
+def test_the_page_has_a_section_for_every_peer_and_no_other():
     sections = re.findall(r"^## ([a-z-]+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert set(sections) == peers()
     assert {name for name, able in capabilities().items() if able.peer} == set(sections)
 
 
-def test_the_page_shows_what_highs_is_given() -> None:
+def test_the_page_shows_what_highs_is_given():
     highspy = pytest.importorskip("highspy")
     solver = highspy.Highs()
     shown = {

@@ -59,15 +59,13 @@ def _bayes_risk(prior: Array, loss: Array, channel: Array) -> float:
         ("chi-square", 0.3, (1.0 + math.sqrt(3.0 * 0.3)) / 4.0, 1e-7),
     ],
 )
-def test_a_guess_of_a_uniform_x_that_is_seen_is_as_good_as_known(
-    text: str, budget: float, right: float, within: float
-) -> None:
+def test_a_guess_of_a_uniform_x_that_is_seen_is_as_good_as_known(text, budget, right, within):
     problem = _release(np.full(4, 0.25), budget, text)
     assert _least_error(problem, within) == pytest.approx(1.0 - right, rel=within)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_maximal_leakage_discloses_the_likeliest_symbols(seed: int) -> None:
+def test_maximal_leakage_discloses_the_likeliest_symbols(seed):
     """As many as e^ε, the last in part: S. Saeidian, G. Cervia, T. Oechtering, M. Skoglund, arXiv
     2105.01033.
     """
@@ -80,7 +78,7 @@ def test_maximal_leakage_discloses_the_likeliest_symbols(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_guessing_binary_x_and_y_has_the_published_closed_form(seed: int) -> None:
+def test_guessing_binary_x_and_y_has_the_published_closed_form(seed):
     """One of the two values of Y is sometimes misstated: S. Asoodeh, M. Diaz, F. Alajaji, T.
     Linder, arXiv 1707.02409.
     """
@@ -104,9 +102,7 @@ def test_guessing_binary_x_and_y_has_the_published_closed_form(seed: int) -> Non
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(
-    epsilon: float, seed: int
-) -> None:
+def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(epsilon, seed):
     """P. Kairouz, S. Oh, P. Viswanath, arXiv 1407.1338: for a binary X it is best for every
     purpose.
     """
@@ -120,7 +116,7 @@ def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed: int) -> None:
+def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed):
     """The same paper: the optimum is that of a linear program whose columns have entries 1 and e^ε
     only.
     """
@@ -138,7 +134,7 @@ def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed: in
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed: int) -> None:
+def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed):
     """L. Grosse, S. Saeidian, T. Oechtering, arXiv 2310.07381: where e^ε (1 − min π) ≤ 1 one is
     best for every purpose.
 
@@ -169,7 +165,7 @@ def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_total_variation_is_a_standard_linear_program(seed: int) -> None:
+def test_total_variation_is_a_standard_linear_program(seed):
     """B. Rassouli, D. Gündüz, arXiv 1801.02505: here it is written down from the definition, with a
     slack for each |…|.
     """
@@ -202,7 +198,7 @@ def test_total_variation_is_a_standard_linear_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_bits_total_variation_is_the_difference_of_parity(seed: int) -> None:
+def test_of_bits_total_variation_is_the_difference_of_parity(seed):
     """With two private values and two guesses ½ Σ |u_ij − π_j s_i| = 2 π_0 π_1 |Pr(ŷ given x_0) −
     Pr(ŷ given x_1)|.
     """

@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.problems import catalog
 
 
-def test_the_parts_of_the_model_have_readable_names() -> None:
+def test_the_parts_of_the_model_have_readable_names():
     problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
     model = Pyomo().lower(problem, Options()).model
     assert {part.name for part in model.component_objects()} >= {
@@ -33,7 +33,7 @@ def test_the_parts_of_the_model_have_readable_names() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_of_highs_is_reached(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_method_of_highs_is_reached(method, monkeypatch):
     made = record_solvers(monkeypatch)
     solution = solve(
         catalog.build("dirichlet", N=30, budget=0.0), "pyomo", settings={"method": method}
@@ -43,9 +43,7 @@ def test_every_method_of_highs_is_reached(method: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("gap", "tolerance"), [(1e-4, 1e-5), (1e-15, 1e-10)])
-def test_the_gap_and_the_limits_reach_highs_through_pyomo(
-    gap: float, tolerance: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gap_and_the_limits_reach_highs_through_pyomo(gap, tolerance, monkeypatch):
     made = record_solvers(monkeypatch)
     problem = catalog.build("paper-single", budget=0.0)
     solve(
@@ -58,7 +56,7 @@ def test_the_gap_and_the_limits_reach_highs_through_pyomo(
     assert made[-1].getOptionValue("presolve")[1] == "off"
 
 
-def test_a_wrong_setting_names_the_backend() -> None:
+def test_a_wrong_setting_names_the_backend():
     with pytest.raises(
         InputError,
         match=r"pyomo: .*method .*'hipo'.*simplex, ipx, pdlp",

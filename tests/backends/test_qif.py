@@ -95,7 +95,7 @@ def rational(array: Array) -> Any:
 
 
 @pytest.mark.parametrize("part", range(10))
-def test_leakages_are_those_of_libqif(part: int) -> None:
+def test_leakages_are_those_of_libqif(part):
     """The logarithm is the only rounding."""
     for seed in range(part, COUNT, 10):
         case = Instance.drawn(seed)
@@ -114,7 +114,7 @@ def test_leakages_are_those_of_libqif(part: int) -> None:
             assert qif.measure.g_vuln.mult_leakage(case.gains(measure), prior, channel) == factor
 
 
-def test_shannon_and_differential_privacy_are_those_of_libqif() -> None:
+def test_shannon_and_differential_privacy_are_those_of_libqif():
     """Which it has in doubles only."""
     for seed in range(20):
         case = Instance.drawn(seed)
@@ -131,7 +131,7 @@ def test_shannon_and_differential_privacy_are_those_of_libqif() -> None:
 
 
 @pytest.mark.parametrize("part", range(10))
-def test_optima_are_those_of_libqif(part: int) -> None:
+def test_optima_are_those_of_libqif(part):
     """Its exact optimum lies in the certified bracket, whose ends are as near; so do the answers of
     the backend `qif`.
     """
@@ -164,7 +164,7 @@ def test_optima_are_those_of_libqif(part: int) -> None:
 
 
 @pytest.mark.parametrize("text", sorted(load_backend("qif").capabilities.measures))
-def test_what_is_learnt_through_a_measurement_of_x_is_solved_too(text: str) -> None:
+def test_what_is_learnt_through_a_measurement_of_x_is_solved_too(text):
     joint = np.random.default_rng(3).dirichlet(np.full(2 * 3 * 12, 0.5)).reshape(2, 3, 12)
     measure = GLeakage([[1.0, 0.0], [0.25, 0.5]]) if text == "g-leakage" else text
     for budget in (0.0, 1e-3, 0.05, 5.0):
@@ -179,7 +179,7 @@ def test_what_is_learnt_through_a_measurement_of_x_is_solved_too(text: str) -> N
         assert problem.leakage(np.asarray(own.estimator)) <= problem.budget
 
 
-def test_one_guess_and_one_private_value() -> None:
+def test_one_guess_and_one_private_value():
     for shape in ((1, 2, 4), (2, 1, 4), (1, 1, 1)):
         joint = np.random.default_rng(1).dirichlet(np.ones(math.prod(shape))).reshape(shape)
         problem = ds.Problem.from_joint(joint, 0.1, measure="maximal-leakage")
@@ -188,7 +188,7 @@ def test_one_guess_and_one_private_value() -> None:
         )
 
 
-def test_solving_with_libqif_leaves_the_printing_of_arrays_alone() -> None:
+def test_solving_with_libqif_leaves_the_printing_of_arrays_alone():
     """The library sets a format for objects when it is imported: without quotes."""
     code = (
         "import sys, numpy as np, discreet as ds\n"

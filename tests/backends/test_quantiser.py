@@ -34,7 +34,7 @@ def optimum(problem: ContinuousProblem, edges: Array) -> ds.Solution:
 
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.002, 0.01, math.inf]))
-def test_the_envelope_gradient_is_the_derivative_of_the_optimum(seed: int, budget: float) -> None:
+def test_the_envelope_gradient_is_the_derivative_of_the_optimum(seed, budget):
     rng = np.random.default_rng(seed)
     problem = paper_continuous(budget)
     edges = np.concatenate([[-np.inf], np.sort(rng.uniform(0.0, 1.1, 5)), [np.inf]])
@@ -60,7 +60,7 @@ def test_the_envelope_gradient_is_the_derivative_of_the_optimum(seed: int, budge
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.001, 0.01])
-def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget: float) -> None:
+def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget):
     design = ds.design_quantiser(paper_continuous(budget), 3)
     assert design.solution.status is ds.Status.CERTIFIED
     assert design.excess < 1e-8
@@ -68,7 +68,7 @@ def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget: flo
     np.testing.assert_allclose(design.edges[1:-1], design.continuous.rule.boundaries, atol=2e-4)
 
 
-def test_with_two_bins_no_single_edge_is_better() -> None:
+def test_with_two_bins_no_single_edge_is_better():
     problem = paper_continuous(0.01)
     design = ds.design_quantiser(problem, 2, continuous=continuous())
     tried = [
@@ -79,7 +79,7 @@ def test_with_two_bins_no_single_edge_is_better() -> None:
     assert 0.2 < design.excess < 0.22
 
 
-def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
+def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges():
     problem = paper_continuous(0.01)
     designs = [ds.design_quantiser(problem, bins, continuous=continuous()) for bins in (2, 3, 4, 6)]
     errors = [design.error_probability for design in designs]
@@ -90,7 +90,7 @@ def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
         assert errors[2] < optimum(problem, even_edges(bins, -0.5, 1.5)).error_probability
 
 
-def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
+def test_a_model_whose_rule_needs_more_bins_than_it_gets():
     laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
     problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
     needed = ds.solve(problem).rule.edges.size - 1
@@ -101,7 +101,7 @@ def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
     assert len(few.starts) == 5
 
 
-def test_the_random_starts_are_seeded() -> None:
+def test_the_random_starts_are_seeded():
     problem = paper_continuous(0.01)
     a, b = (
         ds.design_quantiser(problem, 2, rng=np.random.default_rng(3), continuous=continuous())
@@ -112,12 +112,12 @@ def test_the_random_starts_are_seeded() -> None:
     assert "2 bins" in repr(a)
 
 
-def test_even_edges_are_equally_wide() -> None:
+def test_even_edges_are_equally_wide():
     assert even_edges(4, 0.0, 1.0).tolist() == [-np.inf, 0.25, 0.5, 0.75, np.inf]
     assert even_edges(2, 0.0, 1.0).tolist() == [-np.inf, 0.5, np.inf]
 
 
-def test_impossible_numbers_of_bins_are_refused() -> None:
+def test_impossible_numbers_of_bins_are_refused():
     for bins in (1, 0, 2.5, 10**7):
         with pytest.raises(InputError, match="bins"):
             ds.design_quantiser(paper_continuous(0.01), bins)  # type: ignore[arg-type]

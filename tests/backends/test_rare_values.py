@@ -42,7 +42,7 @@ def budget_of(free: Problem, share: float) -> float:
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("probability", [1e-6, 1e-9, 1e-13])
-def test_a_rare_value_is_certified_under_every_measure(text: str, probability: float) -> None:
+def test_a_rare_value_is_certified_under_every_measure(text, probability):
     for seed in range(4):
         joint = rare_joint(seed, (3, 3, 12), probability)
         free = Problem.from_joint(joint, math.inf, measure=text)
@@ -53,7 +53,7 @@ def test_a_rare_value_is_certified_under_every_measure(text: str, probability: f
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "gain" not in text])
-def test_two_values_of_which_one_is_rare_have_tiny_budgets(text: str) -> None:
+def test_two_values_of_which_one_is_rare_have_tiny_budgets(text):
     """The budget is about the rare value, so it is told from nothing however small it is."""
     for seed in range(3):
         free = Problem.from_joint(rare_joint(seed, (2, 3, 20), 1e-12), math.inf, measure=text)
@@ -61,7 +61,7 @@ def test_two_values_of_which_one_is_rare_have_tiny_budgets(text: str) -> None:
         assert found.status is Status.CERTIFIED, (seed, found.relative_gap)
 
 
-def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest() -> None:
+def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest():
     even, rare = (
         Problem.from_joint(rare_joint(0, (2, 2, 5), p), 1e-14, measure="total-variation")
         for p in (1.0, 1e-12)
@@ -76,7 +76,7 @@ def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest() ->
 @pytest.mark.parametrize(
     "other", ["mutual-information", "maximal-leakage", "local-differential-privacy"]
 )
-def test_a_secret_of_one_value_is_no_constraint(known: str, other: str) -> None:
+def test_a_secret_of_one_value_is_no_constraint(known, other):
     joint = np.random.default_rng(3).dirichlet(np.ones(2 * 2 * 9)).reshape(2, 2, 9)
     loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     p_xz = joint.sum(axis=1)
@@ -93,7 +93,7 @@ def test_a_secret_of_one_value_is_no_constraint(known: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["min-entropy-leakage", PARAMETERS["g-leakage"]])
-def test_a_sample_of_blocks_without_gain_keeps_the_budget(text: str) -> None:
+def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
     """The Bayes rule gains an adversary nothing, so the budget of a sample is no share of what it
     gains.
     """
@@ -109,7 +109,7 @@ def test_a_sample_of_blocks_without_gain_keeps_the_budget(text: str) -> None:
     assert solve(BlockProblem.of(problem), "tilt").status is Status.CERTIFIED
 
 
-def test_blocks_of_a_rare_value_are_certified() -> None:
+def test_blocks_of_a_rare_value_are_certified():
     """The totals of blocks differ from those stated by rounding, and tilts are as large as 1/π."""
     for seed, names in enumerate(
         [("parity-difference", "parity-difference"), ("maximal-leakage", "total-variation")]

@@ -46,7 +46,7 @@ def _derived(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
 
 
 @given(st.data())
-def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
+def test_derived_duals_are_always_usable(data):
     problem = data.draw(problems(budgets))
     law = problem.output_law(data.draw(estimators((problem.m, problem.N))))
     repaired = feasible_duals(*_derived(problem, law), problem.p_x, problem.budget)
@@ -56,7 +56,7 @@ def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("budget", [1e-300, 1e-30, 1e30, 1e300])
-def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
+def test_derived_duals_when_privacy_costs_nothing(budget):
     """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
     problem = Problem(
         np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget
@@ -66,13 +66,13 @@ def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
     assert multiplier == 0.0
 
 
-def test_derived_multiplier_is_the_best() -> None:
+def test_derived_multiplier_is_the_best():
     problem = _small(0.004)
     law = problem.output_law(0.7 * problem.bayes_estimator + 0.1)
     tilt, multiplier = _derived(problem, law)
     direction = tilt / multiplier
 
-    def bound(mu: float) -> float:
+    def bound(mu):
         return (
             float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum())
             - mu * problem.budget
@@ -83,7 +83,7 @@ def test_derived_multiplier_is_the_best() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 8), (3, 2, 12), (3, 4, 20)])
-def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, int]) -> None:
+def test_projection_reaches_perfect_privacy_from_nearby(shape):
     n, m, outcomes = shape
     problem = _dirichlet(0.0, n, m, outcomes)
     own = normalise(
@@ -100,7 +100,7 @@ def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, i
     )
 
 
-def test_projection_keeps_zeros_where_it_can() -> None:
+def test_projection_keeps_zeros_where_it_can():
     problem = _dirichlet(0.0, outcomes=12)
     own = normalise(np.random.default_rng(1).dirichlet(np.ones(2), 12).T)
     own[:, :3] = [[1.0], [0.0]]
@@ -109,7 +109,7 @@ def test_projection_keeps_zeros_where_it_can() -> None:
     assert (projected[0][1, :3] == 0.0).all()
 
 
-def test_vertices_without_room_still_end_feasible() -> None:
+def test_vertices_without_room_still_end_feasible():
     problem = _dirichlet(0.0)
     judged = ds.certify(problem, problem.bayes_estimator)
     assert judged.certificate.private_within == 0.0
@@ -117,7 +117,7 @@ def test_vertices_without_room_still_end_feasible() -> None:
 
 
 @pytest.mark.parametrize("faint", [1e-310, 1e-300, 1e-160])
-def test_steps_that_overflow_are_given_up(faint: float) -> None:
+def test_steps_that_overflow_are_given_up(faint):
     p_xz = np.array([[24.0, 24.0], [24.0, 20.0], [14.0, 24.0]])
     problem = Problem(p_xz / p_xz.sum(), np.ones((3, 2)), 0.0)
     judged = ds.certify(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]])).certificate
@@ -125,7 +125,7 @@ def test_steps_that_overflow_are_given_up(faint: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
+def test_what_is_offered_narrows_the_bracket(seed):
     problem = Problem.from_joint(
         np.random.default_rng(seed).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.01
     )
@@ -141,7 +141,7 @@ def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
         assert offered.gap < alone.gap
 
 
-def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_is_judged_once(monkeypatch):
     """Nothing is derived from a rule on outcomes, so the outcomes are not taken again."""
     problem = Problem.from_joint(
         np.random.default_rng(0).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.001
@@ -158,7 +158,7 @@ def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 1
 
 
-def test_a_step_of_the_projection_that_overflows_is_given_up_without_a_warning() -> None:
+def test_a_step_of_the_projection_that_overflows_is_given_up_without_a_warning():
     """Warnings are errors in these tests."""
     least = 1e-320
     drawn = [

@@ -71,9 +71,7 @@ def assert_kept(certificate: Certificate) -> None:
     st.sampled_from(FRACTIONS),
     st.sampled_from([1, 2]),
 )
-def test_same_optimum_as_the_whole_problem(
-    family: str, n: int, m: int, outcomes: int, seed: int, fraction: float, threads: int
-) -> None:
+def test_same_optimum_as_the_whole_problem(family, n, m, outcomes, seed, fraction, threads):
     problem = random_problem(family, n, m, outcomes, seed, fraction)
     whole = solve(problem, "tilt", gap=GAP)
     found = in_rounds(in_blocks(problem), threads=threads)
@@ -89,7 +87,7 @@ def test_same_optimum_as_the_whole_problem(
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
-def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
+def test_threads_chunks_and_kernels_change_nothing(fraction):
     problem = random_problem("mixture", 3, 3, 1500, 4, fraction)
     alone = in_rounds(in_blocks(problem), threads=1)
     threaded = in_rounds(in_blocks(problem), threads=2)
@@ -103,7 +101,7 @@ def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
 
 @pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
-def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
+def test_compiled_and_numpy_reach_the_same(fraction):
     problem = random_problem("mixture", 3, 2, 1500, 4, fraction)
     found = [
         in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)
@@ -113,14 +111,14 @@ def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
     assert max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
-def test_a_stubborn_problem_ends_with_all_of_it() -> None:
+def test_a_stubborn_problem_ends_with_all_of_it():
     problem = catalog.build("mixture", n=3, m=5, N=202, seed=377819, fraction=0.001)
     found = in_rounds(in_blocks(problem), threads=1)
     assert judged(problem, found).relative_gap <= GAP
     assert found.ending.reason == "optimal"
 
 
-def test_passes_are_counted() -> None:
+def test_passes_are_counted():
     blocks, source = watched(random_problem("mixture", 3, 3, 3000, 1, 0.3))
     reports: list[tuple[str, float, float]] = []
     found = in_rounds(blocks, threads=1, report=lambda *said: reports.append(said))
@@ -134,7 +132,7 @@ def test_passes_are_counted() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_in_any_pass(threads: int) -> None:
+def test_interrupted_in_any_pass(threads):
     problem = random_problem("mixture", 2, 2, 1200, 3, 0.3)
     blocks, source = watched(problem)
     whole = in_rounds(blocks, threads=threads)
@@ -155,10 +153,10 @@ def test_interrupted_in_any_pass(threads: int) -> None:
     assert answered >= 2
 
 
-def test_interrupted_while_reporting() -> None:
+def test_interrupted_while_reporting():
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     found = in_rounds(in_blocks(problem), threads=1, report=interrupt)
@@ -168,7 +166,7 @@ def test_interrupted_while_reporting() -> None:
     assert certificate.relative_gap < 0.1
 
 
-def test_time_limit_ends_after_a_round() -> None:
+def test_time_limit_ends_after_a_round():
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
     blocks, source = watched(problem)
     found = in_rounds(blocks, threads=1, deadline=-math.inf)
@@ -177,7 +175,7 @@ def test_time_limit_ends_after_a_round() -> None:
     assert_kept(judged(problem, found))
 
 
-def test_status_of_the_backend_follows_the_judge() -> None:
+def test_status_of_the_backend_follows_the_judge():
     problem = random_problem("mixture", 2, 2, 9000, 3, 0.4)
     solution = solve(problem, "tilt", gap=GAP, settings={"threads": 2})
     assert solution.status is Status.CERTIFIED
@@ -187,9 +185,7 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     assert limited.leakage <= problem.budget
 
 
-def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):
     # As it was imported, before it was replaced.
     monkeypatch.setattr(rounds, "first_retained", first_retained)
     problem = BlockProblem.of(
@@ -198,11 +194,11 @@ def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(
     assert solve(problem, "tilt").status is Status.CERTIFIED
 
 
-def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
     plain = rounds.crossover
     found = list[Point]()
 
-    def leaking(*given: Any, **how: Any) -> Point | None:
+    def leaking(*given, **how):
         point: Point | None = plain(*given, **how)
         if point is None:
             return None
@@ -216,7 +212,7 @@ def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch: pytest.Monke
     assert found
 
 
-def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
+def test_a_sample_that_keeps_the_budget_still_gives_a_tilt():
     """Of these shuffled outcomes the sample leaks less under its Bayes rule than the
     budget allows.
     """
@@ -228,7 +224,7 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
     assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress
 
 
-def test_nothing_is_screened_where_a_round_retains_much_of_it() -> None:
+def test_nothing_is_screened_where_a_round_retains_much_of_it():
     """Of 400 outcomes a round retains 30: telling the others apart costs less than a round that is
     repeated for it.
     """
@@ -240,13 +236,11 @@ def test_nothing_is_screened_where_a_round_retains_much_of_it() -> None:
 
 
 @pytest.mark.parametrize(("outcomes", "draws"), [(400, 50), (200, 30)])
-def test_a_sample_is_small_beside_all_outcomes(
-    monkeypatch: pytest.MonkeyPatch, outcomes: int, draws: int
-) -> None:
+def test_a_sample_is_small_beside_all_outcomes(monkeypatch, outcomes, draws):
     """At most an eighth of them, unless the first round retains more."""
     counts = []
 
-    def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
+    def noted(blocks, weighed, strip, count, **threads):
         counts.append(count)
         return sample(blocks, weighed, strip, count, **threads)
 
@@ -255,16 +249,14 @@ def test_a_sample_is_small_beside_all_outcomes(
     assert counts == [draws]
 
 
-def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch):
     """The draws of the first sample are five times the outcomes that the first round
     is to retain.
     """
     problem = catalog.build("paper-single", bins=100_000, budget=0.01)
     draws = []
 
-    def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
+    def noted(blocks, weighed, strip, count, **threads):
         draws.append(count)
         return sample(blocks, weighed, strip, 5_000, **threads)
 
@@ -284,9 +276,7 @@ def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(
         "parity-difference",
     ],
 )
-def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_measure(
-    name: str,
-) -> None:
+def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_measure(name):
     """Copies of a few outcomes, of margins equal to rounding: the rule is a tilt, a band and a
     column for each class.
     """
@@ -306,9 +296,7 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     "name",
     ["conditional-mutual-information", "maximal-leakage", "parity-difference", "total-variation"],
 )
-def test_draws_find_the_tilt_that_aggregates_cannot(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
     """Tilts of aggregates were worse than the sample's, until all outcomes were retained; those of
     draws are better.
     """
@@ -318,7 +306,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(
     bounds = []
 
     class Noted(rounds._Rounds):
-        def _nearer(self, proof: rounds.Proof) -> rounds.Proof:
+        def _nearer(self, proof):
             better = super()._nearer(proof)
             bounds.extend([proof.bound, better.bound])
             return better
@@ -330,7 +318,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(
     assert nearer < 0.1 * first
 
 
-def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     """The problem of draws has the priors of the whole one, and labels leak and err as much."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
     blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
@@ -345,7 +333,7 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch: pytest.MonkeyPatch)
     assert total == pytest.approx(proof.scan.total, rel=1e-12)
 
 
-def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
+def test_a_calibrated_sample_adds_up_to_all_outcomes():
     problem = random_problem("mixture", 3, 2, 2000, 4, 0.3)
     every = np.concatenate([problem.p_xz, problem.loss])
     chosen = np.random.default_rng(1).choice(2000, 300, replace=False)
@@ -363,7 +351,7 @@ def test_a_calibrated_sample_adds_up_to_all_outcomes() -> None:
     )
 
 
-def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes() -> None:
+def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes():
     every = np.random.default_rng(3).uniform(0.5, 1.5, (3, 4_000)) * np.array(
         [[1.0], [1e-6], [1.0]]
     )
@@ -373,7 +361,7 @@ def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes() -> 
 
 
 @pytest.mark.parametrize("guesses", [2, 3])
-def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses: int) -> None:
+def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses):
     """Equalized odds with the group seen: the group that is easier to tell apart ties."""
     rng = np.random.default_rng(1)
     group = rng.integers(2, size=40_000)

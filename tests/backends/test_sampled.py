@@ -45,7 +45,7 @@ def optimum(budget: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_interval_holds_the_known_optimum_of_one_dimension(seed: int) -> None:
+def test_the_interval_holds_the_known_optimum_of_one_dimension(seed):
     exact = optimum(0.01)
     found = ds.estimate_continuous_by_samples(
         sensor(), P_XY, 0.01, samples=60_000, rng=np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_the_interval_holds_the_known_optimum_of_one_dimension(seed: int) -> Non
     assert "not a certificate" in repr(found)
 
 
-def test_the_rule_keeps_the_budget_on_fresh_draws() -> None:
+def test_the_rule_keeps_the_budget_on_fresh_draws():
     budget = 0.01
     rng = np.random.default_rng(8)
     found = ds.estimate_continuous_by_samples(plane(), P_XY, budget, samples=100_000, rng=rng)
@@ -77,7 +77,7 @@ def test_the_rule_keeps_the_budget_on_fresh_draws() -> None:
     assert found.lower <= wrong / 400_000 <= found.upper + 0.003
 
 
-def test_more_draws_narrow_the_interval() -> None:
+def test_more_draws_narrow_the_interval():
     widths = []
     for samples in (20_000, 200_000):
         found = ds.estimate_continuous_by_samples(plane(), P_XY, 0.02, samples=samples)
@@ -85,19 +85,19 @@ def test_more_draws_narrow_the_interval() -> None:
     assert widths[1] < 0.6 * widths[0]
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
+def test_the_same_seed_gives_the_same_answer():
     a, b = (ds.estimate_continuous_by_samples(plane(), P_XY, 0.02, samples=5000) for _ in range(2))
     assert (a.lower, a.upper) == (b.lower, b.upper)
 
 
-def test_without_a_constraint_it_is_the_bayes_rule() -> None:
+def test_without_a_constraint_it_is_the_bayes_rule():
     found = ds.estimate_continuous_by_samples(sensor(), P_XY, math.inf, samples=100_000)
     exact = optimum(math.inf)
     assert found.lower <= exact <= found.upper
     assert found.blend == 0.0
 
 
-def test_bernstein_limits_cover_at_least_as_often_as_they_say() -> None:
+def test_bernstein_limits_cover_at_least_as_often_as_they_say():
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(2000):
@@ -106,7 +106,7 @@ def test_bernstein_limits_cover_at_least_as_often_as_they_say() -> None:
     assert missed <= 0.05 * 2000
 
 
-def test_control_variates_keep_the_mean_and_cut_the_radius() -> None:
+def test_control_variates_keep_the_mean_and_cut_the_radius():
     model = sampled_model(sensor(), P_XY, None)
     rng = np.random.default_rng(1)
     halves = []
@@ -123,7 +123,7 @@ def test_control_variates_keep_the_mean_and_cut_the_radius() -> None:
 
 
 @given(st.integers(0, 100_000))
-def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed: int) -> None:
+def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(2, 4, 2)
     p_x = rng.dirichlet(np.ones(n))
@@ -150,7 +150,7 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed: int) -> None:
         ({"distributions": [["a", "b"], ["c", "d"]]}, "logpdf and rvs"),
     ],
 )
-def test_what_cannot_be_used_is_one_clear_sentence(options: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_used_is_one_clear_sentence(options, words):
     arguments: dict[str, Any] = {
         "distributions": sensor(),
         "p_xy": P_XY,

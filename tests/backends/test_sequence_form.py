@@ -78,22 +78,18 @@ def nearly_deterministic(sharpness: float, steps: int, seed: int) -> ds.CausalPr
         *[(0.05, 2, 7), (0.05, 2, 9), (0.05, 4, 3), (0.05, 4, 5), (0.05, 4, 8), (0.15, 4, 4)],
     ],
 )
-def test_perfect_privacy_of_chains_that_are_nearly_deterministic(
-    sharpness: float, steps: int, seed: int
-) -> None:
+def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness, steps, seed):
     certified(nearly_deterministic(sharpness, steps, seed))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3])
-def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(
-    share: float,
-) -> None:
+def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share):
     problem = nearly_deterministic(0.05, 2, 11)
     found = certified(problem.with_budget(share * problem.bayes_leakage))
     assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
 
 
-def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound() -> None:
+def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound():
     problem = nearly_deterministic(0.5, 4, 1)
     certified(problem.with_budget(0.3 * problem.bayes_leakage))
 
@@ -116,7 +112,7 @@ def two_states(change: float, budget: float) -> ds.CausalProblem:
 
 @pytest.mark.parametrize("change", [1e-110, 1e-150])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
-def test_an_error_that_is_negligible_is_certified(change: float, share: float) -> None:
+def test_an_error_that_is_negligible_is_certified(change, share):
     """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below
     1e-100.
     """
@@ -126,9 +122,7 @@ def test_an_error_that_is_negligible_is_certified(change: float, share: float) -
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(
-    seed: int,
-) -> None:
+def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(seed):
     """Costs of guesses that cannot be the least add no doubt, however large they are."""
     problem = drawn(seed, 2)
     tree = problem.tree
@@ -174,7 +168,7 @@ def by_cvxpy(problem: ds.CausalProblem) -> float:
 
 
 @pytest.mark.parametrize(("steps", "seed"), [(2, 0), (2, 1), (2, 2), (3, 3)])
-def test_the_optimum_is_that_of_a_general_solver_of_cones(steps: int, seed: int) -> None:
+def test_the_optimum_is_that_of_a_general_solver_of_cones(steps, seed):
     problem = drawn(seed, steps, most=2)
     problem = problem.with_budget(0.3 * problem.bayes_leakage)
     assert by_cvxpy(problem) == pytest.approx(certified(problem).error_probability, rel=1e-5)
@@ -182,7 +176,7 @@ def test_the_optimum_is_that_of_a_general_solver_of_cones(steps: int, seed: int)
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
-def test_one_step_is_an_ordinary_problem(seed: int, share: float) -> None:
+def test_one_step_is_an_ordinary_problem(seed, share):
     problem = drawn(seed, 1)
     problem = problem.with_budget(share * problem.bayes_leakage)
     causal = certified(problem).certificate
@@ -195,7 +189,7 @@ def test_one_step_is_an_ordinary_problem(seed: int, share: float) -> None:
 
 @settings(max_examples=6, deadline=None)
 @given(SEEDS)
-def test_seeing_the_future_helps_and_the_error_is_convex_in_the_budget(seed: int) -> None:
+def test_seeing_the_future_helps_and_the_error_is_convex_in_the_budget(seed):
     problem = drawn(seed, 2)
     budgets = [share * problem.bayes_leakage for share in (0.0, 0.25, 0.5, 1.0)]
     errors = [certified(problem.with_budget(budget)).error_probability for budget in budgets]
@@ -210,7 +204,7 @@ def test_seeing_the_future_helps_and_the_error_is_convex_in_the_budget(seed: int
 
 @settings(max_examples=6, deadline=None)
 @given(SEEDS, st.floats(0.0, 1.2))
-def test_no_random_rule_errs_less_than_the_bound(seed: int, share: float) -> None:
+def test_no_random_rule_errs_less_than_the_bound(seed, share):
     problem = drawn(seed, 2)
     found = certified(problem.with_budget(share * problem.bayes_leakage))
     rng = np.random.default_rng(seed)
@@ -227,7 +221,7 @@ def test_no_random_rule_errs_less_than_the_bound(seed: int, share: float) -> Non
 
 @settings(max_examples=8, deadline=None)
 @given(SEEDS)
-def test_names_of_values_guesses_and_measurements_do_not_matter(seed: int) -> None:
+def test_names_of_values_guesses_and_measurements_do_not_matter(seed):
     problem = drawn(seed, 2)
     tree = problem.tree
     rng = np.random.default_rng(seed)
@@ -261,7 +255,7 @@ def decimal(value: Fraction) -> Decimal:
 @pytest.mark.parametrize(
     ("steps", "seed", "share"), [(1, 1, 0.5), (2, 2, 1e-3), (2, 3, 0.3), (2, 4, 0.9), (3, 5, 0.6)]
 )
-def test_a_certificate_is_true_by_exact_arithmetic(steps: int, seed: int, share: float) -> None:
+def test_a_certificate_is_true_by_exact_arithmetic(steps, seed, share):
     """The error and the leakage of the exact quotients of the kernels, and the bound that the duals
     prove, in fractions.
     """
@@ -310,7 +304,7 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps: int, seed: int, share:
 
 
 @pytest.mark.parametrize("share", [1e-8, 1e-3, 0.1, 0.9])
-def test_four_steps_of_a_person_at_home_are_certified(share: float) -> None:
+def test_four_steps_of_a_person_at_home_are_certified(share):
     problem = ds.problems.person_at_home(4, fraction=share)
     found = certified(problem)
     assert problem.bayes_error <= found.error_probability <= problem.constant_error
@@ -318,7 +312,7 @@ def test_four_steps_of_a_person_at_home_are_certified(share: float) -> None:
     assert str(found.claimed).startswith("sequence-form: optimal")
 
 
-def test_two_measurements_that_say_nothing_each_may_say_everything_together() -> None:
+def test_two_measurements_that_say_nothing_each_may_say_everything_together():
     """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: each guess alone leaks
     nothing, both leak log 2.
     """
@@ -347,7 +341,7 @@ def test_two_measurements_that_say_nothing_each_may_say_everything_together() ->
     assert 0.0 < half.error_probability < 0.25
 
 
-def test_a_rule_states_the_law_of_each_guess() -> None:
+def test_a_rule_states_the_law_of_each_guess():
     problem = ds.problems.person_at_home(3, fraction=0.5)
     rule = certified(problem).rule
     assert isinstance(rule, ds.CausalRule)
@@ -360,7 +354,7 @@ def test_a_rule_states_the_law_of_each_guess() -> None:
     assert ds.audit(problem, rule).status is ds.Status.CERTIFIED
 
 
-def test_the_model_of_a_chain_is_the_sum_over_its_paths() -> None:
+def test_the_model_of_a_chain_is_the_sum_over_its_paths():
     rng = np.random.default_rng(7)
     first = rng.dirichlet(np.ones(3))
     move = rng.dirichlet(np.ones(3), 3)
@@ -397,7 +391,7 @@ def test_the_model_of_a_chain_is_the_sum_over_its_paths() -> None:
     assert problem.noncausal.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
 
 
-def test_other_requests_are_refused_in_one_sentence() -> None:
+def test_other_requests_are_refused_in_one_sentence():
     problem = ds.problems.person_at_home(2, budget=0.1)
     rule = problem.bayes_rule
     cases = [
@@ -442,7 +436,7 @@ def test_other_requests_are_refused_in_one_sentence() -> None:
     assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
 
 
-def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
+def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private():
     """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
     value has it.
     """
@@ -457,7 +451,7 @@ def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private() -> None:
     assert judged.blend == 1.0
 
 
-def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound() -> None:
+def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound():
     """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other
     losses.
     """

@@ -5,7 +5,6 @@ repair.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,9 +66,7 @@ def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = Non
     st.integers(0, 10**6),
     st.sampled_from(FRACTIONS),
 )
-def test_from_no_tilt_and_from_a_near_one_to_the_optimum(
-    name: str, n: int, m: int, outcomes: int, seed: int, fraction: float
-) -> None:
+def test_from_no_tilt_and_from_a_near_one_to_the_optimum(name, n, m, outcomes, seed, fraction):
     problem = random_problem(name, n, m, outcomes, seed, fraction)
     found = crossed(problem, np.zeros((m, n)))
     assume(problem.budget > 0.0)
@@ -86,7 +83,7 @@ def test_from_no_tilt_and_from_a_near_one_to_the_optimum(
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
-def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name: str) -> None:
+def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name):
     problem = random_problem(name, 3, 3, 400, 1, 0.1)
     found = crossed(problem, np.zeros((3, 3)))
     assert found is not None
@@ -98,7 +95,7 @@ def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name: str)
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
-def test_equal_guesses_copies_of_outcomes_and_guesses_that_are_never_made(name: str) -> None:
+def test_equal_guesses_copies_of_outcomes_and_guesses_that_are_never_made(name):
     joint = np.random.default_rng(2).dirichlet(np.ones(3 * 3 * 12)).reshape(3, 3, 12)
     joint[:, 2] *= 1e-3
     joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
@@ -110,13 +107,13 @@ def test_equal_guesses_copies_of_outcomes_and_guesses_that_are_never_made(name: 
 
 
 @pytest.mark.parametrize("name", ["min-entropy-leakage", "g-leakage"])
-def test_budget_0_of_an_adversary_s_gain(name: str) -> None:
+def test_budget_0_of_an_adversary_s_gain(name):
     problem = random_problem(name, 3, 3, 60, 3, 0.0)
     assert not problem.constraint.perfect
     assert judged(problem, crossed(problem, np.zeros((3, 3)))).relative_gap <= 1e-12
 
 
-def test_a_gap_that_rounding_does_not_allow_gives_none() -> None:
+def test_a_gap_that_rounding_does_not_allow_gives_none():
     problem = random_problem("maximal-leakage", 3, 3, 60, 4, 0.1)
     tilt = np.zeros((3, 3))
     assert crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), gap=1e-12) is not None
@@ -128,7 +125,7 @@ def _text(name: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(seed: int) -> None:
+def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(seed):
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(3 * 2 * 3 * 60, 0.5)).reshape(3, 2, 3, 60)
     first = joint.sum((1, 2))
@@ -157,7 +154,7 @@ def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(see
     assert solution.status is ds.Status.CERTIFIED
 
 
-def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs() -> None:
+def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs():
     problem = random_problem("maximal-leakage", 3, 3, 20, 0, 0.1)
     assert is_linear(problem)
     assert not is_linear(problem.with_budget(0.0))
@@ -167,7 +164,7 @@ def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs() -> N
 @pytest.mark.parametrize("model", [ds.problems.mixture, ds.problems.dirichlet])
 @pytest.mark.parametrize("values", [2, 4])
 @pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
-def test_many_outcomes_from_no_tilt(name: str, values: int, model: Callable[..., Problem]) -> None:
+def test_many_outcomes_from_no_tilt(name, values, model):
     free = model(n=values, m=values, N=2_000, budget=math.inf, measure=name)
     problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
     if free.bayes_leakage == 0.0:
@@ -187,9 +184,7 @@ def test_many_outcomes_from_no_tilt(name: str, values: int, model: Callable[...,
 
 
 @pytest.mark.parametrize("values", [2, 3])
-def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
-    values: int,
-) -> None:
+def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(values):
     free = ds.problems.mixture(
         n=values, m=values, N=40_000, budget=math.inf, measure="total-variation"
     )
@@ -213,9 +208,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("far", [False, True])
-def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(
-    far: bool, programs: list[int]
-) -> None:
+def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, programs):
     """As in the last rounds of very many: outcomes near a decision one by one, all others in a few
     sums, which few keep.
     """
@@ -236,7 +229,7 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
-def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[int]) -> None:
+def test_a_time_limit_ends_after_the_program_at_hand(name, programs):
     free = ds.problems.mixture(n=3, m=3, N=1_000, budget=math.inf, measure=name)
     problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
     optimum = ds.solve(problem, "tilt", gap=1e-12)
@@ -249,7 +242,7 @@ def test_a_time_limit_ends_after_the_program_at_hand(name: str, programs: list[i
 
 
 @pytest.mark.parametrize("name", ["maximal-leakage", "min-entropy-leakage"])
-def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
+def test_a_time_limit_in_rounds(name, programs):
     free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure=name)
     problem = free.with_budget(0.3 * free.bayes_leakage)
     optimum = ds.solve(problem, "tilt", gap=1e-12)
@@ -261,14 +254,14 @@ def test_a_time_limit_in_rounds(name: str, programs: list[int]) -> None:
     assert_stopped(stopped, optimum)
 
 
-def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
     """One program of this problem has none. HiGHS takes seconds for each step that shows it no
     other way, and gives up.
     """
     plain = sifting._solution
     without = list[str]()
 
-    def watched(solver: Any) -> Any:
+    def watched(solver):
         found = plain(solver)
         if found is None:
             without.append(solver.getModelStatus().name)
@@ -299,13 +292,13 @@ def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
     assert found.relative_gap <= 0.5
 
 
-def test_a_program_that_is_too_large_is_not_written() -> None:
+def test_a_program_that_is_too_large_is_not_written():
     problem = random_problem("total-variation", 2, 60, 400, 0, 0.1)
     assert crossed(problem, np.zeros((60, 2))) is None
 
 
 @pytest.mark.parametrize("name", ["total-variation", "parity-difference"])
-def test_many_values_and_guesses_but_few_outcomes_need_no_interior_point(name: str) -> None:
+def test_many_values_and_guesses_but_few_outcomes_need_no_interior_point(name):
     """Its systems have thousands of unknowns, and the program only few more columns than rows."""
     problem = random_problem(name, 20, 20, 60, 0, 0.3)
     solution = ds.solve(problem, "tilt")

@@ -59,7 +59,7 @@ SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-inf
 @pytest.mark.parametrize("measure", SMOOTH)
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_the_gradients_are_those_of_central_differences(measure: str, seed: int) -> None:
+def test_the_gradients_are_those_of_central_differences(measure, seed):
     problem = random_problem(seed)
     assume(problem.budget > 1e-6)
     problem = problem.with_budget(problem.budget, measure=measure)
@@ -83,7 +83,7 @@ def test_the_gradients_are_those_of_central_differences(measure: str, seed: int)
 
 @pytest.mark.parametrize("measure", SMOOTH)
 @pytest.mark.parametrize("seed", [22, 25])
-def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure: str, seed: int) -> None:
+def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure, seed):
     joint = np.random.default_rng(seed).dirichlet(np.full(3 * 4 * 6, 0.5)).reshape(3, 4, 6)
     free = Problem.from_joint(joint, np.inf, measure=measure)
     problem = free.with_budget(0.1 * free.bayes_leakage)
@@ -94,7 +94,7 @@ def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure: str, s
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=25)
-def test_the_gradient_is_finite_at_every_vertex(seed: int) -> None:
+def test_the_gradient_is_finite_at_every_vertex(seed):
     problem = random_problem(seed)
     assume(problem.budget > 0.0)
     program = SmoothProgram.of(problem)
@@ -105,7 +105,7 @@ def test_the_gradient_is_finite_at_every_vertex(seed: int) -> None:
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.9, 3.0]))
 @settings(max_examples=25)
-def test_the_start_is_feasible_and_uses_the_budget(seed: int, fraction: float) -> None:
+def test_the_start_is_feasible_and_uses_the_budget(seed, fraction):
     problem = random_problem(seed, fraction)
     start = SmoothProgram.of(problem).estimator(SmoothProgram.of(problem).start)
     np.testing.assert_allclose(start.sum(axis=0), 1.0, atol=1e-12)
@@ -118,7 +118,7 @@ def test_the_start_is_feasible_and_uses_the_budget(seed: int, fraction: float) -
         )
 
 
-def test_more_variables_than_the_stated_limit_are_refused() -> None:
+def test_more_variables_than_the_stated_limit_are_refused():
     many = catalog.build("paper-single", bins=301, fraction=0.5)
     assert solve(many, "slsqp").status is Status.UNSUPPORTED
     wide = catalog.build("dirichlet", n=2, m=3, N=151, fraction=0.5)
@@ -127,7 +127,7 @@ def test_more_variables_than_the_stated_limit_are_refused() -> None:
     assert "300 variables and here (m − 1) N = 302" in refused.message
 
 
-def test_iterations_are_limited_and_counted() -> None:
+def test_iterations_are_limited_and_counted():
     problem = catalog.build("paper-single", bins=32, fraction=0.5)
     backend = Slsqp()
     options = Options(max_iterations=3)
@@ -136,7 +136,7 @@ def test_iterations_are_limited_and_counted() -> None:
     assert raw.claimed == "Iteration limit reached"
 
 
-def test_iterations_that_lead_nowhere_end() -> None:
+def test_iterations_that_lead_nowhere_end():
     """At a tiny budget a line search may go on for thousands of iterations."""
     problem = catalog.build(
         "dirichlet", n=3, m=3, N=6, seed=2, concentration=0.1, budget=2.4e-15, measure="chi-square"
@@ -146,7 +146,7 @@ def test_iterations_that_lead_nowhere_end() -> None:
     assert 300 < solution.iterations <= 300 + 3 * (problem.m - 1) * problem.N
 
 
-def test_a_guess_that_is_never_given_does_not_spoil_the_bound() -> None:
+def test_a_guess_that_is_never_given_does_not_spoil_the_bound():
     """`road` at a tenth: one segment is never announced, and its posterior is 0/0."""
     problem = catalog.build("road", fraction=0.1)
     solution = solve(problem, "slsqp")
@@ -158,7 +158,7 @@ def test_a_guess_that_is_never_given_does_not_spoil_the_bound() -> None:
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=10)
-def test_a_dominated_guess_costs_the_bound_nothing(seed: int) -> None:
+def test_a_dominated_guess_costs_the_bound_nothing(seed):
     """Law: adding a guess that is worse everywhere leaves the bound of `duals_of_law`
     where it was.
     """
@@ -183,7 +183,7 @@ def test_a_dominated_guess_costs_the_bound_nothing(seed: int) -> None:
 @pytest.mark.parametrize(
     "parameters", [{"n": 3, "m": 2, "N": 19, "seed": 524}, {"n": 3, "m": 3, "N": 40, "seed": 929}]
 )
-def test_without_constraint_a_tiny_error_probability_is_found(parameters: dict[str, int]) -> None:
+def test_without_constraint_a_tiny_error_probability_is_found(parameters):
     """Costs in units of it, 1e9 of them, made the first subproblem infeasible, and the uniform
     guess came back.
     """
@@ -191,7 +191,7 @@ def test_without_constraint_a_tiny_error_probability_is_found(parameters: dict[s
     assert solution.status is Status.CERTIFIED
 
 
-def test_the_gradient_is_finite_where_a_guess_excludes_a_private_value() -> None:
+def test_the_gradient_is_finite_where_a_guess_excludes_a_private_value():
     joint = np.array([[[0.0, 0.1, 0.2], [0.0, 0.2, 0.1]], [[0.1, 0.05, 0.05], [0.1, 0.05, 0.05]]])
     program = SmoothProgram.of(Problem.from_joint(joint, 0.01))
     assert np.isfinite(program.slack_gradient(program.program.scale * [1.0, 0.0, 0.0])).all()

@@ -50,7 +50,7 @@ def crossed(problem: Problem, near: Point) -> Point | None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 4), (4, 3)])
-def test_next_to_an_interior_solution_is_the_optimal_vertex(name: str, n: int, m: int) -> None:
+def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
     pytest.importorskip("cvxpy")
     for seed, fraction in enumerate((0.5, 0.1)):
         problem = random_problem(name, n, m, 40, seed, fraction)
@@ -72,7 +72,7 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name: str, n: int, m
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 4), (5, 3)])
-def test_mutual_information_is_one_case(n: int, m: int) -> None:
+def test_mutual_information_is_one_case(n, m):
     problem = random_problem("mutual-information", n, m, 60, 1, 0.2)
     best = ds.solve(problem, "tilt")
     assert best.tilt is not None
@@ -95,7 +95,7 @@ def test_mutual_information_is_one_case(n: int, m: int) -> None:
     assert two.multiplier == pytest.approx(one.multiplier, rel=1e-9)
 
 
-def test_budgets_that_do_not_bind_have_no_price() -> None:
+def test_budgets_that_do_not_bind_have_no_price():
     """One guess in three is far from its budget of each posterior; a start that says otherwise is
     corrected.
     """
@@ -121,7 +121,7 @@ def test_budgets_that_do_not_bind_have_no_price() -> None:
     )
 
 
-def test_nothing_is_found_from_nothing() -> None:
+def test_nothing_is_found_from_nothing():
     problem = random_problem("chi-square", 3, 3, 40, 0, 0.1)
     assert crossover(problem, np.zeros((3, 3)), 1.0, Precision.of(problem, 1e-10)) is None
     garbage = crossover(
@@ -135,7 +135,7 @@ def test_nothing_is_found_from_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["two", "private", "conditional"])
-def test_several_secrets_and_conditional_information(kind: str) -> None:
+def test_several_secrets_and_conditional_information(kind):
     """The equations of all budgets at once; one secret that must not leak; groups with priors of
     their own.
     """

@@ -88,9 +88,7 @@ def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
     st.sampled_from([1, 2]),
     st.sampled_from([61, 1000]),
 )
-def test_same_optimum_as_the_whole_problem(
-    family: str, n: int, m: int, outcomes: int, seed: int, fraction: float, threads: int, size: int
-) -> None:
+def test_same_optimum_as_the_whole_problem(family, n, m, outcomes, seed, fraction, threads, size):
     problem = random_problem(family, n, m, outcomes, seed, fraction)
     streamed = solve(in_blocks(problem, size), gap=GAP, threads=threads)
     assert_true(problem, streamed)
@@ -103,7 +101,7 @@ def test_same_optimum_as_the_whole_problem(
 
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
-def test_adversarial_outcomes(name: str) -> None:
+def test_adversarial_outcomes(name):
     free = Problem.from_joint(ADVERSARIAL[name], math.inf)
     for fraction in (0.0, 1e-9, 0.3, 1.5, math.inf):
         problem = free.with_budget(
@@ -120,14 +118,14 @@ def test_adversarial_outcomes(name: str) -> None:
 
 
 @pytest.mark.parametrize("budget", [1e-30, 1e-44, 5e-324])
-def test_budgets_below_rounding_are_never_exceeded(budget: float) -> None:
+def test_budgets_below_rounding_are_never_exceeded(budget):
     for name in ("plain", "z independent of x", "margins at rounding level", "one guess"):
         problem = Problem.from_joint(ADVERSARIAL[name], budget)
         assert_true(problem, solve(in_blocks(problem, 50), gap=GAP, threads=1))
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 1.5])
-def test_private_values_of_no_probability(fraction: float) -> None:
+def test_private_values_of_no_probability(fraction):
     joint = ADVERSARIAL["plain"].copy()
     joint[1] = 0.0
     free = Problem.from_joint(joint / joint.sum(), math.inf)
@@ -141,7 +139,7 @@ def test_private_values_of_no_probability(fraction: float) -> None:
 
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("tail", [0.0, 1e-6, 1e-12])
-def test_lattices_with_and_without_a_tail(tail: float, fraction: float) -> None:
+def test_lattices_with_and_without_a_tail(tail, fraction):
     law = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES)
     p_xy = paper_p_xy()
     dense = Problem.from_joint(iid_sensors(law, p_xy, 20), math.inf)
@@ -159,10 +157,10 @@ def test_lattices_with_and_without_a_tail(tail: float, fraction: float) -> None:
         assert streamed.status is Status.CERTIFIED, streamed
 
 
-def test_interrupted_while_reporting() -> None:
+def test_interrupted_while_reporting():
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     solution = solve(in_blocks(problem), progress=interrupt)
@@ -173,7 +171,7 @@ def test_interrupted_while_reporting() -> None:
 
 @pytest.mark.parametrize("outcomes", [100, 3000])
 @pytest.mark.parametrize("backend", ["auto", "tilt", "blahut-arimoto"])
-def test_progress_ends_with_the_certified_bracket(backend: str, outcomes: int) -> None:
+def test_progress_ends_with_the_certified_bracket(backend, outcomes):
     """Also where a problem in blocks is so small that no rounds are needed, and for backends
     without rounds.
     """
@@ -188,7 +186,7 @@ def test_progress_ends_with_the_certified_bracket(backend: str, outcomes: int) -
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_in_a_pass(threads: int) -> None:
+def test_interrupted_in_a_pass(threads):
     problem = random_problem("mixture", 3, 3, 3000, 3, 0.3)
     blocks, _ = watched(problem, interrupted=2)
     with pytest.raises(KeyboardInterrupt):  # there is nothing to return yet
@@ -199,7 +197,7 @@ def test_interrupted_in_a_pass(threads: int) -> None:
     assert_true(problem, solution)
 
 
-def test_time_limit_is_honoured() -> None:
+def test_time_limit_is_honoured():
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
     blocks, source = watched(problem, seconds=0.02)
     solution = solve(blocks, time_limit=1e-3)
@@ -209,9 +207,7 @@ def test_time_limit_is_honoured() -> None:
     assert source.passes <= 12
 
 
-def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(monkeypatch):
     monkeypatch.undo()  # the usual thresholds
     blocks, source = watched(random_problem("mixture", 3, 3, 300, 1, 0.3))
     solution = solve(blocks)
@@ -220,7 +216,7 @@ def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
-def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> None:
+def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction):
     """The backend's own answer, before the judge blends anything in: a matrix, and a rule."""
     problem = weighted_mixture(n=2, m=10, N=3000, fraction=fraction)
     stopped = (
@@ -236,12 +232,12 @@ def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> Non
 
 
 @pytest.mark.parametrize("wrong", [{"gap": 0.0}, {"gap": math.nan}, {"time_limit": -1.0}])
-def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+def test_options_that_make_no_sense_are_refused(wrong):
     with pytest.raises(InputError):
         solve(in_blocks(random_problem("mixture", 2, 2, 50, 0, 0.3)), **wrong)
 
 
-def test_record_holds_plain_numbers() -> None:
+def test_record_holds_plain_numbers():
     solution = solve(in_blocks(random_problem("mixture", 2, 2, 200, 0, 0.3)))
     record = solution.to_dict()
     assert record["status"] == "certified"
@@ -285,9 +281,7 @@ def generated_problem(outcomes: int, budget: float) -> BlockProblem:
     return BlockProblem(blocks, one_term(LeakageBudget(budget), p_x.size), p_x, losses)
 
 
-def test_memory_holds_no_more_than_chunks_and_retained_outcomes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch):
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
@@ -305,7 +299,7 @@ def test_memory_holds_no_more_than_chunks_and_retained_outcomes(
     assert peak <= 13.5e6
 
 
-def test_a_source_with_other_totals_is_refused() -> None:
+def test_a_source_with_other_totals_is_refused():
     problem = in_blocks(random_problem("mixture", 2, 2, 300, 0, 0.3))
     with pytest.raises(InputError):
         solve(replace(problem, constant_errors=problem.constant_errors * 1.01))
@@ -314,7 +308,7 @@ def test_a_source_with_other_totals_is_refused() -> None:
         solve(replace(problem, blocks=half))
 
 
-def test_compiling_is_timed_apart_from_solving() -> None:
+def test_compiling_is_timed_apart_from_solving():
     problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
     # Too small for kernels.
     assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0
@@ -326,7 +320,7 @@ def test_compiling_is_timed_apart_from_solving() -> None:
 
 
 @pytest.mark.parametrize(("sensors", "bins"), [(30, 4), (24, 6)])
-def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int, bins: int) -> None:
+def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors, bins):
     """Precise sensors tell X and Y apart so well that most outcomes agree in margin to thirteen
     digits.
 
@@ -348,7 +342,7 @@ def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int,
 
 
 @pytest.mark.parametrize(("sensors", "gap"), [(35, 1e-9), (40, 1e-8), (50, 1e-6)])
-def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, gap: float) -> None:
+def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors, gap):
     """At budgets of 1e-13 … 1e-17 nats one rounding error in a tie's column would leak a visible
     share of the budget.
     """
@@ -366,9 +360,7 @@ def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, ga
     assert found.relative_gap <= gap
 
 
-def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(monkeypatch):
     """More outcomes share the tie's margin than are retained: that the sums of their cells follow
     the tilt is not enough.
     """

@@ -58,7 +58,7 @@ def exact_perfect_privacy(problem: Problem) -> Fraction:
 
 
 @pytest.mark.parametrize("sensors", [1, 2, 5, 10])
-def test_perfect_privacy_against_exact_arithmetic(sensors: int) -> None:
+def test_perfect_privacy_against_exact_arithmetic(sensors):
     problem = catalog.build("paper-multi", sensors=sensors, budget=0.0)
     certificate = solve(problem, "tilt", gap=1e-9).certificate
     assert certificate is not None
@@ -67,13 +67,13 @@ def test_perfect_privacy_against_exact_arithmetic(sensors: int) -> None:
     assert float(exact) == pytest.approx(certificate.upper, rel=1e-9)
 
 
-def test_reference_multiplier() -> None:
+def test_reference_multiplier():
     solution = solve(catalog.build("paper-single", budget=0.01, bins=4), "tilt")
     assert solution.multiplier == pytest.approx(2.49076, abs=5e-6)
 
 
 @pytest.mark.parametrize("sensors", range(1, 16))
-def test_paper_multi_is_certified(sensors: int) -> None:
+def test_paper_multi_is_certified(sensors):
     free = catalog.build("paper-multi", sensors=sensors, budget=float("inf"))
     for fraction in FRACTIONS:
         solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
@@ -81,7 +81,7 @@ def test_paper_multi_is_certified(sensors: int) -> None:
 
 
 @pytest.mark.parametrize("bins", [4, 10, 64, 316, 1000, 10_000])
-def test_paper_single_is_certified(bins: int) -> None:
+def test_paper_single_is_certified(bins):
     free = catalog.build("paper-single", bins=bins, budget=float("inf"))
     for fraction in FRACTIONS:
         solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
@@ -97,9 +97,7 @@ def test_paper_single_is_certified(bins: int) -> None:
     st.sampled_from([0.05, 1.0]),
     st.sampled_from([0.0, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.999]),
 )
-def test_random_sparse_joints(
-    seed: int, n: int, m: int, outcomes: int, sparsity: float, concentration: float, fraction: float
-) -> None:
+def test_random_sparse_joints(seed, n, m, outcomes, sparsity, concentration, fraction):
     kind = {"n": n, "m": m, "N": outcomes, "sparsity": sparsity, "concentration": concentration}
     solution = solve(
         catalog.build("dirichlet", seed=seed, fraction=fraction, **kind), "tilt", gap=1e-9
@@ -113,7 +111,7 @@ def test_random_sparse_joints(
 
 
 @pytest.mark.parametrize("fraction", [1.0, 1.5, float("inf")])
-def test_slack_budget_gives_the_bayes_rule(fraction: float) -> None:
+def test_slack_budget_gives_the_bayes_rule(fraction):
     free = catalog.build("paper-single", bins=50, budget=float("inf"))
     solution = solve(at_fraction(free, fraction), "tilt")
     assert solution.iterations == 0
@@ -121,13 +119,13 @@ def test_slack_budget_gives_the_bayes_rule(fraction: float) -> None:
     assert solution.error_probability == pytest.approx(free.bayes_error, rel=1e-12)
 
 
-def test_one_private_value_and_one_guess_need_no_iteration() -> None:
+def test_one_private_value_and_one_guess_need_no_iteration():
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4)
     assert solve(Problem.from_joint(joint, 0.0), "tilt").iterations == 0
     assert solve(Problem.from_joint(joint.reshape(3, 1, 4), 0.0), "tilt").iterations == 0
 
 
-def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding() -> None:
+def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding():
     gain = GLeakage([[5.0, 8.0, 6.0], [6.0, 8.0, 6.0]])  # the second gains more by 1e-40
     private = np.array([[0.0, 1e-40, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.98]])
     solution = solve(Problem(private, np.zeros((1, 3)), LeakageBudget(1e-44, gain)), "tilt")
@@ -136,7 +134,7 @@ def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding() ->
     assert solution.certificate.leakage_ceiling == solution.certificate.blend == 0.0
 
 
-def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:
+def test_time_limit_is_honoured_and_the_best_iterate_returned():
     problem = catalog.build("mixture", n=3, m=3, N=2000, fraction=0.5)
     solution = solve(problem, "tilt", time_limit=1e-9)
     assert solution.claimed == "time limit"
@@ -144,7 +142,7 @@ def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:
     assert solution.certificate.leakage <= problem.budget
 
 
-def test_iteration_limit() -> None:
+def test_iteration_limit():
     solution = solve(
         catalog.build("mixture", n=4, m=4, N=2000, fraction=0.5), "tilt", max_iterations=2
     )
@@ -153,7 +151,7 @@ def test_iteration_limit() -> None:
     assert solution.status is Status.INACCURATE
 
 
-def test_a_budget_of_any_size_costs_about_as_many_iterations() -> None:
+def test_a_budget_of_any_size_costs_about_as_many_iterations():
     free = catalog.build("paper-multi", sensors=10, budget=float("inf"))
     counts = [
         solve(at_fraction(free, f), "tilt").iterations or 0 for f in (1e-6, 1e-4, 1e-2, 0.5, 0.9)
@@ -161,7 +159,7 @@ def test_a_budget_of_any_size_costs_about_as_many_iterations() -> None:
     assert max(counts) <= 20, counts
 
 
-def test_model_coordinates_agree_with_the_problem() -> None:
+def test_model_coordinates_agree_with_the_problem():
     problem = reduce(catalog.build("dirichlet", n=4, m=3, N=40, fraction=0.3)).problem
     model = model_of(problem, Precision.of(problem, 1e-9))
     estimator = np.random.default_rng(1).dirichlet(np.ones(3), problem.N).T
@@ -177,7 +175,7 @@ def test_model_coordinates_agree_with_the_problem() -> None:
     )
 
 
-def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch):
     """4,001 outcomes in four blocks, of which the last is not full."""
     problem = catalog.build("mixture", n=3, m=4, N=4001, seed=1, fraction=0.3)
     whole, ended = solve_interior(
@@ -193,7 +191,7 @@ def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(found.tilt, whole.tilt, rtol=1e-6)
 
 
-def test_budget_is_met_from_inside() -> None:
+def test_budget_is_met_from_inside():
     problem = catalog.build("paper-multi", sensors=8, fraction=0.3)
     solution = solve(problem, "tilt")
     assert solution.certificate is not None
@@ -202,7 +200,7 @@ def test_budget_is_met_from_inside() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
+def test_many_outcomes_are_answered_by_a_vertex(budget):
     """Aggregated or not: certain of its guess everywhere but at no more than m·n ties."""
     problem = catalog.build("paper-single", bins=20_000, budget=budget)
     solution = solve(problem, "tilt")
@@ -230,7 +228,7 @@ def counted(work: Callable[[], T]) -> tuple[T, int]:
 
 
 @pytest.mark.parametrize("bins", [4, 64, 256])
-def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
+def test_small_problems_cost_the_interpreter_little(bins):
     """Up to some hundred outcomes a solve costs what its NumPy calls cost: about 130 an iteration,
     besides operators.
     """
@@ -241,9 +239,7 @@ def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     assert called <= 2240
 
 
-def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(monkeypatch):
     """No step towards perfect privacy, no linear system, and as many calls as the law and the
     judge's sums need.
     """
@@ -257,9 +253,7 @@ def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(
     assert called <= 340
 
 
-def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(monkeypatch):
     problem = catalog.build("dirichlet", n=3, m=3, N=30, seed=2, fraction=0.3)
     monkeypatch.setattr(
         backend, "solve_whole", lambda *_: (Point.bayes(problem), Ending("optimal"))
@@ -270,7 +264,7 @@ def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
     assert solution.status is Status.INACCURATE
 
 
-def test_a_system_without_unknowns_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_system_without_unknowns_prints_nothing(capfd):
     """All that Z says about X is below rounding, and yet a guess of its own is made where it says
     something.
     """
@@ -312,16 +306,14 @@ def sparse(rng: np.random.Generator, n: int, outcomes: int) -> Problem:
 
 
 @given(st.sampled_from([secret_itself, tied, weighted, sparse]), st.integers(0, 10**6))
-def test_perfect_privacy_of_random_problems_is_certified(
-    drawn: Callable[..., Problem], seed: int
-) -> None:
+def test_perfect_privacy_of_random_problems_is_certified(drawn, seed):
     rng = np.random.default_rng(seed)
     problem = drawn(rng, int(rng.integers(2, 6)), int(rng.integers(5, 60)))
     solution = solve(problem, "tilt")
     assert solution.status is Status.CERTIFIED
 
 
-def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
+def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken():
     """Half of what 100 sensors leak under the Bayes rule is 6e-32 nats: log ratios of a rounding
     error.
     """
@@ -335,7 +327,7 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
     assert streamed.certificate.own_leakage <= problem.budget
 
 
-def test_losses_that_products_round_to_zero_are_no_failure() -> None:
+def test_losses_that_products_round_to_zero_are_no_failure():
     rng = np.random.default_rng(1)
     p_xz = rng.dirichlet(np.ones(6)).reshape(2, 3)
     loss = rng.integers(0, 3, (2, 3)) * 5e-324

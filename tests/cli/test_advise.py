@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
 import command
 import pytest
@@ -19,7 +18,7 @@ from discreet.showing.numerals import span
 run = partial(command.run, "advise")
 
 
-def test_json_says_what_python_says() -> None:
+def test_json_says_what_python_says():
     result = run(
         "paper-single:bins=64", "--fraction", "0.5", "--gap", "1e-6", "--seconds", "30", "--json"
     )
@@ -42,7 +41,7 @@ def test_json_says_what_python_says() -> None:
     assert solved.status is ds.Status.CERTIFIED
 
 
-def test_the_tables_name_the_choice_its_evidence_and_the_others() -> None:
+def test_the_tables_name_the_choice_its_evidence_and_the_others():
     result = run("paper-multi:sensors=5", "--perfect")
     for words in (
         "Advice for paper-multi",
@@ -54,7 +53,7 @@ def test_the_tables_name_the_choice_its_evidence_and_the_others() -> None:
         assert words in result.stdout
 
 
-def test_local_results_are_taken_into_account(tmp_path: Path) -> None:
+def test_local_results_are_taken_into_account(tmp_path):
     path = tmp_path / "mine.csv.gz"
     rows = reference_measurements()[:6]
     write_csv(rows, path)
@@ -62,7 +61,7 @@ def test_local_results_are_taken_into_account(tmp_path: Path) -> None:
     assert record["local_rows"] == len(rows)
 
 
-def test_advice_among_those_that_may_be_used() -> None:
+def test_advice_among_those_that_may_be_used():
     problem = ("paper-single:bins=64", "--fraction", "0.5")
     found = run(*problem, "--among", "conic:solver=scs,blahut-arimoto", "--json")
     record = json.loads(found.stdout)
@@ -87,7 +86,7 @@ def test_advice_among_those_that_may_be_used() -> None:
         ds.advise(ds.problems.paper_single(bins=4), among=[])
 
 
-def test_nothing_safe_exits_with_one() -> None:
+def test_nothing_safe_exits_with_one():
     result = run("paper-single:bins=64", "--gap", "1e-300", "--json")
     assert result.exit_code == 1
     record = json.loads(result.stdout)
@@ -106,9 +105,7 @@ def test_nothing_safe_exits_with_one() -> None:
         (("missing.npz",), "missing.npz"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_exit_code_two(
-    arguments: tuple[str, ...], words: str
-) -> None:
+def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -117,7 +114,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(
     assert words in result.stderr
 
 
-def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_results_is_refused(tmp_path):
     path = tmp_path / "notes.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     result = run("paper-single", "--results", str(path))
@@ -129,5 +126,5 @@ def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
     ("seconds", "words"),
     [(4.2e-5, "42 µs"), (0.0064, "6.4 ms"), (0.25, "250 ms"), (3.21, "3.2 s"), (250.0, "250 s")],
 )
-def test_seconds_are_written_for_people(seconds: float, words: str) -> None:
+def test_seconds_are_written_for_people(seconds, words):
     assert span(seconds) == words

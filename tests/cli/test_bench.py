@@ -52,7 +52,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "tiny.toml"
 
 
-def test_a_study_from_plan_to_published_file(study: str, ticking: None) -> None:
+def test_a_study_from_plan_to_published_file(study, ticking):
     plan = run(study, "--out", "results", "--dry-run")
     assert plan.exit_code == 0
     assert "threads = 1" in plan.stdout
@@ -91,7 +91,7 @@ def test_a_study_from_plan_to_published_file(study: str, ticking: None) -> None:
     ]
 
 
-def test_what_is_wrong_is_one_sentence(study: str) -> None:
+def test_what_is_wrong_is_one_sentence(study):
     Path("empty").mkdir()
     assert "did you mean 'quick'" in refused("quik")
     assert "is a folder without a study.toml" in refused("empty")
@@ -110,9 +110,7 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
     assert "cannot be written" in refused("done", "--reference", "nowhere/rows.csv")
 
 
-def test_a_study_with_a_contradicted_certificate_fails(
-    study: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_with_a_contradicted_certificate_fails(study, monkeypatch):
     term = TermVerification("mutual-information", 0.0, False, (1.0, 1.0), (1.0, 1.0))
     opinion = (Verification((1.0, 1.0), False, 0.0, (0.0, 1.0), (term,)), ["it leaks"])
     monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
@@ -121,7 +119,7 @@ def test_a_study_with_a_contradicted_certificate_fails(
     assert "verify contradicts the certificate of tilt on paper-single:bins=4" in result.stderr
 
 
-def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
+def test_a_study_in_which_nothing_is_certified_fails(study):
     Path(study).write_text(
         STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n'
     )
@@ -130,14 +128,14 @@ def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
     assert "unsupported" in result.stdout
 
 
-def test_a_backend_that_does_not_load_is_a_row(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_that_does_not_load_is_a_row(study, monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-gone=no_such_module:Backend")
     Path(study).write_text(STUDY.replace('name = "highs"', 'name = "fake-gone"'))
     found = json.loads(run(study, "--out", "results", "--json").stdout)
     assert found["statuses"] == {"failed": 2, "certified": 2}
 
 
-def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
+def test_a_damaged_cell_is_set_aside_and_measured_again(study):
     run(study, "--out", "results", "--only", "tilt")
     path = next(Path("results/cells").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
@@ -148,7 +146,7 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_an_interrupt_says_what_is_kept(study: str) -> None:
+def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     running = subprocess.Popen(
         [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],

@@ -40,7 +40,7 @@ def trial() -> Iterator[None]:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_solve_json_is_json_and_nothing_else() -> None:
+def test_solve_json_is_json_and_nothing_else():
     result = run("solve", "paper-single", "--fraction", "1.5", "--backend", "fake-noisy", "--json")
     assert result.exit_code == 0
     record = json.loads(result.stdout)
@@ -53,7 +53,7 @@ def test_solve_json_is_json_and_nothing_else() -> None:
     assert result.stderr == ""
 
 
-def test_solve_exits_with_one_unless_certified(tmp_path: Path) -> None:
+def test_solve_exits_with_one_unless_certified(tmp_path):
     out = tmp_path / "answer.npz"
     result = run(
         "solve",
@@ -83,9 +83,7 @@ def test_solve_exits_with_one_unless_certified(tmp_path: Path) -> None:
     assert not (tmp_path / "none.npz").exists()
 
 
-def test_a_problem_file_is_solved_under_its_own_or_another_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     file = tmp_path / "p.npz"
     joint = np.random.default_rng(2).dirichlet(np.ones(12)).reshape(2, 2, 3)
@@ -142,7 +140,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(
         (("compare", "paper-single", "--out", os.devnull), "the results need a folder"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_one_sentence_and_exit_code_two(arguments, said):
     assert said in refused(*arguments)
 
 
@@ -150,9 +148,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...],
 # --------------------------------------------------------------------------------------------------
 
 
-def test_compare_shows_claim_against_truth_and_writes_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path, monkeypatch):
     solving_here(monkeypatch, "fake-crashes")
     out = tmp_path / "report"
     asked = (
@@ -183,12 +179,12 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(
     assert record["disagreements"] == 0
 
 
-def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disagreement_fails_when_asked(tmp_path, monkeypatch):
     from dataclasses import replace
 
     from discreet.reports import compare
 
-    def disagreeing(*args: object, **options: object) -> compare.Comparison:
+    def disagreeing(*args, **options):
         found = real(*args, **options)  # type: ignore[arg-type]
         first, *others = found.rows
         return replace(found, rows=(replace(first, lower=0.9, upper=0.9), *others))
@@ -210,7 +206,7 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(*asked, "--fail-on-disagreement").exit_code == 1
 
 
-def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
+def test_without_a_budget_a_catalog_problem_is_compared_at_two():
     from discreet.cli.compare import DEFAULT_CASES, _cases
     from discreet.cli.flags import Asked
 
@@ -228,7 +224,7 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
     }
 
 
-def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
+def test_foreign_files_are_left_alone_before_any_work(tmp_path):
     (tmp_path / "index.html").write_text("my thesis")
     assert "was not made here, or was changed since" in refused("compare", "--out", str(tmp_path))
     assert (tmp_path / "index.html").read_text() == "my thesis"
@@ -238,7 +234,7 @@ def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
+def test_problems_lists_the_catalog_and_shows_an_entry():
     listed = json.loads(run("problems", "--json").stdout)
     names = [entry["name"] for entry in listed]
     assert {"paper-single", "paper-multi"} <= set(names)
@@ -250,9 +246,7 @@ def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
     assert "number of sensors" in run("problems", "paper-multi").stdout
 
 
-def test_doctor_tells_backends_that_crash_from_those_that_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch):
     monkeypatch.setenv(
         "DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport"
     )
@@ -277,7 +271,7 @@ def test_doctor_tells_backends_that_crash_from_those_that_work(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_specifications_are_read() -> None:
+def test_specifications_are_read():
     assert notation.problem("paper-multi:sensors=3,bins=5").N == 35
     assert notation.problem("paper-single:bins=5", {"bins": "6"}).N == 6
     found = notation.configurations(
@@ -296,7 +290,7 @@ def test_specifications_are_read() -> None:
 
 
 @given(st.text(characters, max_size=40))
-def test_any_text_is_read_as_configurations_or_refused_in_a_sentence(text: str) -> None:
+def test_any_text_is_read_as_configurations_or_refused_in_a_sentence(text):
     try:
         labels = [each.label for each in notation.configurations(text)]
     except InputError as error:
@@ -314,9 +308,7 @@ _words = st.one_of(_flags, st.text(characters, max_size=12))
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(_words, max_size=7))
-def test_no_command_line_gives_a_traceback(
-    arguments: list[str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_line_gives_a_traceback(arguments, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("fuzz"))
     if "compare" in arguments:  # without these a comparison of everything would be a valid wish
         arguments = [*arguments, "--backends", "fake-bayes", "--leakage", "1"]
@@ -339,7 +331,7 @@ def test_no_command_line_gives_a_traceback(
     ),
     name=st.sampled_from(["paper-single", "dirichlet", "zero-mass", "duplicated", "tiny-budget"]),
 )
-def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None:
+def test_no_parameter_gives_a_traceback(key, value, name):
     result = run("problems", name, "--set", f"{key}={value}")
     assert result.exit_code in (0, 2)
     assert "Traceback" not in result.output
@@ -353,9 +345,7 @@ def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None
         ("discreet advise p.npz --among tilt,hi", ["tilt,highs"]),
     ],
 )
-def test_shells_complete_commands_problems_and_backends(
-    words: str, wanted: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shells_complete_commands_problems_and_backends(words, wanted, monkeypatch):
     monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
@@ -366,14 +356,14 @@ def test_shells_complete_commands_problems_and_backends(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_exit_codes_of_real_processes(tmp_path: Path) -> None:
+def test_exit_codes_of_real_processes(tmp_path):
     good = process("solve", "paper-single", "--fraction", "2", "--backend", "fake-noisy", "--json")
     assert (good.returncode, json.loads(good.stdout)["status"], good.stderr) == (0, "certified", "")
     wrong = process("solve", str(tmp_path / "none.npz"))
     assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
 
 
-def test_the_bare_command_and_its_version() -> None:
+def test_the_bare_command_and_its_version():
     assert run("--version").stdout == f"discreet {discreet.__version__}\n"
     for flag in ("--show-completion", "--install-completion"):
         assert flag in run("--help").stdout
@@ -382,7 +372,7 @@ def test_the_bare_command_and_its_version() -> None:
     assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))
 
 
-def test_garbage_files_are_one_sentence(tmp_path: Path) -> None:
+def test_garbage_files_are_one_sentence(tmp_path):
     for name, content in {"empty": b"", "text": b"hello", "zip": b"PK\x03\x04garbage"}.items():
         file = tmp_path / f"{name}.npz"
         file.write_bytes(content)
@@ -391,7 +381,7 @@ def test_garbage_files_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
+def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
     note = tmp_path / "child"
     command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
     running = subprocess.Popen(
@@ -428,7 +418,7 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_closed_pipe_does_not_change_the_exit_code(words: str, status: int) -> None:
+def test_a_closed_pipe_does_not_change_the_exit_code(words, status):
     command = [sys.executable, "-m", "discreet", *words.split()]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -444,13 +434,13 @@ def test_a_closed_pipe_does_not_change_the_exit_code(words: str, status: int) ->
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_version_is_the_packages() -> None:
+def test_the_version_is_the_packages():
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     found = re.search(r'^version = "([^"]+)"', text, re.MULTILINE)
     assert found is None or found[1] == discreet.__version__
 
 
-def test_the_readmes_first_lines_work() -> None:
+def test_the_readmes_first_lines_work():
     problem = discreet.problems.paper_single(bins=16, budget=1.0)
     solution = discreet.solve(problem, backend="fake-bayes")
     assert solution.status is discreet.Status.CERTIFIED

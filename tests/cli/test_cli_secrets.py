@@ -30,9 +30,7 @@ def two(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_solve_and_audit_show_every_constraint(
-    two: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_solve_and_audit_show_every_constraint(two, tmp_path, monkeypatch):
     solving_here(monkeypatch)
     out = str(tmp_path / "answer.npz")
     shown = run("solve", two, "--backend", "conic", "--gap", "1e-7", "--out", out)
@@ -50,12 +48,12 @@ def test_solve_and_audit_show_every_constraint(
     assert "its repair" in repaired.output
 
 
-def test_what_is_about_one_secret_is_refused_in_a_sentence(two: str) -> None:
+def test_what_is_about_one_secret_is_refused_in_a_sentence(two):
     assert "scales all budgets together" in refused("frontier", two)
     assert "2 constraints" in refused("solve", two, "--equivocation", "0.1")
 
 
-def test_a_joint_is_conditioned_on_y(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     path = tmp_path / "joint.npz"
     np.savez(path, joint=FULL.sum(axis=1))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,9 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     solving_here(monkeypatch)
 
 
-def test_sound_backends_pass(
-    tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sound_backends_pass(tmp_path, quick, capsys):
     assert call(*TWO, "--json", "--require", "tilt", "--junit", str(tmp_path / "j.xml")) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["findings"] == []
@@ -69,9 +66,7 @@ def lying(change: Any) -> Any:
     return judge
 
 
-def test_a_broken_certificate_and_a_disagreement_are_found(
-    monkeypatch: pytest.MonkeyPatch, quick: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, tmp_path, capsys):
     raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
     monkeypatch.setattr(run, "judged", raised)
     assert (
@@ -99,18 +94,14 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
     assert ElementTree.parse(tmp_path / "j").getroot().get("failures") == "2"
 
 
-def test_an_understated_leakage_is_a_broken_certificate(
-    monkeypatch: pytest.MonkeyPatch, quick: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_understated_leakage_is_a_broken_certificate(monkeypatch, quick, capsys):
     monkeypatch.setattr(run, "judged", lying(lambda c: restated(c, leakage=c.leakage + 1e-6)))
     assert call(*TWO, "--jobs", "1") == 1
     assert "the leakage is stated as" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fake", ["Crashes", "Raises"])
-def test_a_required_backend_that_answers_nothing_is_found(
-    fake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_required_backend_that_answers_nothing_is_found(fake, monkeypatch, capsys):
     if fake == "Raises":
         solving_here(monkeypatch)
     monkeypatch.setenv("DISCREET_BACKENDS", f"fake-one=fake_backends:{fake}")
@@ -119,9 +110,7 @@ def test_a_required_backend_that_answers_nothing_is_found(
     assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
 
 
-def test_a_required_backend_that_was_left_out_is_found(
-    quick: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_required_backend_that_was_left_out_is_found(quick, capsys):
     assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
     assert (
         "required backend highs answered nothing: it was given no instance"
@@ -136,9 +125,7 @@ def test_a_required_backend_that_was_left_out_is_found(
         (["--seed", "-1"], "the seed is -1 and must be at least 0", "size"),
     ],
 )
-def test_a_wrong_number_is_reported_alone(
-    words: list[str], said: str, unsaid: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_number_is_reported_alone(words, said, unsaid, capsys):
     assert call(*words) == 2
     told = capsys.readouterr().err
     assert said in told
@@ -148,6 +135,6 @@ def test_a_wrong_number_is_reported_alone(
 @pytest.mark.parametrize(
     "words", ["--size 0", "--backends nobody", "--jobs 0 --size 1", "--gap 2 --size 1"]
 )
-def test_bad_input_is_one_sentence(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_sentence(words, capsys):
     assert call(*words.split()) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -29,7 +29,7 @@ def steps() -> dict[str, dict[str, Any]]:
     return {step["name"]: step for step in action()["runs"]["steps"]}
 
 
-def test_every_step_gets_what_its_line_asks_for() -> None:
+def test_every_step_gets_what_its_line_asks_for():
     inputs = action()["inputs"]
     for step in steps().values():
         assert step["shell"] == "bash"
@@ -62,7 +62,7 @@ def asked_of_python(step: str, inputs: dict[str, str], folder: Path) -> list[str
 @pytest.mark.parametrize(
     ("extras", "ending"), [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")]
 )
-def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_path: Path) -> None:
+def test_the_first_step_installs_this_checkout(extras, ending, tmp_path):
     words = asked_of_python(
         "Install", {"GITHUB_ACTION_PATH": "/checkout", "EXTRAS": extras}, tmp_path
     )
@@ -87,7 +87,7 @@ def tilt_alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["--backends", "tilt"]
 
 
-def test_the_last_step_of_the_action_runs(tilt_alone: list[str], tmp_path: Path) -> None:
+def test_the_last_step_of_the_action_runs(tilt_alone, tmp_path):
     """The shell makes the words, and the command takes them."""
     report = tmp_path / "out.xml"
     inputs = {"SEED": "1", "SIZE": "1", "REQUIRE": "tilt", "JUNIT": str(report)}
@@ -97,7 +97,7 @@ def test_the_last_step_of_the_action_runs(tilt_alone: list[str], tmp_path: Path)
     assert report.exists()
 
 
-def test_the_hook_runs_the_command(tilt_alone: list[str]) -> None:
+def test_the_hook_runs_the_command(tilt_alone):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False

@@ -32,7 +32,7 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_prints_the_numbers_of_evaluate(people: Path) -> None:
+def test_it_prints_the_numbers_of_evaluate(people):
     found = run("evaluate", str(people), *ASKED, "--json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
@@ -57,15 +57,13 @@ def test_it_prints_the_numbers_of_evaluate(people: Path) -> None:
     ("budget", "code", "said"),
     [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")],
 )
-def test_the_exit_code_says_whether_the_budget_holds_for_people(
-    people: Path, budget: str, code: int, said: str
-) -> None:
+def test_the_exit_code_says_whether_the_budget_holds_for_people(people, budget, code, said):
     found = run("evaluate", str(people), *ASKED, "--leakage", budget, "--json")
     assert found.exit_code == code
     assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
 
 
-def test_several_columns_measures_and_packed_files(people: Path) -> None:
+def test_several_columns_measures_and_packed_files(people):
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))
     more = ("--hide", "old", "--measure", "parity-difference", "--confidence", "0.5", "--json")
@@ -88,16 +86,14 @@ def test_several_columns_measures_and_packed_files(people: Path) -> None:
         ("sex,income,guess\nf,a,a\n\nf,b,a\n", "all 2 people are of one group"),
     ],
 )
-def test_tables_that_cannot_be_read_are_refused(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
+def test_tables_that_cannot_be_read_are_refused(tmp_path, text, said):
     path = tmp_path / "people.csv"
     if text is not None:
         path.write_text(text, encoding="utf-8")
     assert said in refused("evaluate", str(path), *ASKED)
 
 
-def test_options_that_are_wrong_are_refused(people: Path) -> None:
+def test_options_that_are_wrong_are_refused(people):
     assert "confidence is 2.0" in refused("evaluate", str(people), *ASKED, "--confidence", "2")
     assert "leakage budget is -1" in refused("evaluate", str(people), *ASKED, "--leakage", "-1")
     assert "there is no measure" in refused("evaluate", str(people), *ASKED, "--measure", "x")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from pathlib import Path
 
 import pytest
 from command import refused, run, solving_here
@@ -26,7 +25,7 @@ note = "what it breaks"
 """
 
 
-def test_one_problem_with_its_certified_bracket(tmp_path: Path) -> None:
+def test_one_problem_with_its_certified_bracket(tmp_path):
     path = tmp_path / "sensor.cbf"
     said = run(
         "export",
@@ -53,7 +52,7 @@ def test_one_problem_with_its_certified_bracket(tmp_path: Path) -> None:
     assert "certified:" not in path.read_text(encoding="ascii")
 
 
-def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
+def test_a_study_as_files_with_a_table_of_them(tmp_path):
     study = tmp_path / "small.toml"
     folder = tmp_path / "files"
     study.write_text(STUDY, encoding="utf-8")
@@ -87,9 +86,7 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path: Path) -> None:
     assert run("export", str(study), "--study", "--out", str(folder)).exit_code == 0
 
 
-def test_a_study_with_the_certified_brackets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_with_the_certified_brackets(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     study = tmp_path / "small.toml"
     folder = tmp_path / "files"
@@ -112,7 +109,7 @@ def test_a_study_with_the_certified_brackets(
         assert bracket in (folder / line["file"]).read_text(encoding="ascii")
 
 
-def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:
+def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path):
     model = tmp_path / "model.npz"
     other = tmp_path / "other.cbf"
     ds.save_problem(str(model), ds.problems.paper_single(bins=4, budget=0.005))
@@ -137,9 +134,7 @@ def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path: Path) -> None:
         ("hard --study --out a --perfect", "a study states its own budgets"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_done_is_one_sentence(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said in refused("export", *words.split())
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +92,7 @@ ASKED = (
 )
 
 
-def test_fit_writes_a_rule_and_says_what_it_promises(place: Path) -> None:
+def test_fit_writes_a_rule_and_says_what_it_promises(place):
     said = json.loads((place / "said.json").read_text())
     assert said["statement"].startswith("holds for people, 95 %")
     assert said["asked"] == {
@@ -120,7 +119,7 @@ def test_fit_writes_a_rule_and_says_what_it_promises(place: Path) -> None:
     ]
 
 
-def test_predict_guesses_for_everybody_in_their_order(place: Path, tmp_path: Path) -> None:
+def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
     rule = str(place / "rule")
     people = str(place / "others.csv")
     out = tmp_path / "guesses.csv"
@@ -140,7 +139,7 @@ def test_predict_guesses_for_everybody_in_their_order(place: Path, tmp_path: Pat
     assert printed == [",".join(row[:2]) for row in rows]
 
 
-def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
+def test_parquet_goes_in_and_out(place, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     people = tmp_path / "others.parquet"
     out = tmp_path / "guesses.parquet"
@@ -161,8 +160,8 @@ def test_parquet_goes_in_and_out(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
+    place, tmp_path, monkeypatch, ending
+):
     """What is written is what one reading of all people gives."""
     from discreet.files import tables
     from discreet.files.tables import read_table
@@ -176,7 +175,7 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     honest = DeployedRule.decide
     seen = list[int]()
 
-    def decide(self: DeployedRule, table: Any, *more: Any) -> Any:
+    def decide(self, table, *more):
         seen.append(len(table["age"]))
         if len(seen) == 3:
             raise KeyboardInterrupt
@@ -199,7 +198,7 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
         assert run(*asked[:-1]).stdout == out.read_text(encoding="utf-8")
 
 
-def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
+def test_evaluate_counts_what_the_rule_guesses(place):
     rule = str(place / "rule")
     people = str(place / "others.csv")
     said = run("evaluate", rule, people, "--json")
@@ -222,7 +221,7 @@ def test_evaluate_counts_what_the_rule_guesses(place: Path) -> None:
     assert " ".join(words.stdout.split()).endswith("(600 people)")
 
 
-def test_a_promise_that_new_people_break_is_exit_code_1(place: Path, tmp_path: Path) -> None:
+def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     """In other people the guess gives the sex away; those of the held-out table only leave the
     budget unproven.
     """
@@ -244,7 +243,7 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place: Path, tmp_path: P
     assert run("evaluate", str(place / "rule"), str(few), "--leakage", "0.1").exit_code == 1
 
 
-def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: Path) -> None:
+def test_several_secrets_another_measure_and_a_fraction(place, tmp_path):
     asked = (
         *ASKED,
         "--hide",
@@ -264,9 +263,7 @@ def test_several_secrets_another_measure_and_a_fraction(place: Path, tmp_path: P
     assert run("evaluate", str(tmp_path / "rule"), str(place / "others.csv")).exit_code == 0
 
 
-def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(
-    place: Path, tmp_path: Path
-) -> None:
+def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path):
     rule = str(tmp_path / "rule")
     people = str(place / "others.csv")
     budgets = (
@@ -294,7 +291,7 @@ def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(
     )
 
 
-def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_without_force(place, tmp_path):
     mine = tmp_path / "guesses.csv"
     mine.write_text("mine", encoding="utf-8")
     rule = str(place / "rule")
@@ -335,9 +332,7 @@ def test_nothing_is_overwritten_without_force(place: Path, tmp_path: Path) -> No
         (("--leakage", "0.1", "--hide", "income"), "column 'income' is both hidden and guessed"),
     ],
 )
-def test_bad_input_is_one_sentence(
-    place: Path, tmp_path: Path, more: tuple[str, ...], complaint: str
-) -> None:
+def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
     assert complaint in refused(
         "fit", str(place / "people.csv"), *ASKED, *more, "--out", str(tmp_path / "rule")
     )
@@ -368,7 +363,7 @@ def test_bad_input_is_one_sentence(
         ),
     ],
 )
-def test_labels_that_are_none_are_refused(tmp_path: Path, cells: str, complaint: str) -> None:
+def test_labels_that_are_none_are_refused(tmp_path, cells, complaint):
     people = tmp_path / "people.csv"
     people.write_text("job,sex,income\n" + cells, encoding="utf-8")
     asked = (
@@ -384,7 +379,7 @@ def test_labels_that_are_none_are_refused(tmp_path: Path, cells: str, complaint:
     assert complaint.format(people) in refused("fit", str(people), *asked)
 
 
-def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Path) -> None:
+def test_what_is_no_rule_or_lacks_a_column_is_refused(place, tmp_path):
     people = str(place / "people.csv")
     assert "no folder with a rule" in refused("predict", people, people)
     assert "say what is what" in refused("evaluate", people)
@@ -397,9 +392,7 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place: Path, tmp_path: Pat
     assert "no column 'custom'" in refused("predict", str(place / "rule"), people, "--id", "custom")
 
 
-def test_what_is_not_installed_is_said_before_anything_is_fitted(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_is_said_before_anything_is_fitted(place, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     asked = (
         "fit",
@@ -417,7 +410,7 @@ def test_what_is_not_installed_is_said_before_anything_is_fitted(
 @pytest.mark.parametrize(
     ("cell", "kind"), [("name {}", "texts"), ("{}", "numbers"), ("{}.0", "numbers"), ("{}.5", "")]
 )
-def test_a_column_that_names_people_is_pointed_out(tmp_path: Path, cell: str, kind: str) -> None:
+def test_a_column_that_names_people_is_pointed_out(tmp_path, cell, kind):
     people = tmp_path / "people.csv"
     lines = [f"{cell.format(k % 60)},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(72)]
     people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")

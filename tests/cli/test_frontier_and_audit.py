@@ -20,7 +20,7 @@ from discreet.reports.outputs import MANIFEST
 # --------------------------------------------------------------------------------------------------
 
 
-def test_frontier_prints_a_line_for_every_point() -> None:
+def test_frontier_prints_a_line_for_every_point():
     result = run("frontier", "paper-single", "--points", "5")
     assert result.exit_code == 0
     assert result.stdout.count("certified") == 5
@@ -28,7 +28,7 @@ def test_frontier_prints_a_line_for_every_point() -> None:
     assert "∞" in result.stdout
 
 
-def test_frontier_json_is_json_and_nothing_else() -> None:
+def test_frontier_json_is_json_and_nothing_else():
     result = run("frontier", "paper-single:bins=16", "--width", "0.05", "--json")
     assert result.exit_code == 0
     record = json.loads(result.stdout)
@@ -37,14 +37,14 @@ def test_frontier_json_is_json_and_nothing_else() -> None:
     assert record["points"][0]["budget_nats"] == 0.0
 
 
-def test_a_budget_is_one_of_the_points() -> None:
+def test_a_budget_is_one_of_the_points():
     record = json.loads(
         run("frontier", "paper-single", "--leakage", "0.004", "--points", "4", "--json").stdout
     )
     assert 0.004 in [point["budget_nats"] for point in record["points"]]
 
 
-def test_a_file_needs_no_budget(tmp_path: Path) -> None:
+def test_a_file_needs_no_budget(tmp_path):
     problem = ds.problems.paper_single()
     np.savez(tmp_path / "model.npz", p_xz=problem.p_xz, loss=problem.loss)
     record = json.loads(
@@ -54,7 +54,7 @@ def test_a_file_needs_no_budget(tmp_path: Path) -> None:
     assert "holds no budget" in refused("solve", str(tmp_path / "model.npz"))
 
 
-def test_frontier_writes_what_it_is_asked_for(tmp_path: Path) -> None:
+def test_frontier_writes_what_it_is_asked_for(tmp_path):
     table = tmp_path / "points.csv"
     picture = tmp_path / "curve.svg"
     folder = tmp_path / "all"
@@ -81,7 +81,7 @@ def test_frontier_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert "left alone" in refused(*arguments)
 
 
-def test_frontier_exits_with_1_when_the_width_is_not_reached() -> None:
+def test_frontier_exits_with_1_when_the_width_is_not_reached():
     result = run("frontier", "paper-single", "--points", "3", "--width", "0.001")
     assert result.exit_code == 1
     assert "was asked for" in result.stderr
@@ -98,7 +98,7 @@ def test_frontier_exits_with_1_when_the_width_is_not_reached() -> None:
         (["paper-single", "--perfect", "--leakage", "1"], "both set the leakage budget"),
     ],
 )
-def test_frontier_refuses_in_one_sentence(arguments: list[str], words: str) -> None:
+def test_frontier_refuses_in_one_sentence(arguments, words):
     assert words in refused("frontier", *arguments)
 
 
@@ -113,7 +113,7 @@ def answer(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_audit_judges_a_good_estimator(answer: str) -> None:
+def test_audit_judges_a_good_estimator(answer):
     result = run("audit", "paper-single", answer, "--leakage", "0.005")
     assert result.exit_code == 0
     for words in ("certified: the estimator keeps the budget", "infers X", "Fano's bound", "leaks"):
@@ -137,7 +137,7 @@ def test_audit_judges_a_good_estimator(answer: str) -> None:
         assert words in result.stdout
 
 
-def test_audit_finds_a_leak_whatever_the_file_says(answer: str) -> None:
+def test_audit_finds_a_leak_whatever_the_file_says(answer):
     result = run("audit", "paper-single", answer, "--leakage", "0.001", "--json")
     assert result.exit_code == 1
     record = json.loads(result.stdout)
@@ -146,7 +146,7 @@ def test_audit_finds_a_leak_whatever_the_file_says(answer: str) -> None:
     assert record["lower_bound"] <= record["upper_bound"]
 
 
-def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answer: str) -> None:
+def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answer):
     asked = ("audit", "paper-single", answer, "--leakage", repr(0.005 / (1.0 + 9e-7)))
     for extra in ((), ("--budget-only",)):
         assert run(*asked, *extra).exit_code == 1
@@ -167,7 +167,7 @@ def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answ
     assert sum(kept["kkt"][part] for part in ("complementarity", "alignment", "slackness")) < 1e-9
 
 
-def test_audit_of_an_estimator_that_is_not_the_best(answer: str) -> None:
+def test_audit_of_an_estimator_that_is_not_the_best(answer):
     result = run("audit", "paper-single", answer, "--leakage", "0.009")
     assert result.exit_code == 1
     assert "inaccurate" in result.stdout
@@ -176,7 +176,7 @@ def test_audit_of_an_estimator_that_is_not_the_best(answer: str) -> None:
     )
 
 
-def test_the_reference_lists_the_keys_of_an_audit(answer: str) -> None:
+def test_the_reference_lists_the_keys_of_an_audit(answer):
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(
         encoding="utf-8"
     )
@@ -190,7 +190,7 @@ def test_the_reference_lists_the_keys_of_an_audit(answer: str) -> None:
         assert f"`{key}`" in described
 
 
-def test_audit_refuses_in_one_sentence(answer: str, tmp_path: Path) -> None:
+def test_audit_refuses_in_one_sentence(answer, tmp_path):
     assert "shape" in refused("audit", "paper-single:bins=8", answer, "--perfect")
     assert "missing.npz" in refused("audit", "paper-single", str(tmp_path / "missing.npz"))
     (tmp_path / "bad.npz").write_bytes(b"nothing")

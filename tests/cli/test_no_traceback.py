@@ -14,7 +14,6 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +80,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null"),
     ],
 )
-def test_a_study_that_cannot_be_is_refused(old: str, new: str, said: str) -> None:
+def test_a_study_that_cannot_be_is_refused(old, new, said):
     assert old in STUDY
     Path("s.toml").write_text(STUDY.replace(old, new))
     complaint = refused("bench", "s.toml", "--out", "out", "--dry-run")
@@ -89,7 +88,7 @@ def test_a_study_that_cannot_be_is_refused(old: str, new: str, said: str) -> Non
     assert len(complaint) < 500
 
 
-def test_names_are_no_markup() -> None:
+def test_names_are_no_markup():
     text = STUDY.replace('"s"', '"[/x]"').replace("profiles.default", 'profiles."[/x]"')
     Path("s.toml").write_text(text)
     found = run("bench", "s.toml", "--out", "out", "--dry-run")
@@ -99,7 +98,7 @@ def test_names_are_no_markup() -> None:
 @pytest.mark.parametrize(
     "command", ["solve", "compare --backends tilt", "frontier --points 2", "advise"]
 )
-def test_the_name_of_a_problem_is_no_markup(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
     solving_here(monkeypatch)
     joint = np.full((2, 2, 3), 1.0 / 12.0)
     ds.save_problem("[bold].npz", ds.Problem.from_joint(joint, 0.01, name="[/x]"))
@@ -109,7 +108,7 @@ def test_the_name_of_a_problem_is_no_markup(command: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("sql", ["", "  ", "-- nothing", "\udcff"])
-def test_a_query_may_say_nothing(sql: str) -> None:
+def test_a_query_may_say_nothing(sql):
     pytest.importorskip("duckdb")
     Path("out/cells").mkdir(parents=True)
     assert run("bench", "out", "--query", sql).exit_code in (0, 2)
@@ -150,9 +149,7 @@ def _text(name: str, text: str) -> None:
         ("#" * (1 << 21), ("bench", "{}"), "holds more than 65,536 bytes"),
     ],
 )
-def test_files_that_cannot_be_read_are_refused(
-    make: Any, arguments: tuple[str, ...], said: str
-) -> None:
+def test_files_that_cannot_be_read_are_refused(make, arguments, said):
     names = [each.format("file") for each in arguments]
     place = next(name for name in names if name.startswith("file"))
     _pipe(place) if make is _pipe else _text(place, make)
@@ -163,9 +160,7 @@ def test_files_that_cannot_be_read_are_refused(
     assert len(complaint) < 500
 
 
-def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch):
     monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
     Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
     assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
@@ -174,7 +169,7 @@ def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(
 @pytest.mark.parametrize(
     "wrong", ["solve_seconds=-1", "solve_seconds=1e400", "upper=1e200", "outcomes=-4", "upper=nan"]
 )
-def test_results_that_no_run_has_are_refused(wrong: str) -> None:
+def test_results_that_no_run_has_are_refused(wrong):
     write_csv(reference_measurements()[:1], Path("rows.csv"))
     columns, row = csv.reader(Path("rows.csv").read_text().splitlines())
     column, _, value = wrong.partition("=")
@@ -186,7 +181,7 @@ def test_results_that_no_run_has_are_refused(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
-def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
+def test_results_of_asv_that_cannot_be_read_are_refused(text):
     Path("asv/m").mkdir(parents=True)
     _text("asv/m/x.json", text)
     assert "asv/m/x.json" in refused("report", "--asv", "asv", "--json")
@@ -216,14 +211,14 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
         (("solve", "\udcff.npz"), "No such file"),
     ],
 )
-def test_arguments_that_cannot_be_are_refused(arguments: tuple[str, ...], said: str) -> None:
+def test_arguments_that_cannot_be_are_refused(arguments, said):
     complaint = refused(*arguments)
     assert any(each in complaint for each in said.split("|"))
     assert len(complaint) < 800
 
 
 @pytest.mark.parametrize("limit", ["inf", "1e10"])
-def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
+def test_a_time_limit_may_be_longer_than_systems_wait(limit):
     assert run("solve", "paper-single", "--backend", "tilt", "--time-limit", limit).exit_code == 0
 
 
@@ -235,7 +230,7 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
 @pytest.mark.parametrize(
     "words", ["solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"]
 )
-def test_a_limit_of_the_size_of_files_is_one_sentence(words: str) -> None:
+def test_a_limit_of_the_size_of_files_is_one_sentence(words):
     with files_limited_to(0):
         found = run(*words.split())
     assert found.exit_code == 2
@@ -243,8 +238,8 @@ def test_a_limit_of_the_size_of_files_is_one_sentence(words: str) -> None:
     assert not Path("x.npz").exists()
 
 
-def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> None:
+def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
@@ -269,12 +264,7 @@ def _ended(*arguments: str) -> int:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_a_full_standard_output_is_a_fault(
-    more: tuple[str, ...],
-    quick: None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_full_standard_output_is_a_fault(more, quick, monkeypatch, capsys):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert _ended("solve", "paper-single", *more) == 2
@@ -283,24 +273,22 @@ def test_a_full_standard_output_is_a_fault(
     assert "No space left on device" in capsys.readouterr().err
 
 
-def test_a_closed_standard_output_is_nowhere(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_output_is_nowhere(quick, monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     assert _ended("solve", "paper-single", "--json", "--out", "x.npz") == 0
     assert Path("x.npz").is_file()
 
 
-def test_what_an_encoding_lacks_is_escaped(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_encoding_lacks_is_escaped(quick, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True)
     monkeypatch.setattr(sys, "stdout", stream)
     assert _ended("solve", "paper-single") == 0
     assert b"\\u03a6" in stream.buffer.getvalue()  # type: ignore[attr-defined]
 
 
-def test_an_interruption_while_starting_is_said_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_while_starting_is_said_in_one_line(monkeypatch, capsys):
     class Interrupted:
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name):
             raise KeyboardInterrupt
 
     import discreet.cli
@@ -315,7 +303,7 @@ def test_an_interruption_while_starting_is_said_in_one_line(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back() -> None:
+def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back():
     words = ["=1+1", "+1", "-x", "@y", "'=z", "''-", "plain", "'quoted'", "\t=1"]
     lines = list(
         csv.reader(csv_text(("text", "number"), [(word, -1.5) for word in words]).splitlines())
@@ -327,7 +315,7 @@ def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back() -> None:
     assert [row.message for row in read_csv(Path("rows.csv"))] == words
 
 
-def test_folders_of_this_machine_stay_out_of_pages(tmp_path: Path) -> None:
+def test_folders_of_this_machine_stay_out_of_pages(tmp_path):
     ds.save_problem("model.npz", ds.problems.paper_single(budget=0.005))
     place = str(tmp_path / "model.npz")
     assert run("compare", place, "--backends", "tilt", "--out", "out").exit_code == 0

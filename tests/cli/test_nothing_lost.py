@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a\0b", "null character"),
     ],
 )
-def test_an_output_file_is_checked_before_work_begins(door: str, place: str, said: str) -> None:
+def test_an_output_file_is_checked_before_work_begins(door, place, said):
     complaint = refused(*FILES[door], place)
     assert said in complaint
     assert len(complaint) < 400
@@ -73,7 +72,7 @@ def test_an_output_file_is_checked_before_work_begins(door: str, place: str, sai
 
 
 @pytest.mark.parametrize("door", FOLDERS)
-def test_a_folder_of_outputs_is_checked_before_work_begins(door: str) -> None:
+def test_a_folder_of_outputs_is_checked_before_work_begins(door):
     arguments, name = FOLDERS[door]
     for place, said in (
         ("mine", "is a file"),
@@ -86,7 +85,7 @@ def test_a_folder_of_outputs_is_checked_before_work_begins(door: str) -> None:
     assert "was not made here" in refused(*arguments, "folder")
 
 
-def test_an_input_is_never_an_output() -> None:
+def test_an_input_is_never_an_output():
     ds.save_problem("model.npz", ds.problems.paper_single(budget=0.005))
     before = Path("model.npz").read_bytes()
     os.link("model.npz", "same.npz")
@@ -102,7 +101,7 @@ def test_an_input_is_never_an_output() -> None:
     assert Path("model.npz").read_bytes() == before
 
 
-def test_own_files_are_replaced_and_others_only_by_force() -> None:
+def test_own_files_are_replaced_and_others_only_by_force():
     assert "was not made here" in refused("solve", "paper-single", "--out", "mine")
     assert run("solve", "paper-single", "--out", "mine", "--force").exit_code == 0
     assert run("solve", "paper-single:bins=5", "--out", "mine").exit_code == 0
@@ -127,7 +126,7 @@ def test_own_files_are_replaced_and_others_only_by_force() -> None:
         assert run(*curve, *more).exit_code == 0
 
 
-def test_a_study_of_somebody_else_is_left_alone() -> None:
+def test_a_study_of_somebody_else_is_left_alone():
     pytest.importorskip("duckdb")
     Path("folder/study.toml").write_text("my thesis")
     assert "was not made here" in refused("bench", "quick", "--out", "folder")
@@ -145,7 +144,7 @@ def _csv(name: str) -> str:
     return name
 
 
-def test_python_replaces_only_a_solution_unless_told() -> None:
+def test_python_replaces_only_a_solution_unless_told():
     solution = ds.solve(ds.problems.paper_single(), "tilt")
     with pytest.raises(FileError, match="was not made here"):
         solution.save("mine")
@@ -173,9 +172,7 @@ def _full(*_: Any) -> None:
         (("crosscheck", "--size", "1", "--backends", "tilt", "--junit", "x"), "1 instances"),
     ],
 )
-def test_a_result_that_cannot_be_written_is_still_shown(
-    arguments: tuple[str, ...], shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_that_cannot_be_written_is_still_shown(arguments, shown, monkeypatch):
     monkeypatch.setattr(os, "replace", _full)
     found = run(*arguments)
     assert found.exit_code == 2
@@ -190,9 +187,7 @@ def test_a_result_that_cannot_be_written_is_still_shown(
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
-def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
-    make: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(make, tmp_path, monkeypatch):
     monkeypatch.setattr(writing.tempfile, "tempdir", str(tmp_path))
     ending = "part" if make is Path.touch else "scratch"
     left, used, new = (tmp_path / f".discreet-{k}.{ending}" for k in range(3))
@@ -212,7 +207,7 @@ def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
     assert [each.exists() for each in (left, used, new, mine)] == [False, True, True, True]
 
 
-def test_an_unlucky_name_of_an_output_is_no_trouble() -> None:
+def test_an_unlucky_name_of_an_output_is_no_trouble():
     """The temporary file's name does not depend on the target's, which may take all that a name
     can.
     """

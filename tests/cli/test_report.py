@@ -29,9 +29,7 @@ def some_rows() -> list[Measurement]:
     return reference_measurements()[:60]
 
 
-def test_without_arguments_the_shipped_results_become_one_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_arguments_the_shipped_results_become_one_page(tmp_path, monkeypatch):
     """Here a few of them; test_html_report opens the page of all."""
     monkeypatch.setattr("discreet.reports.measurements.reference_measurements", some_rows)
     done = run(cwd=tmp_path)
@@ -43,7 +41,7 @@ def test_without_arguments_the_shipped_results_become_one_page(
     )
 
 
-def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
+def test_json_is_the_numbers_and_nothing_else(tmp_path):
     rows = some_rows()
     write_csv(rows, tmp_path / "mine.csv.gz")
     done = run("mine.csv.gz", "--out", "page.html", "--json", cwd=tmp_path)
@@ -52,7 +50,7 @@ def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_backends_are_ranked_among_themselves(tmp_path: Path) -> None:
+def test_backends_are_ranked_among_themselves(tmp_path):
     rows = [row for row in reference_measurements() if row.label in ("tilt", "conic:solver=scs")]
     done = run("--backends", "tilt,conic:solver=scs", "--json", cwd=tmp_path)
     assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
@@ -62,14 +60,14 @@ def test_backends_are_ranked_among_themselves(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_json_alone_writes_no_file(tmp_path: Path) -> None:
+def test_json_alone_writes_no_file(tmp_path):
     done = run("--json", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
     assert set(json.loads(done.stdout)) == set(report_numbers(some_rows()))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
+def test_publish_alone_writes_the_snapshot_alone(tmp_path):
     write_csv(some_rows(), tmp_path / "mine.csv.gz")
     done = run("mine.csv.gz", "--publish", "snapshot", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
@@ -96,9 +94,7 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
         (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_nothing_is_touched(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
+def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path, arguments, said):
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     write_csv([], tmp_path / "empty.csv")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
+def test_from_an_instance_file_to_a_row_on_the_page(place):
     assert run("export", "small.toml", "--study", "--out", "files").exit_code == 0
     good = solved_by_clarabel(place / "files" / f"{HALF}.json")
     (place / "answers" / f"{HALF}.txt").write_text(written(good), encoding="ascii")
@@ -105,7 +104,7 @@ def test_from_an_instance_file_to_a_row_on_the_page(place: Path) -> None:
     assert {row.label for row in read_csv(place / "rows.csv.gz")} == {"tilt", "Peer 1.2 †"}
 
 
-def test_an_answer_given_again_takes_the_place_of_the_first(place: Path) -> None:
+def test_an_answer_given_again_takes_the_place_of_the_first(place):
     path = place / "answers" / f"{HALF}.txt"
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     for seconds in ("0.5", "0.25"):
@@ -121,7 +120,7 @@ def test_an_answer_given_again_takes_the_place_of_the_first(place: Path) -> None
     assert row.certified
 
 
-def test_the_status_does_not_depend_on_the_duals_of_the_author(place: Path) -> None:
+def test_the_status_does_not_depend_on_the_duals_of_the_author(place):
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     members = {
         "estimator": ds.solve(problem).estimator,
@@ -133,7 +132,7 @@ def test_the_status_does_not_depend_on_the_duals_of_the_author(place: Path) -> N
     assert run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study").exit_code == 0
 
 
-def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
+def test_without_a_certified_answer_the_exit_code_is_1(place):
     (place / "answers" / f"{HALF}.txt").write_text(written([1.0] * 16), encoding="ascii")
     said = run("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert said.exit_code == 1
@@ -164,9 +163,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place: Path) -> None:
         (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
     ],
 )
-def test_an_answer_of_no_use_is_refused_before_anything_is_kept(
-    name: str, content: str, said: str, place: Path
-) -> None:
+def test_an_answer_of_no_use_is_refused_before_anything_is_kept(name, content, said, place):
     (place / "answers" / name).write_text(content, encoding="ascii")
     assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert not (place / "study").exists()
@@ -202,15 +199,13 @@ COIN = np.full((2, 8), 0.5)
         ({"variables": COIN, "seconds": 1.0, "quality": 1.0}, "quality"),
     ],
 )
-def test_arrays_of_no_use_are_refused_before_anything_is_kept(
-    members: dict[str, Any], said: str, place: Path
-) -> None:
+def test_arrays_of_no_use_are_refused_before_anything_is_kept(members, said, place):
     np.savez(place / "answers" / f"{HALF}.npz", **members)
     assert said in refused("submit", "small.toml", "answers", "--name", "Peer", "--out", "study")
     assert not (place / "study").exists()
 
 
-def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
+def test_two_answers_to_one_problem_are_refused(place):
     for ending in ("txt", "npz"):
         (place / "answers" / f"{HALF}.{ending}").write_text("", encoding="ascii")
     assert "answer the same problem; keep one of them" in refused(
@@ -231,12 +226,12 @@ def test_two_answers_to_one_problem_are_refused(place: Path) -> None:
         (["small.toml", "answers", "--name", " "], "' ' is no name of a program"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(words: list[str], said: str, place: Path) -> None:
+def test_what_cannot_be_done_is_one_sentence(words, said, place):
     assert said in refused("submit", *words)
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-def test_lifting_undoes_the_scale_of_columns(scale: float) -> None:
+def test_lifting_undoes_the_scale_of_columns(scale):
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     scaled = problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))
     np.testing.assert_allclose(lift(problem, scaled.ravel()), problem.bayes_estimator)

@@ -35,7 +35,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people: Path) -> None:
+def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
     spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
     found = run(
         "solve", spec, "--fraction", "0.2", "--backend", "tilt", "--out", "answer.npz", "--json"
@@ -49,7 +49,7 @@ def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people: Pat
     assert rule.predict({"age": [20, 75]}).tolist() == ["low", "high"]
 
 
-def test_parameters_are_those_of_from_frame(people: Path) -> None:
+def test_parameters_are_those_of_from_frame(people):
     parameters = (
         "--set",
         "hide=sex",
@@ -98,7 +98,7 @@ def test_parameters_are_those_of_from_frame(people: Path) -> None:
     assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve", "--help").stdout
 
 
-def test_other_commands_take_tables_and_spare_them(people: Path) -> None:
+def test_other_commands_take_tables_and_spare_them(people):
     spec = "people.csv:hide=sex,guess=income"
     before = people.read_bytes()
     assert run("solve", spec, "--out", "answer.npz").exit_code == 0
@@ -108,7 +108,7 @@ def test_other_commands_take_tables_and_spare_them(people: Path) -> None:
     assert people.read_bytes() == before
 
 
-def test_few_people_are_a_warning_in_one_sentence(people: Path) -> None:
+def test_few_people_are_a_warning_in_one_sentence(people):
     lines = people.read_text().splitlines()[:100]
     people.write_text("\n".join(lines) + "\n")
     with pytest.warns(ds.FewRecordsWarning, match="^99 people "):
@@ -143,5 +143,5 @@ def test_few_people_are_a_warning_in_one_sentence(people: Path) -> None:
         ("nobody.parquet:hide=sex,guess=income", "nobody.parquet cannot be read"),
     ],
 )
-def test_bad_tables_are_refused_in_one_sentence(people: Path, spec: str, said: str) -> None:
+def test_bad_tables_are_refused_in_one_sentence(people, spec, said):
     assert said in refused("solve", spec, "--backend", "tilt")

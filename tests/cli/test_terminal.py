@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -130,24 +129,24 @@ def whole(things: list[Any], width: int) -> str:
     return narrow
 
 
-def test_every_command_is_asked() -> None:
+def test_every_command_is_asked():
     assert set(LINES) | WITHOUT_TABLES == set(COMMAND.commands)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("width", [80, 60])
 @pytest.mark.parametrize("name", LINES | MORE)
-def test_no_number_loses_a_digit(prints: dict[str, list[Any]], name: str, width: int) -> None:
+def test_no_number_loses_a_digit(prints, name, width):
     assert prints[name]
     assert numbers(whole(prints[name], width))
 
 
-def test_a_curve_stays_a_table_in_60_columns(prints: dict[str, list[Any]]) -> None:
+def test_a_curve_stays_a_table_in_60_columns(prints):
     lines = whole(prints["frontier"], 60).splitlines()
     assert sum(line.rstrip().endswith("certified") and "0." in line for line in lines) >= 4
     assert any("A wider terminal also shows: equivocation" in line for line in lines)
 
 
-def test_columns_says_how_wide_a_pipe_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_says_how_wide_a_pipe_is(monkeypatch):
     widths = []
     for columns in ("60", "", "many"):
         monkeypatch.setenv("COLUMNS", columns)
@@ -161,10 +160,10 @@ def test_columns_says_how_wide_a_pipe_is(monkeypatch: pytest.MonkeyPatch) -> Non
     st.sets(st.sampled_from("abcd")),
     st.lists(st.sampled_from("bcd"), unique=True),
 )
-def test_no_list_loses_a_digit(draw: Random, right: set[str], spare: list[str]) -> None:
+def test_no_list_loses_a_digit(draw, right, spare):
     heads = [*"abcd", "what to say of it"]
 
-    def words(most: int) -> str:
+    def words(most):
         return " ".join(
             f"{draw.random()}·10⁻¹²"[: draw.randint(1, 22)] for _ in range(draw.randint(0, most))
         )

@@ -44,9 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 @pytest.mark.parametrize("catalog", [False, True])
-def test_the_exit_code_says_whether_the_budget_is_kept(
-    folder: Path, solution: str, budget: list[str], code: int, catalog: bool
-) -> None:
+def test_the_exit_code_says_whether_the_budget_is_kept(folder, solution, budget, code, catalog):
     problem = "paper-single:bins=8" if catalog else str(folder / "model.npz")
     budget = budget or (["--leakage", "0.005"] if catalog else [])
     result = run("verify", problem, str(folder / solution), *budget, "--json")
@@ -62,7 +60,7 @@ def test_the_exit_code_says_whether_the_budget_is_kept(
     assert ("proven to be kept" if code == 0 else "proven to be exceeded") in words.stdout
 
 
-def test_an_equivocation_is_a_budget_too(folder: Path) -> None:
+def test_an_equivocation_is_a_budget_too(folder):
     entropy = ds.problems.paper_single(bins=8, budget=0.0).entropy_x
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
@@ -70,7 +68,7 @@ def test_an_equivocation_is_a_budget_too(folder: Path) -> None:
     assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0049)).exit_code == 1
 
 
-def test_refusals_are_one_sentence(folder: Path) -> None:
+def test_refusals_are_one_sentence(folder):
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
     assert "missing.npz" in refused("verify", problem, str(folder / "missing.npz"))
@@ -88,15 +86,13 @@ def test_refusals_are_one_sentence(folder: Path) -> None:
     assert "zip" in refused("verify", problem, str(folder / "noise.npz"))
 
 
-def test_without_python_flint_it_says_what_to_install(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     said = refused("verify", str(folder / "model.npz"), str(folder / "answer.npz"))
     assert "pip install 'discreet[verify]'" in said
 
 
-def test_what_a_file_says_of_itself_changes_nothing(folder: Path, tmp_path: Path) -> None:
+def test_what_a_file_says_of_itself_changes_nothing(folder, tmp_path):
     """A record that claims another error probability, another budget, another leakage."""
     with np.load(folder / "answer.npz") as archive:
         stored = dict(archive)

@@ -10,7 +10,6 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from command import run
 from discreet.errors import FileError, InputError
 from discreet.paper.drawings import figures, tables
 from discreet.paper.section import NAMES, page, write_study
-from discreet.paper.study import GuessRow, PaperStudy, Settings, run_study
+from discreet.paper.study import PaperStudy, Settings, run_study
 from discreet.reports.outputs import MANIFEST
 from discreet.showing.data import records_csv
 
@@ -31,7 +30,7 @@ def study() -> PaperStudy:
     return run_study(SMALL)
 
 
-def test_the_known_numbers_are_reproduced(study: PaperStudy) -> None:
+def test_the_known_numbers_are_reproduced(study):
     last = study.sensors[-1]
     assert last.sensors == 10
     # Exact arithmetic: tests/backends/test_tilt.py.
@@ -42,7 +41,7 @@ def test_the_known_numbers_are_reproduced(study: PaperStudy) -> None:
     assert study.certified
 
 
-def test_the_laws_between_the_columns(study: PaperStudy) -> None:
+def test_the_laws_between_the_columns(study):
     assert [row.sensors for row in study.sensors] == list(range(1, 11))
     for row in study.sensors:
         assert row.private_y_lower <= row.private_y_error
@@ -53,7 +52,7 @@ def test_the_laws_between_the_columns(study: PaperStudy) -> None:
     assert (np.diff([row.private_y_error for row in study.sensors]) < 1e-12).all()
 
 
-def test_the_guess_leaves_the_law_of_x_as_it_was(study: PaperStudy) -> None:
+def test_the_guess_leaves_the_law_of_x_as_it_was(study):
     assert [(row.guess, row.x) for row in study.guesses] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for row in study.guesses:
         assert row.exact == pytest.approx(0.3 if row.x else 0.7, rel=1e-10)
@@ -64,8 +63,8 @@ def test_the_guess_leaves_the_law_of_x_as_it_was(study: PaperStudy) -> None:
     assert len({row.draws for row in study.guesses if row.guess == 0}) == 1
 
 
-def test_the_simulation_is_repeatable_and_covers(study: PaperStudy) -> None:
-    def guesses(seed: int) -> tuple[GuessRow, ...]:
+def test_the_simulation_is_repeatable_and_covers(study):
+    def guesses(seed):
         return run_study(
             Settings(
                 sensors=1,
@@ -83,14 +82,14 @@ def test_the_simulation_is_repeatable_and_covers(study: PaperStudy) -> None:
     assert covered >= 41  # of 48, at 95 % each
 
 
-def test_every_step_is_reported_as_progress() -> None:
+def test_every_step_is_reported_as_progress():
     heard: list[tuple[int, int]] = []
     settings = Settings(sensors=2, samples=50, guess_sensors=2, curve_sensors=(1,), curve_width=0.1)
     run_study(settings, lambda done, total, what: heard.append((done, total)))
     assert heard == [(k, settings.steps) for k in range(settings.steps + 1)]
 
 
-def test_every_figure_shows_what_was_computed(study: PaperStudy) -> None:
+def test_every_figure_shows_what_was_computed(study):
     inference, guesses, utility, curves, shapes = figures(study)
     assert inference.series[0].y == tuple(row.local_x_error for row in study.sensors)
     assert utility.series[0].y == tuple(row.private_y_error for row in study.sensors)
@@ -106,7 +105,7 @@ def test_every_figure_shows_what_was_computed(study: PaperStudy) -> None:
         assert (np.array(absolute.low) <= np.array(absolute.high)).all()
 
 
-def test_the_tables_hold_the_numbers_unrounded(study: PaperStudy) -> None:
+def test_the_tables_hold_the_numbers_unrounded(study):
     found = {
         f"{name}.csv": list(csv.DictReader(io.StringIO(records_csv(each))))
         for name, each in tables(study).items()
@@ -146,7 +145,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_complete_and_loads_nothing(study: PaperStudy) -> None:
+def test_the_page_is_complete_and_loads_nothing(study):
     beside = [name for name in NAMES if name != "index.html"]
     text = page(study)
     reader = Reader()
@@ -160,9 +159,7 @@ def test_the_page_is_complete_and_loads_nothing(study: PaperStudy) -> None:
     assert "nan" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).lower().split()
 
 
-def test_the_files_are_complete_and_only_replace_their_own(
-    study: PaperStudy, tmp_path: Path
-) -> None:
+def test_the_files_are_complete_and_only_replace_their_own(study, tmp_path):
     written = write_study(study, tmp_path)
     assert sorted(path.name for path in written) == sorted(NAMES)
     assert json.loads((tmp_path / MANIFEST).read_text())["settings"]["samples"] == SMALL.samples
@@ -189,12 +186,12 @@ def test_the_files_are_complete_and_only_replace_their_own(
         ({"guess_sensors": 0}, "guess_sensors is 0"),
     ],
 )
-def test_bad_settings_are_refused(options: dict[str, object], words: str) -> None:
+def test_bad_settings_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         Settings(**options)  # type: ignore[arg-type]
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path):
     out = str(tmp_path / "paper")
     arguments = [
         "reproduce",

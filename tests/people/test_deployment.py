@@ -83,9 +83,7 @@ def asked(made: bytes, frame: Any) -> tuple[np.ndarray, np.ndarray]:
     return said[0], said[1]
 
 
-def test_the_graph_guesses_as_the_classifier_does_for_people_of_every_kind(
-    fitted: tuple[Any, pd.DataFrame],
-) -> None:
+def test_the_graph_guesses_as_the_classifier_does_for_people_of_every_kind(fitted):
     """Also for missing values and categories that were never seen."""
     private, frame = fitted
     new = table(500, seed=1)[0]
@@ -108,7 +106,7 @@ CLASSIFIERS = {
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_any_classifier_that_skl2onnx_knows_has_a_graph(name: str, budget: float) -> None:
+def test_any_classifier_that_skl2onnx_knows_has_a_graph(name, budget):
     """Three guesses, three groups, an array; rules that draw, too."""
     rng = np.random.default_rng(0)
     seen = rng.integers(0, 4, size=(240, 3)).astype(float)
@@ -122,9 +120,7 @@ def test_any_classifier_that_skl2onnx_knows_has_a_graph(name: str, budget: float
     assert ((guess == -1) == (probabilities.max(axis=1) < 1.0)).all()
 
 
-def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(
-    fitted: tuple[Any, pd.DataFrame],
-) -> None:
+def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
     private, frame = fitted
     document = dict(private.rule_.document)
     document["tilt"] = [[0.0, 0.0], [0.0, 0.0]]
@@ -149,9 +145,7 @@ def _signed(document: dict[str, Any]) -> ds.Rule:
     return ds.Rule({**document, "digest": digest_of(document)})
 
 
-def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
-    fitted: tuple[Any, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, monkeypatch):
     frame, truth, sex = table(120)
     numbers = frame[["age"]].astype(float)
     private = ds.PrivateClassifier(
@@ -179,9 +173,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_folder_guesses_as_the_classifier_does(
-    fitted: tuple[Any, pd.DataFrame], folder: Path
-) -> None:
+def test_the_folder_guesses_as_the_classifier_does(fitted, folder):
     private, frame = fitted
     deployed = ds.DeployedRule.load(folder)
     ids = [f"person {k}" for k in range(len(frame))]
@@ -197,7 +189,7 @@ def test_the_folder_guesses_as_the_classifier_does(
     ]  # fmt: skip
 
 
-def test_predicting_imports_neither_scikit_learn_nor_pandas(folder: Path) -> None:
+def test_predicting_imports_neither_scikit_learn_nor_pandas(folder):
     script = (
         "import sys, numpy as np, discreet as ds\n"
         f"rule = ds.DeployedRule.load({str(folder)!r})\n"
@@ -213,9 +205,7 @@ def test_predicting_imports_neither_scikit_learn_nor_pandas(folder: Path) -> Non
     assert said.stdout.strip() == "[]"
 
 
-def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
-    fitted: tuple[Any, pd.DataFrame], folder: Path, tmp_path: Path
-) -> None:
+def test_asking_a_thousand_times_about_one_person_tells_nothing_new(fitted, folder, tmp_path):
     """The attack: average the guesses about one record to learn its probability, which says more
     than one guess.
     """
@@ -239,9 +229,7 @@ def test_asking_a_thousand_times_about_one_person_tells_nothing_new(
 
 
 @pytest.mark.parametrize("kind", ["frame", "array"])
-def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
-    kind: str, fitted: tuple[Any, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitted, tmp_path):
     """For texts, missing values, times, floats, negative zeros, unseen categories, and whatever
     library holds the table.
     """
@@ -307,9 +295,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
         ),
     ],
 )
-def test_a_folder_that_was_changed_is_refused(
-    folder: Path, tmp_path: Path, change: Any, complaint: str
-) -> None:
+def test_a_folder_that_was_changed_is_refused(folder, tmp_path, change, complaint):
     for name in ("rule.json", "model.onnx"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     change(tmp_path)
@@ -317,9 +303,7 @@ def test_a_folder_that_was_changed_is_refused(
         ds.DeployedRule.load(tmp_path)
 
 
-def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder, tmp_path):
     deployed = ds.DeployedRule.load(folder)
     frame = table(5)[0]
     for people, complaint in (
@@ -334,9 +318,7 @@ def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(
     assert deployed.predict(frame.iloc[:0]).shape == (0,)
 
 
-def test_a_folder_is_replaced_only_if_it_was_made_here(
-    fitted: tuple[Any, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_a_folder_is_replaced_only_if_it_was_made_here(fitted, tmp_path):
     (tmp_path / "rule.json").write_text("mine")
     with pytest.raises(ds.FileError, match="not made here"):
         fitted[0].save(tmp_path, fitted[1])
@@ -347,9 +329,7 @@ def test_a_folder_is_replaced_only_if_it_was_made_here(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_card_holds_what_the_rule_holds_and_loads_nothing(
-    folder: Path, fitted: tuple[Any, pd.DataFrame]
-) -> None:
+def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
     document = json.loads((folder / "rule.json").read_text())
     card = json.loads((folder / "card.json").read_text())
     assert card == card_data(document)
@@ -378,9 +358,7 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(
         assert word not in page.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(
-    fitted: tuple[Any, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted, tmp_path):
     frame, truth, sex = table(150)
     for k, (calibration, said) in enumerate(
         ((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))
@@ -392,7 +370,7 @@ def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(
     assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()
 
 
-def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path: Path) -> None:
+def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path):
     frame, truth, sex = table(400)
     numbers = frame[["age", "hours per week"]].fillna(30.0)
     boosting = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=7)
@@ -414,7 +392,7 @@ def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path: Path
     assert "holds for people, 95" not in page
 
 
-def test_the_digest_of_the_people_is_that_of_their_cells(fitted: tuple[Any, pd.DataFrame]) -> None:
+def test_the_digest_of_the_people_is_that_of_their_cells(fitted):
     frame, truth, sex = table(60)
     settings: dict[str, Any] = {"budget": 0.1, "calibration": 0, "random_state": 0}
     digests = {

@@ -28,7 +28,7 @@ def people(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return group, truth, np.where(rng.random(PEOPLE) < 0.8, truth, other)
 
 
-def test_an_evaluation_counts_what_the_table_says() -> None:
+def test_an_evaluation_counts_what_the_table_says():
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group)
     assert found.guesses == ("no", "yes")
@@ -50,7 +50,7 @@ def test_an_evaluation_counts_what_the_table_says() -> None:
     assert found.shares["a"].low < 0.7 < found.shares["a"].high
 
 
-def test_every_leakage_and_the_odds_lie_between_their_limits() -> None:
+def test_every_leakage_and_the_odds_lie_between_their_limits():
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="chi-square")
     assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {
@@ -70,7 +70,7 @@ def test_every_leakage_and_the_odds_lie_between_their_limits() -> None:
     )
 
 
-def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth() -> None:
+def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth():
     group, truth, guess = people()
     found = ds.evaluate(
         guess, None, truth, sensitive_features=group, measure="conditional-mutual-information"
@@ -117,7 +117,7 @@ def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth() -> None
     assert lone.leakage.high > lone.given["no"].leakage.high
 
 
-def test_every_sensitive_column_is_evaluated_alone_too() -> None:
+def test_every_sensitive_column_is_evaluated_alone_too():
     pandas = pytest.importorskip("pandas")
     group, truth, guess = people()
     other = np.random.default_rng(5).choice(["x", "y", "z"], PEOPLE)
@@ -139,7 +139,7 @@ def test_every_sensitive_column_is_evaluated_alone_too() -> None:
     assert named.secrets["group"].groups == ("c", "a", "b")
 
 
-def test_more_people_and_less_confidence_give_narrower_limits() -> None:
+def test_more_people_and_less_confidence_give_narrower_limits():
     group, truth, guess = people()
     few = ds.evaluate(guess[:500], None, truth[:500], sensitive_features=group[:500])
     many = ds.evaluate(guess, None, truth, sensitive_features=group)
@@ -161,7 +161,7 @@ class Sure(Constant):
     possible_guesses = ("no",)
 
 
-def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
+def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing():
     group, truth, _ = people()
     table = np.zeros((PEOPLE, 3))
     unknown = ds.evaluate(Constant(), table, truth, sensitive_features=group)
@@ -174,7 +174,7 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
     assert sure.holds(0.0)
 
 
-def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise() -> None:
+def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise():
     groups = ["f", "m"] * 10
     seen = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups)
     assert seen.guesses == ("a", OTHER)
@@ -193,7 +193,7 @@ def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise() -> Non
     assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
 
 
-def test_probabilities_of_guesses_are_summed() -> None:
+def test_probabilities_of_guesses_are_summed():
     group, truth, guess = people()
     sure = np.column_stack([guess == "no", guess == "yes"]).astype(float)
     counted = ds.evaluate(guess, None, truth, sensitive_features=group)
@@ -209,7 +209,7 @@ def test_probabilities_of_guesses_are_summed() -> None:
     assert turned.error.estimate == pytest.approx(counted.error.estimate)
 
 
-def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
+def test_a_rule_that_draws_is_asked_for_its_probabilities():
     group, truth, _ = people()
     seen = np.full((PEOPLE, 2), 0.5)
     rule = ds.design_rule(
@@ -234,7 +234,7 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities() -> None:
         ds.evaluate(Constant(), seen, truth, sensitive_features=group, soft=True)
 
 
-def test_gains_about_combinations_are_none_about_a_column() -> None:
+def test_gains_about_combinations_are_none_about_a_column():
     group, truth, guess = people()
     both = np.column_stack([group, truth])
     found = ds.evaluate(
@@ -244,7 +244,7 @@ def test_gains_about_combinations_are_none_about_a_column() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_a_loss_matrix_takes_the_place_of_errors() -> None:
+def test_a_loss_matrix_takes_the_place_of_errors():
     group, truth, guess = people()
     costs = [[0.0, 1.0], [5.0, 0.0]]  # truth no, yes
     found = ds.evaluate(guess, None, truth, sensitive_features=group, loss_matrix=costs)
@@ -255,7 +255,7 @@ def test_a_loss_matrix_takes_the_place_of_errors() -> None:
     assert found.error.low < mean < found.error.high
 
 
-def test_groups_of_several_columns_and_missing_values() -> None:
+def test_groups_of_several_columns_and_missing_values():
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame(
@@ -276,7 +276,7 @@ def test_groups_of_several_columns_and_missing_values() -> None:
     assert array.to_dict()["groups"] == ["0, 0", "1, 1"]
 
 
-def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
+def test_a_combination_of_several_columns_is_written_with_their_names():
     columns = {"sex": np.repeat(["f", "m"], 20), "race": np.tile([0, 1], 20)}
     guess = np.tile([0, 0, 1, 1, 1], 8)
     found = ds.evaluate(guess, None, guess, sensitive_features=columns)
@@ -290,7 +290,7 @@ def test_a_combination_of_several_columns_is_written_with_their_names() -> None:
     assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
 
 
-def test_the_sentences_say_for_whom_and_how_surely() -> None:
+def test_the_sentences_say_for_whom_and_how_surely():
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group)
     assert found.statement(1.0).startswith("holds for people, 95 %: the guess leaks at most ")
@@ -302,7 +302,7 @@ def test_the_sentences_say_for_whom_and_how_surely() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
+def test_a_group_that_no_one_here_belongs_to_widens_the_limits():
     group, truth, guess = people()
     seen = ds.evaluate(guess, None, truth, sensitive_features=group)
     more = ds.evaluate(guess, None, truth, sensitive_features=group, group_labels=["c", "b", "a"])
@@ -344,9 +344,7 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
         ({"loss_matrix": np.ones((2, 3))}, "3 columns and there are 2 guesses"),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused_in_a_sentence(
-    changed: dict[str, Any], complaint: str
-) -> None:
+def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     group, truth, guess = people()
     given: dict[str, Any] = {
         "rule_or_predictions": guess,

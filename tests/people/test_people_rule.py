@@ -54,7 +54,7 @@ def table_of(
 
 @pytest.mark.parametrize("budget", [0.0, 1e-9, 0.002, np.inf])
 @pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 4)])
-def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m: int, n: int, budget: float) -> None:
+def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m, n, budget):
     p_y, p_x = people(300, m, n)
     design = ds.design_rule(p_y, p_x, budget, key=KEY)
     assert design.solution.status is ds.Status.CERTIFIED
@@ -68,7 +68,7 @@ def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m: int, n: int, budg
     assert len(design.rule.columns) <= (m - 1) * (n - 1)
 
 
-def test_people_who_cannot_be_told_apart_are_treated_alike() -> None:
+def test_people_who_cannot_be_told_apart_are_treated_alike():
     """With a dozen kinds of people many share a tie, where some kinds are drawn and
     others are not.
     """
@@ -82,7 +82,7 @@ def test_people_who_cannot_be_told_apart_are_treated_alike() -> None:
             assert (alike == alike[0]).all()
 
 
-def test_other_measures_weights_losses_and_fractions() -> None:
+def test_other_measures_weights_losses_and_fractions():
     p_y, p_x = people(120)
     weight = np.random.default_rng(1).integers(1, 4, 120)
     weighted = ds.design_rule(p_y, p_x, 0.002, sample_weight=weight, key=KEY)
@@ -125,9 +125,7 @@ def test_other_measures_weights_losses_and_fractions() -> None:
         ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 columns and X has 2 values"),
     ],
 )
-def test_what_cannot_be_designed_is_refused_in_a_sentence(
-    changed: dict[str, Any], complaint: str
-) -> None:
+def test_what_cannot_be_designed_is_refused_in_a_sentence(changed, complaint):
     p_y, p_x = people(300)
     given: dict[str, Any] = {"p_y": p_y, "p_x": p_x, "budget": 0.01, **changed}
     with pytest.raises(ds.InputError, match=complaint):
@@ -143,7 +141,7 @@ def designed(budget: float = 0.002, **labels: Any) -> tuple[Rule, np.ndarray, np
     return ds.design_rule(p_y, p_x, budget, key=KEY, **labels).rule, p_y, p_x
 
 
-def test_a_rule_is_the_same_after_it_was_saved(tmp_path: Path) -> None:
+def test_a_rule_is_the_same_after_it_was_saved(tmp_path):
     rule, p_y, p_x = designed(guesses=["no", "yes"], groups=[("f", None), ("m", True)])
     rule.save(tmp_path / "rule.json")
     loaded = ds.Rule.load(tmp_path / "rule.json")
@@ -157,11 +155,11 @@ def test_a_rule_is_the_same_after_it_was_saved(tmp_path: Path) -> None:
     rule.save(tmp_path / "rule.json", overwrite=True)
 
 
-def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path):
     rule, _, _ = designed()
     path = tmp_path / "rule.json"
 
-    def said(document: Any) -> str:
+    def said(document):
         path.write_text(
             document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
         )
@@ -184,7 +182,7 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path)
         Rule.load(tmp_path / "nothing.json")
 
 
-def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
+def test_one_file_predicts_with_numpy_alone(tmp_path):
     source = Path(deployed.__file__)
     heads = {
         (node.names[0].name if isinstance(node, ast.Import) else str(node.module)).split(".")[0]
@@ -209,7 +207,7 @@ def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(guess) for guess in rule.predict(p_y, p_x).tolist()]
 
 
-def test_listed_ties_are_found_however_many_share_their_first_number() -> None:
+def test_listed_ties_are_found_however_many_share_their_first_number():
     rng = np.random.default_rng(0)
     p_y = rng.choice([0.2, 0.4, 0.6, 0.8], 60)[:, None] * [1.0, -1.0] + [0.0, 1.0]
     p_x = rng.dirichlet([1.0, 1.0], 60)
@@ -274,7 +272,7 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def test_coins_are_siphash() -> None:
+def test_coins_are_siphash():
     # The authors' own example.
     assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5
     words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
@@ -282,11 +280,11 @@ def test_coins_are_siphash() -> None:
     assert coins(words, KEY).tolist() == expected
 
 
-def test_words_of_a_coin_are_those_of_the_documentation() -> None:
+def test_words_of_a_coin_are_those_of_the_documentation():
     rule = drawing()
     half = np.full((1, 2), 0.5)
 
-    def coin(message: bytes) -> float:
+    def coin(message):
         return (siphash(bytes.fromhex(KEY), message, 1, 3) >> 11) * 2.0**-53
 
     for who, message in (
@@ -315,7 +313,7 @@ def drawing(probability: float = 0.3) -> Rule:
     return people_rule(rule, np.zeros((0, 4)), labels, KEY, {})
 
 
-def test_asking_a_thousand_times_tells_nothing_new() -> None:
+def test_asking_a_thousand_times_tells_nothing_new():
     """The averaging attack: with fresh coins the mean of a thousand guesses tells the probability;
     with sticky ones, no more than the first guess does."""
     rule = drawing()
@@ -329,7 +327,7 @@ def test_asking_a_thousand_times_tells_nothing_new() -> None:
     assert abs((fresh == "yes").mean() - 0.3) < 0.05
 
 
-def test_coins_of_different_people_are_fair_and_independent_of_order() -> None:
+def test_coins_of_different_people_are_fair_and_independent_of_order():
     rule = drawing()
     count = 20000
     half = np.full((count, 2), 0.5)
@@ -352,7 +350,7 @@ def test_coins_of_different_people_are_fair_and_independent_of_order() -> None:
     assert abs(agree - (0.3**2 + 0.7**2)) < 0.015
 
 
-def test_one_person_is_guessed_as_in_a_crowd() -> None:
+def test_one_person_is_guessed_as_in_a_crowd():
     rule, p_y, p_x = designed()
     together = rule.predict(p_y, p_x)
     assert [rule.predict(p_y[k : k + 1], p_x[k : k + 1])[0] for k in range(50)] == together[
@@ -360,7 +358,7 @@ def test_one_person_is_guessed_as_in_a_crowd() -> None:
     ].tolist()
 
 
-def test_a_constant_rule_says_that_it_is_one() -> None:
+def test_a_constant_rule_says_that_it_is_one():
     rule = constant_rule(1, Labels.of(["no", "yes"], ["f", "m"], None, 1 - np.eye(2), 2), KEY)
     assert rule.possible_guesses == ("yes",)
     p_y, p_x = people(50)
@@ -384,8 +382,6 @@ def test_a_constant_rule_says_that_it_is_one() -> None:
         ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "one id for each of 1 people"),
     ],
 )
-def test_what_cannot_be_guessed_is_refused_in_a_sentence(
-    p_y: Any, p_x: Any, ids: Any, complaint: str
-) -> None:
+def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y, p_x, ids, complaint):
     with pytest.raises(ValueError, match=complaint):
         drawing().predict(p_y, p_x, ids=ids)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import warnings
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ def classifier(**given: Any) -> ds.PrivateClassifier:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict() -> None:
+def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict():
     table, truth, group = population(6000)
     plain = classifier().fit(table, truth)
     private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
@@ -76,7 +75,7 @@ def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict() -> None:
     assert (private.predict(others) == private.predict(others)).all()
 
 
-def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could() -> None:
+def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could():
     table, truth, group = population(400)
     private = classifier(budget=1e-4).fit(table, truth, sensitive_features=group)
     assert len(set(private.predict(table).tolist())) == 1
@@ -91,7 +90,7 @@ def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could() ->
     )
 
 
-def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> None:
+def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away():
     table, truth, group = population(200)
     group[:3] = "x"
     private = classifier(budget=0.25).fit(table, truth, sensitive_features=group)
@@ -100,7 +99,7 @@ def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> Non
     assert "it is always the same" in few.statement_  # one person apart, who shows nothing
 
 
-def test_equalized_odds_are_kept_for_people() -> None:
+def test_equalized_odds_are_kept_for_people():
     """The budget bounds what the guess says to who knows y, so a guess as informative as y is
     allowed.
     """
@@ -133,7 +132,7 @@ def test_equalized_odds_are_kept_for_people() -> None:
     )
 
 
-def test_without_people_apart_only_the_model_is_certain() -> None:
+def test_without_people_apart_only_the_model_is_certain():
     table, truth, group = population(500)
     private = classifier(fraction=0.3, calibration=0).fit(table, truth, sensitive_features=group)
     assert private.statement_.startswith("certified for this model: ")
@@ -145,7 +144,7 @@ def test_without_people_apart_only_the_model_is_certain() -> None:
     assert leaks.leakage == pytest.approx(0.3 * leaks.problem.bayes_leakage, rel=1e-6)
 
 
-def test_few_distinct_records_are_said_to_leak_more_than_the_model_where_they_do() -> None:
+def test_few_distinct_records_are_said_to_leak_more_than_the_model_where_they_do():
     said = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -169,7 +168,7 @@ def test_few_distinct_records_are_said_to_leak_more_than_the_model_where_they_do
     assert any(said)
 
 
-def test_other_measures_several_columns_more_labels_and_a_loss_matrix() -> None:
+def test_other_measures_several_columns_more_labels_and_a_loss_matrix():
     table, truth, group = population(1200, labels=("low", "middle", "high"))
     both = np.column_stack([group, np.where(table[:, 2] > 0, "old", "young")])
     costs = [[0.0, 4.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
@@ -182,7 +181,7 @@ def test_other_measures_several_columns_more_labels_and_a_loss_matrix() -> None:
     assert private.evaluation_.at_most <= 0.3
 
 
-def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() -> None:
+def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together():
     pandas = pytest.importorskip("pandas")
     table, truth, group = population(800)
     private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
@@ -230,7 +229,7 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together() 
         ({"y": None}, "y is missing"),
     ],
 )
-def test_no_curve_is_made_of_what_does_not_fit(given: dict[str, Any], complaint: str) -> None:
+def test_no_curve_is_made_of_what_does_not_fit(given, complaint):
     table, truth, group = population(300)
     private = classifier(budget=0.1).fit(table, truth, sensitive_features=group)
     given = {"y": truth, "sensitive_features": group, **given}
@@ -262,7 +261,7 @@ class Ladder:
         return found
 
 
-def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() -> None:
+def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     budget = LeakageBudget(0.05, measure_of("chi-square"))
     climbed = Ladder(0.03, 0.04, 0.05, 0.06, 0.0)
     found = promised(budget, climbed.design, climbed.look)
@@ -287,7 +286,7 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() ->
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_checks_of_scikit_learn_pass() -> None:
+def test_the_checks_of_scikit_learn_pass():
     """All of them but the one about another array library, which needs a setting of SciPy, since
     scikit-learn 1.9.
     """
@@ -302,7 +301,7 @@ def test_the_checks_of_scikit_learn_pass() -> None:
     } <= {("check_array_api_input", "skipped")}
 
 
-def test_it_is_cloned_with_its_parameters() -> None:
+def test_it_is_cloned_with_its_parameters():
     private = classifier(budget=0.1, measure="chi-square", calibration=0.4)
     other = clone(private)
     assert repr(other) == repr(private)
@@ -314,7 +313,7 @@ def test_it_is_cloned_with_its_parameters() -> None:
     )
 
 
-def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
+def test_it_is_part_of_pipelines_cross_validation_and_searches():
     table, truth, group = population(240)
     private = classifier(budget=0.2, calibration=0)
     pipe = make_pipeline(StandardScaler(), private)
@@ -345,12 +344,12 @@ def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
         )
 
 
-def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
+def test_weights_are_routed_to_the_classifiers_that_ask_for_them():
     table, truth, group = population(300)
     weight = np.where(truth == "yes", 9.0, 1.0)
     with config_context(enable_metadata_routing=True):
 
-        def fitted(first: Any, second: Any) -> ds.PrivateClassifier:
+        def fitted(first, second):
             given = {"sensitive_features": group, "sample_weight": weight}
             return ds.PrivateClassifier(first, second, budget=math.inf, random_state=0).fit(
                 table, truth, **given
@@ -387,7 +386,7 @@ def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
     )
 
 
-def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
+def test_frames_with_texts_missing_values_times_and_unseen_categories():
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     table, truth, group = population(160)
@@ -445,7 +444,7 @@ KINDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_of_every_kind_tell_what_they_hold(kind: str) -> None:
+def test_columns_of_every_kind_tell_what_they_hold(kind):
     """The second of four people differs, the third has nothing, and what was never seen counts as
     missing.
     """
@@ -461,7 +460,7 @@ def test_columns_of_every_kind_tell_what_they_hold(kind: str) -> None:
         assert (model.predict_proba(unseen) == model.predict_proba(missing)).all()
 
 
-def test_a_table_of_many_rare_categories_keeps_the_common_ones() -> None:
+def test_a_table_of_many_rare_categories_keeps_the_common_ones():
     pandas = pytest.importorskip("pandas")
     codes = np.concatenate([np.arange(400), np.zeros(200), np.ones(200)])
     frame = pandas.DataFrame({"it": [f"k{code:.0f}" for code in codes]})
@@ -469,7 +468,7 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones() -> None:
     assert (model.predict(frame)[400:] == (codes == 1)[400:]).all()
 
 
-def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids() -> None:
+def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids():
     table, truth, group = population(800)
     weight = np.where(truth == "yes", 5.0, 1.0)
     heavy = classifier(budget=math.inf).fit(
@@ -482,7 +481,7 @@ def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids() 
     assert (light.predict(table, ids=np.arange(800)) == light.predict(table)).mean() > 0.99
 
 
-def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
+def test_the_fitted_rule_is_a_file(tmp_path):
     table, truth, group = population(800)
     private = classifier(budget=0.3).fit(table, truth, sensitive_features=group)
     private.rule_.save(tmp_path / "rule.json")
@@ -546,9 +545,7 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_fitted_is_refused_in_a_sentence(
-    given: dict[str, Any], fit: dict[str, Any], complaint: str
-) -> None:
+def test_what_cannot_be_fitted_is_refused_in_a_sentence(given, fit, complaint):
     table, truth, group = population(200)
     fit = {name: group if isinstance(value, str) else value for name, value in fit.items()}
     with pytest.raises(ds.InputError, match=complaint):
@@ -558,7 +555,7 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     "dtype", ["bool", "int64", "float64", "string", "category", "boolean", "Int64"]
 )
-def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype: str) -> None:
+def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype):
     """Nullable numbers become numbers, as in scikit-learn's own classifiers."""
     pandas = pytest.importorskip("pandas")
     table, truth, group = population(200)
@@ -571,7 +568,7 @@ def test_labels_of_every_kind_are_guessed_as_they_are_given(dtype: str) -> None:
     assert private.rule_.guesses == tuple(private.classes_.tolist())
 
 
-def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden() -> None:
+def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden():
     """Among the inputs it may be used for the guess: at budget 0 parity costs less than where it is
     hidden.
     """
@@ -588,7 +585,7 @@ def test_the_sensitive_feature_may_be_among_the_inputs_or_hidden() -> None:
     assert seen.design_.solution.error_probability < hidden.design_.solution.error_probability
 
 
-def test_searches_reach_the_classifiers_inside_and_pickles_guess_alike() -> None:
+def test_searches_reach_the_classifiers_inside_and_pickles_guess_alike():
     table, truth, group = population(200)
     private = ds.PrivateClassifier(
         LogisticRegression(), GaussianNB(), fraction=0.5, calibration=0, random_state=0
@@ -602,7 +599,7 @@ def test_searches_reach_the_classifiers_inside_and_pickles_guess_alike() -> None
     assert (search.predict_proba(table) == again.predict_proba(table)).all()
 
 
-def test_pipelines_of_columns_are_classifiers_like_others() -> None:
+def test_pipelines_of_columns_are_classifiers_like_others():
     pandas = pytest.importorskip("pandas")
     table, truth, group = population(200)
     frame = pandas.DataFrame({"a": table[:, 0], "town": np.where(table[:, 1] > 0, "Turku", "Oulu")})
@@ -620,7 +617,7 @@ def test_pipelines_of_columns_are_classifiers_like_others() -> None:
 
 
 @pytest.mark.parametrize("measure", [name for name in MEASURES if name != "g-leakage"])
-def test_every_measure_can_be_budgeted(measure: str) -> None:
+def test_every_measure_can_be_budgeted(measure):
     """In the model by the certificate; for people by the limit of one rule, of which a ladder is
     tried elsewhere.
     """
@@ -635,7 +632,7 @@ def test_every_measure_can_be_budgeted(measure: str) -> None:
     assert found.leakage.estimate < found.at_most <= found.leakage.high
 
 
-def test_more_classes_are_guessed_from_what_all_groups_share() -> None:
+def test_more_classes_are_guessed_from_what_all_groups_share():
     table, truth, group = population(1200, labels=("a", "b", "c", "d"))
     private = classifier(budget=0.25).fit(table, truth, sensitive_features=group)
     assert private.design_ is not None
@@ -643,7 +640,7 @@ def test_more_classes_are_guessed_from_what_all_groups_share() -> None:
     assert private.predict_proba(table).sum(axis=1) == pytest.approx(np.ones(1200))
 
 
-def test_an_estimator_without_weights_says_so() -> None:
+def test_an_estimator_without_weights_says_so():
     table, truth, _ = population(100)
     with pytest.raises(ds.InputError, match=r"KNeighborsClassifier .*sample_weight"):
         ds.PrivateClassifier(KNeighborsClassifier()).fit(table, truth, sample_weight=np.ones(100))
@@ -653,7 +650,7 @@ def test_an_estimator_without_weights_says_so() -> None:
     assert weighted.fit(table, truth, sample_weight=np.ones(100)).score(table, truth) > 0.6
 
 
-def test_without_scikit_learn_the_module_loads_and_says_what_is_missing() -> None:
+def test_without_scikit_learn_the_module_loads_and_says_what_is_missing():
     code = (
         "import sys; sys.modules['sklearn'] = None\nimport discreet as ds\n"
         "try:\n    ds.PrivateClassifier(budget=0.1)\n"

@@ -120,9 +120,7 @@ def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[La
         (5, 15, 90000),
     ],
 )
-def test_no_law_in_the_region_leaks_beyond_the_limits(
-    m: int, n: int, people: int, null: bool, counted: bool
-) -> None:
+def test_no_law_in_the_region_leaks_beyond_the_limits(m, n, people, null, counted):
     rng = np.random.default_rng([m, n, people, null, counted])
     region = region_of(table_of(drawn_law(m, n, rng, null=null), people, rng) + 1.0, 0.95, counted)
     laws = [(region.rates, region.shares), *laws_in(region, 40, rng)]
@@ -137,9 +135,7 @@ def test_no_law_in_the_region_leaks_beyond_the_limits(
 @pytest.mark.parametrize(
     ("m", "n", "given", "people"), [(2, 2, 2, 900), (2, 2, 3, 60), (3, 2, 2, 3000), (2, 3, 4, 5000)]
 )
-def test_no_law_in_the_region_says_more_to_who_knows_another_variable(
-    m: int, n: int, given: int, people: int, counted: bool
-) -> None:
+def test_no_law_in_the_region_says_more_to_who_knows_another_variable(m, n, given, people, counted):
     rng = np.random.default_rng([m, n, given, counted])
     region = region_of(
         table_of(drawn_law(m, n * given, rng, null=False), people, rng) + 1.0, 0.95, counted, given
@@ -155,7 +151,7 @@ def test_no_law_in_the_region_says_more_to_who_knows_another_variable(
         assert leakage_of(CONDITIONAL, rates, shares, given) == pytest.approx(value, rel=1e-9)
 
 
-def test_the_limits_are_near_what_laws_in_the_region_reach() -> None:
+def test_the_limits_are_near_what_laws_in_the_region_reach():
     """Two groups, two guesses: of the measures that people ask for most the bound is no more than 6
     % above a law.
     """
@@ -183,7 +179,7 @@ DRAWS = 10_000
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
+def test_the_region_holds_the_law_as_often_as_it_says(case):
     """10,000 tables each: all intervals at once, as the region divides the level. Limits follow
     from the region.
     """
@@ -246,7 +242,7 @@ def limits_by_value(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
+def test_the_region_holds_the_law_of_stated_probabilities(case):
     """Each person's guess has a probability of its own, of mean W_j, drawn from Dirichlet's law."""
     rates, shares, people = (np.asarray(each) for each in CASES[case])
     rng = np.random.default_rng(7)
@@ -275,14 +271,12 @@ def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
         ("sibson:alpha=2", [[21, 35], [12, 20]]),
     ],
 )
-def test_a_guess_that_may_be_independent_leaks_at_least_nothing(
-    name: str, table: list[list[float]]
-) -> None:
+def test_a_guess_that_may_be_independent_leaks_at_least_nothing(name, table):
     """To the last digit: the table itself is in the region. Rounding of tangents claimed 1e-16."""
     assert limits_of(measure_of(name), region_of(np.array(table, dtype=float), 0.95))[0] == 0.0
 
 
-def test_limits_of_an_odds_ratio_are_those_of_fisher() -> None:
+def test_limits_of_an_odds_ratio_are_those_of_fisher():
     """As `scipy.stats.contingency.odds_ratio` has them; and where a margin leaves no room there is
     no limit.
     """
@@ -308,7 +302,7 @@ def test_limits_of_an_odds_ratio_are_those_of_fisher() -> None:
     assert low < math.log(300 * 4 / (200 * 5)) < high
 
 
-def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxes_do() -> None:
+def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxes_do():
     """About 2.3/N nats for two guesses and two groups; boxes alone have 5.4/N."""
     region = region_of(np.full((2, 2), 12500.0), 0.95)
     assert 50_000 * limits_of(MUTUAL, region)[1] == pytest.approx(2.31, abs=0.05)
@@ -319,7 +313,7 @@ def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxe
     assert limits_of(MUTUAL, alone)[1] > 2.0 * limits_of(MUTUAL, region)[1]
 
 
-def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_are_wider() -> None:
+def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_are_wider():
     hits = np.array([0.0, 3.0, 40.0, 41.0])
     trials = np.full(4, 41.0)
     low, high = binomial_limits(hits, trials, 0.05)
@@ -331,13 +325,13 @@ def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_
 
 
 @pytest.mark.parametrize("freedom", [1, 4, 90])
-def test_the_radius_of_the_ball_solves_its_equation(freedom: int) -> None:
+def test_the_radius_of_the_ball_solves_its_equation(freedom):
     radius = ball_radius(freedom, 0.01)
     assert radius > freedom
     assert freedom * (1.0 + math.log(radius / freedom)) - radius == pytest.approx(math.log(0.01))
 
 
-def test_a_group_that_no_one_has_may_get_any_guess() -> None:
+def test_a_group_that_no_one_has_may_get_any_guess():
     region = region_of(np.array([[30.0, 50.0, 0.0], [20.0, 40.0, 0.0]]), 0.95)
     assert region.low[:, 2].tolist() == [0.0, 0.0]
     assert region.high[:, 2].tolist() == [1.0, 1.0]
@@ -346,7 +340,7 @@ def test_a_group_that_no_one_has_may_get_any_guess() -> None:
         assert low <= leakage_of(measure, region.rates, region.shares) <= high
 
 
-def test_rates_that_may_be_equal_have_a_lower_limit_of_zero() -> None:
+def test_rates_that_may_be_equal_have_a_lower_limit_of_zero():
     """Also where rounding makes a little of equal rates, in one part of a region or in all."""
     table = np.array([[375.0, 470.0, 90.0, 39.0], [90.0, 106.0, 224.0, 106.0]])
     assert limits_of(CONDITIONAL, region_of(table, 0.95, given=2))[0] == 0.0
@@ -354,12 +348,12 @@ def test_rates_that_may_be_equal_have_a_lower_limit_of_zero() -> None:
         assert limits_of(measure, region_of(table[:, :2], 0.95))[0] == 0.0
 
 
-def test_one_guess_or_one_group_leaks_exactly_nothing() -> None:
+def test_one_guess_or_one_group_leaks_exactly_nothing():
     for table in (np.array([[30.0, 50.0]]), np.array([[30.0], [50.0]])):
         assert limits_of(measure_of("chi-square"), region_of(table, 0.95)) == (0.0, 0.0)
 
 
-def test_any_number_of_groups_has_limits_by_every_measure() -> None:
+def test_any_number_of_groups_has_limits_by_every_measure():
     """More than have their corners looked at: a guess that is independent of 40 groups is known to
     leak little.
     """
@@ -382,7 +376,7 @@ def test_any_number_of_groups_has_limits_by_every_measure() -> None:
         assert 0.0 < high < bound, name
 
 
-def test_limits_by_rates_are_those_of_all_corners_where_these_are_largest() -> None:
+def test_limits_by_rates_are_those_of_all_corners_where_these_are_largest():
     """One rate at its largest, the others at their least: of 2ⁿ corners the n that matter."""
     rng = np.random.default_rng(5)
     region = region_of(table_of(drawn_law(3, 5, rng, null=False), 3000, rng) + 1.0, 0.95)

@@ -5,7 +5,6 @@ saved.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def fitted() -> ds.PrivateClassifier:
     return classifier(budget=BUDGETS, measure=MEASURES).fit(table, truth, sensitive_features=hidden)
 
 
-def test_each_budget_is_kept_for_people_by_its_own_measure(fitted: ds.PrivateClassifier) -> None:
+def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert fitted.statement_.startswith(
         "holds for people, 95 %: the guess leaks at most the budgets of 0.02 nats about sex and "
         "0.25 of total-variation "
@@ -82,7 +81,7 @@ def test_each_budget_is_kept_for_people_by_its_own_measure(fitted: ds.PrivateCla
     assert 0.2 < found.error.estimate < 0.45
 
 
-def test_the_probabilities_of_the_columns_stand_side_by_side(fitted: ds.PrivateClassifier) -> None:
+def test_the_probabilities_of_the_columns_stand_side_by_side(fitted):
     table, _, _ = population(50, seed=2)
     p = fitted.private_estimator_.probabilities(table)
     assert p.shape == (50, 5)
@@ -95,7 +94,7 @@ def test_the_probabilities_of_the_columns_stand_side_by_side(fitted: ds.PrivateC
     ).all()
 
 
-def test_the_design_is_the_optimum_of_the_problem_of_several_secrets() -> None:
+def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
     """Without people apart: the certified optimum of `Problem(constraints=...)`, which no other
     rule beats.
     """
@@ -113,7 +112,7 @@ def test_the_design_is_the_optimum_of_the_problem_of_several_secrets() -> None:
     assert " nats about sex and " in private.statement_
 
 
-def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another() -> None:
+def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another():
     table, truth, hidden = population(1500)
     measure = {"sex": "conditional-mutual-information", "region": "parity-difference"}
     private = classifier(budget={"sex": 0.05, "region": 0.3}, measure=measure).fit(
@@ -126,7 +125,7 @@ def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another() -> 
     assert tried[0].to_dict()["secrets"]["region"]["model_leakage"] <= 0.3 * LADDER[0] * (1 + 1e-9)
 
 
-def test_a_number_is_about_all_columns_together_and_a_mapping_about_each() -> None:
+def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
     table, truth, hidden = population(800)
     together = classifier(budget=0.05, calibration=0).fit(table, truth, sensitive_features=hidden)
     assert len(together.rule_.groups) == 6
@@ -153,7 +152,7 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each() -> No
 
 
 @pytest.mark.parametrize("measure", ["mutual-information", "local-differential-privacy"])
-def test_any_number_of_groups_can_be_protected_together(measure: str) -> None:
+def test_any_number_of_groups_can_be_protected_together(measure):
     """Twenty combinations: limits of every measure, in the file of the rule too."""
     table, truth, hidden = population(1200)
     ages = np.random.default_rng(0).integers(0, 10, len(hidden))
@@ -169,7 +168,7 @@ def test_any_number_of_groups_can_be_protected_together(measure: str) -> None:
     )
 
 
-def test_too_few_people_are_told_what_they_could_promise_about_each_column() -> None:
+def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     table, truth, hidden = population(400)
     private = classifier(budget={"sex": 1e-4, "region": 1e-4}).fit(
         table, truth, sensitive_features=hidden
@@ -206,7 +205,7 @@ class Shown:
         return parts[2]
 
 
-def test_a_rule_passes_only_if_every_column_keeps_its_budget() -> None:
+def test_a_rule_passes_only_if_every_column_keeps_its_budget():
     limits = {
         name: LeakageBudget(amount, measure_of("chi-square"))
         for name, amount in (("a", 0.1), ("b", 0.2))
@@ -217,7 +216,7 @@ def test_a_rule_passes_only_if_every_column_keeps_its_budget() -> None:
     assert found.taken is found.tried[1]
 
 
-def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together() -> None:
+def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together():
     """The level is not divided: a guess of which one column's leakage is at its budget passes in at
     most 5 % of tables.
     """
@@ -236,7 +235,7 @@ def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_togethe
     assert wrong <= 100 * 0.05 + 3 * (100 * 0.05 * 0.95) ** 0.5
 
 
-def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it() -> None:
+def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it():
     rng = np.random.default_rng(1)
     sex, region = rng.integers(0, 2, size=(2, 2000))
     guess = np.where(rng.random(2000) < 0.8, sex, 1 - sex)
@@ -271,7 +270,7 @@ def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it() -
     assert "mutual-information about sex" in found._repr_html_()
 
 
-def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted: ds.PrivateClassifier) -> None:
+def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted):
     others, wanted, theirs = population(8000, seed=1)
     curve = fitted.frontier(others, wanted, sensitive_features=theirs, budgets=[0.1, 1.0])
     assert [point.share for point in curve] == [0.1, 1.0]
@@ -301,7 +300,7 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted: ds.PrivateCl
     assert default.points[-1].share == pytest.approx(most)
 
 
-def test_it_is_cloned_searched_and_deployed(fitted: ds.PrivateClassifier, tmp_path: Path) -> None:
+def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
     pytest.importorskip("onnxruntime")
     again = clone(fitted)
     assert again.budget == BUDGETS
@@ -374,9 +373,7 @@ def test_it_is_cloned_searched_and_deployed(fitted: ds.PrivateClassifier, tmp_pa
         ({"budget": {"sex": 0.1}}, "none", "a budget and no sensitive_features"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(
-    given: dict[str, Any], hidden: str | None, complaint: str
-) -> None:
+def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
     table, truth, both = population(120)
     columns: dict[str | None, Any] = {
         None: both,
@@ -389,7 +386,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(
         classifier(**given).fit(table, truth, sensitive_features=columns[hidden])
 
 
-def test_a_rule_is_designed_for_several_columns_from_their_probabilities() -> None:
+def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
     rng = np.random.default_rng(0)
     p_y, sex, region = (rng.dirichlet(np.ones(k), 300) for k in (2, 2, 3))
     made = ds.design_rule(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ def solution() -> ds.Solution:
     return ds.solve(problem, "tilt")
 
 
-def test_on_the_people_of_the_table_it_does_what_was_certified(solution: ds.Solution) -> None:
+def test_on_the_people_of_the_table_it_does_what_was_certified(solution):
     problem = ds.Problem.from_frame(
         people(5000, 0), hide="sex", guess="pay", fraction=0.1, bins=10, smoothing=0.0, seed=1
     )
@@ -45,7 +44,7 @@ def test_on_the_people_of_the_table_it_does_what_was_certified(solution: ds.Solu
     assert told.leakage.estimate == pytest.approx(found.leakage, rel=1e-6)
 
 
-def test_it_guesses_for_new_people_and_is_evaluated_on_them(solution: ds.Solution) -> None:
+def test_it_guesses_for_new_people_and_is_evaluated_on_them(solution):
     rule = ds.TableRule(solution)
     new = people(30_000, 1)
     seen = {name: new[name] for name in ("score", "town")}
@@ -63,9 +62,7 @@ def test_it_guesses_for_new_people_and_is_evaluated_on_them(solution: ds.Solutio
     assert len(constant.possible_guesses) >= 1
 
 
-def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(
-    solution: ds.Solution, tmp_path: Path
-) -> None:
+def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(solution, tmp_path):
     import pandas as pd
 
     rule = ds.TableRule(solution)
@@ -93,7 +90,7 @@ def test_coins_are_sticky_and_survive_files_and_other_kinds_of_tables(
     assert means.mean() == pytest.approx(chances[:, 0].mean(), abs=0.01)
 
 
-def test_people_in_no_cell_fall_back(solution: ds.Solution) -> None:
+def test_people_in_no_cell_fall_back(solution):
     rule = ds.TableRule(solution)
     placed = rule.outcome_of({"score": [0.0, np.nan, 0.0], "town": ["n", "n", "elsewhere"]})
     assert placed.fallback.tolist() == [False, True, True]
@@ -102,7 +99,7 @@ def test_people_in_no_cell_fall_back(solution: ds.Solution) -> None:
     )
 
 
-def test_what_is_no_solved_table_is_refused(solution: ds.Solution, tmp_path: Path) -> None:
+def test_what_is_no_solved_table_is_refused(solution, tmp_path):
     plain = ds.solve(ds.problems.paper_single(bins=8), "tilt")
     plain.save(tmp_path / "plain.npz")
     for given, said in (

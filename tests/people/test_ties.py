@@ -31,7 +31,7 @@ def equalized(joint: np.ndarray, budget: float = 0.0) -> ds.Problem:
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3])
-def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget: float) -> None:
+def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget):
     joint = aware(1500, 2)
     problem = equalized(joint, budget)
     made = designed(problem, None, None, None, None, key="0" * 32)
@@ -79,14 +79,12 @@ def spread(people: int, guesses: int, law: int, seed: int) -> np.ndarray:
         (4, 1, 1e-2),
     ],
 )
-def test_any_number_of_guesses_and_sets_of_them_may_tie(
-    guesses: int, law: int, budget: float
-) -> None:
+def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses, law, budget):
     """Listing 256 of them left a constant rule or a gap of .2. Law 0: all guesses tie for a group;
     else some of them.
     """
 
-    def people(count: int, seed: int) -> np.ndarray:
+    def people(count, seed):
         return aware(count, guesses, seed=seed) if law == 0 else spread(count, guesses, law, seed)
 
     joint = people(2000, 0)
@@ -107,7 +105,7 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(
     assert np.abs(rates[..., 0] - rates[..., 1]).max() < 0.07 + 1.5 * budget**0.5
 
 
-def test_the_second_tilt_decides_only_where_its_guesses_tie() -> None:
+def test_the_second_tilt_decides_only_where_its_guesses_tie():
     joint = aware(1500, 2)
     made = designed(equalized(joint), None, None, None, None, key="0" * 32)
     tilts = np.array(made.rule.document["tilt"])
@@ -121,7 +119,7 @@ def test_the_second_tilt_decides_only_where_its_guesses_tie() -> None:
     assert (np.isin(columns[~tied], [0.0, 1.0]).all(axis=1)).sum() >= (~tied).sum() - 4
 
 
-def test_two_people_at_one_point_are_treated_alike() -> None:
+def test_two_people_at_one_point_are_treated_alike():
     """An answer may draw for one of two alike only; the rule cannot tell them apart."""
     joint = np.repeat(aware(400, 2), 2, axis=0)
     made = designed(equalized(joint), None, None, None, None, key="0" * 32)
@@ -130,7 +128,7 @@ def test_two_people_at_one_point_are_treated_alike() -> None:
 
 
 @pytest.mark.parametrize("people", [300, 9000])
-def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people: int) -> None:
+def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
     """For sets of two to four guesses; a guess that is tied for nobody is left alone."""
     rng = np.random.default_rng(people)
     among = rng.random((5, people)) < 0.6
@@ -148,7 +146,7 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people: int) -
     assert not drawn[~among].any()
 
 
-def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only() -> None:
+def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only():
     """A whole group of the census was listed, as far as the list goes, and its design was off by a
     fifth.
     """
@@ -162,7 +160,7 @@ def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only()
         assert treated.with_sums(near, treated.sums(tilt)[0])[1] <= 1e-13
 
 
-def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out() -> None:
+def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out():
     """The answer of an interior point; blending until the budget was kept cost 5e-8."""
     problem = equalized(aware(4000, 2, seed=2), 1.0)
     problem = problem.with_budget(1e-4 * problem.bayes_leakages[0])
@@ -173,7 +171,7 @@ def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out() -
 
 
 @pytest.mark.parametrize("off", [1e-3, -1e-3])
-def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off: float) -> None:
+def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off):
     problem = ds.Problem.from_joint(
         np.random.default_rng(3).dirichlet(np.ones(1200)).reshape(2, 2, 300), 1.0
     )
@@ -189,7 +187,7 @@ def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off: float) -> None:
     assert judged.status is ds.Status.CERTIFIED
 
 
-def test_equalized_odds_without_any_difference_is_a_linear_program() -> None:
+def test_equalized_odds_without_any_difference_is_a_linear_program():
     """The interior point took half of the time of a solve for 100,000 people."""
     joint = np.random.default_rng(0).dirichlet(np.ones(800)).reshape(200, 2, 2)
     found = ds.solve(equalized(joint / joint.sum(axis=(1, 2), keepdims=True)), "tilt")
@@ -197,7 +195,7 @@ def test_equalized_odds_without_any_difference_is_a_linear_program() -> None:
     assert found.iterations == 0
 
 
-def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_design_is_judged_once(monkeypatch):
     judged = []
     certify = design.certify
     monkeypatch.setattr(
@@ -213,7 +211,7 @@ def test_a_design_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(judged) == 1
 
 
-def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_repairs_the_better_one_is_deployed(monkeypatch):
     """A second tilt that leaks a little too much is repaired at next to no cost; a list of some of
     many ties is not.
     """
@@ -221,9 +219,7 @@ def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPat
     best = ds.solve(problem)
     with_ties = design.with_ties
 
-    def leaky(
-        problem: ds.Problem, estimator: np.ndarray, tilt: np.ndarray, *, second: bool = True
-    ) -> ties.Tied:
+    def leaky(problem, estimator, tilt, *, second=True):
         made = with_ties(problem, estimator, tilt, second=second)
         known = np.eye(2)[:, problem.loss[:, made.rule.ties].argmin(axis=0)]
         columns = made.rule.columns + (1e-5 if second else 1.0) * (known - made.rule.columns)
@@ -235,6 +231,6 @@ def test_of_two_repairs_the_better_one_is_deployed(monkeypatch: pytest.MonkeyPat
     assert made.solution.error_probability == pytest.approx(best.error_probability, rel=1e-3)
 
 
-def test_sums_that_no_treatment_has_are_missed() -> None:
+def test_sums_that_no_treatment_has_are_missed():
     treated = ties._Treatment(np.eye(2), np.full(2, 0.5), np.ones((2, 2), dtype=bool))
     assert treated.with_sums(np.zeros((2, 2)), np.array([[0.6, 0.2], [-0.1, 0.3]]))[1] > 1e-13

@@ -34,16 +34,14 @@ def _fractions(values: Array) -> list[Fraction]:
 
 
 @given(vectors(1))
-def test_sum_is_exact_to_twice_the_precision(vector: Array) -> None:
+def test_sum_is_exact_to_twice_the_precision(vector):
     (values,) = vector
     size = sum(map(abs, _fractions(values)))
     assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.0, 20.0))
-def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(
-    seed: int, count: int, decades: float
-) -> None:
+def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(seed, count, decades):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(100, count)) * 10.0 ** rng.uniform(-decades, 0.0, (100, count))
     high, low = dd_sum(values)
@@ -54,16 +52,14 @@ def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(
 
 
 @given(vectors(2))
-def test_dot_is_exact_to_twice_the_precision(both: Array) -> None:
+def test_dot_is_exact_to_twice_the_precision(both):
     a, b = both
     terms = [x * y for x, y in zip(_fractions(a), _fractions(b), strict=True)]
     assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
 
 @given(st.integers(0, 10**6), st.integers(1, 400), st.floats(0.0, 60.0))
-def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(
-    seed: int, count: int, decades: float
-) -> None:
+def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed, count, decades):
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 3, count)
     values = rng.random((2, count)) * 10.0 ** (-decades * (label == 1) - rng.uniform(0, 10, count))
@@ -76,14 +72,14 @@ def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(
 
 
 @given(_ORDINARY, _ORDINARY)
-def test_product_has_no_error(x: float, y: float) -> None:
+def test_product_has_no_error(x, y):
     high, low = exact_product(np.array(x), np.array(y))
     assert _exact((high, low)) == Fraction(x) * Fraction(y)
     assert abs(Fraction(float(low))) * 2**53 <= abs(Fraction(float(high)))
 
 
 @given(vectors(4, most=1))
-def test_double_doubles_add_and_multiply(drawn: Array) -> None:
+def test_double_doubles_add_and_multiply(drawn):
     values = drawn[:, 0]
     a = exact_product(values[0], values[1])
     b = exact_product(values[2], values[3])
@@ -95,14 +91,14 @@ def test_double_doubles_add_and_multiply(drawn: Array) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 9, 255, 256, 257, 1000])
-def test_high_part_is_the_rounded_sum_despite_cancellation(count: int) -> None:
+def test_high_part_is_the_rounded_sum_despite_cancellation(count):
     rng = np.random.default_rng(count)
     half = rng.standard_normal(count) * 10.0 ** rng.uniform(-20, 20, count)
     values = np.concatenate([half, -half[::-1], [1e-9, 3e-25]])
     assert float(dd_sum(values)[0]) == pytest.approx(1e-9, rel=1e-6)
 
 
-def test_sums_by_blocks_agree_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_by_blocks_agree_with_one_sum(monkeypatch):
     rng = np.random.default_rng(5)
     a = rng.random((3, 1, 1000))
     b = rng.random((1, 2, 1000)) * 1e-8
@@ -117,13 +113,13 @@ def test_sums_by_blocks_agree_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e-310, 1e-300, 2.0**-1022, 1.0, 1e150])
-def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
+def test_equal_terms_of_any_size_add_exactly(value):
     high, low = dd_sum(np.full((2, 33), value))
     assert [_exact((high[k], low[k])) for k in range(2)] == [33 * Fraction(value)] * 2
 
 
 @given(vectors(2))
-def test_sums_do_not_change_their_arguments(values: Array) -> None:
+def test_sums_do_not_change_their_arguments(values):
     before = values.copy()
     dd_sum(values)
     dd_dot(values, values)
@@ -131,7 +127,7 @@ def test_sums_do_not_change_their_arguments(values: Array) -> None:
 
 
 @given(_ORDINARY, _ORDINARY)
-def test_differences_are_rounded_downward(x: float, y: float) -> None:
+def test_differences_are_rounded_downward(x, y):
     exact = Fraction(x) - Fraction(y)
     (found,) = difference_below(np.array([x]), np.array([y])).tolist()
     assert Fraction(found) <= exact < Fraction(float(np.nextafter(found, np.inf)))

@@ -45,7 +45,7 @@ def best(masses: Array) -> float:
 
 
 @given(drawn_guess())
-def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
+def test_laws_of_inference(drawn):
     joint, estimator = drawn
     found = inference(joint, estimator)
     errors_are_those_of_the_best_rule(joint, estimator, found)
@@ -92,7 +92,7 @@ def problems_give_the_inference_of_their_joint_but_not_of_both_values(
     assert part.xy_error is None
 
 
-def test_perfect_privacy_at_ten_sensors_reveals_nothing() -> None:
+def test_perfect_privacy_at_ten_sensors_reveals_nothing():
     joint = iid_sensors(paper_conditional(), paper_p_xy(), 10)
     solution = ds.solve(ds.Problem.from_joint(joint, 0.0), "tilt")
     found = inference(joint, solution.estimator)
@@ -104,7 +104,7 @@ def test_perfect_privacy_at_ten_sensors_reveals_nothing() -> None:
     assert found.fano_plain == 0.0  # one bit at most: the plain form is empty for two values
 
 
-def test_the_record_holds_plain_numbers_only() -> None:
+def test_the_record_holds_plain_numbers_only():
     found = local_inference(paper_conditional(), paper_p_xy(), 3, exactly=False, samples=200)
     record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert record["samples"] == 200
@@ -122,7 +122,7 @@ def test_the_record_holds_plain_numbers_only() -> None:
         ("text", "not an array"),
     ],
 )
-def test_invalid_estimators_are_refused(estimator: object, words: str) -> None:
+def test_invalid_estimators_are_refused(estimator, words):
     with pytest.raises(InputError, match=words):
         inference(ds.problems.paper_single(), estimator)
 
@@ -162,7 +162,7 @@ def check(found: Inference, seen: Array) -> None:
 
 
 @pytest.mark.parametrize("sensors", range(1, 7))
-def test_identical_sensors_agree_with_brute_force(sensors: int) -> None:
+def test_identical_sensors_agree_with_brute_force(sensors):
     law = paper_conditional()
     prior = paper_p_xy()
     check(local_inference(law, prior, sensors), brute_force([law] * sensors, prior))
@@ -175,9 +175,7 @@ def test_identical_sensors_agree_with_brute_force(sensors: int) -> None:
     st.lists(st.integers(0, 2), min_size=1, max_size=5),
 )
 @settings(max_examples=30)
-def test_heterogeneous_sensors_agree_with_brute_force(
-    seed: int, n: int, m: int, kinds: list[int]
-) -> None:
+def test_heterogeneous_sensors_agree_with_brute_force(seed, n, m, kinds):
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)
     kind = [rng.dirichlet(np.ones(bins), size=(n, m)) for bins in (2, 4, 5)]
@@ -185,7 +183,7 @@ def test_heterogeneous_sensors_agree_with_brute_force(
     check(local_inference(laws, prior), brute_force(laws, prior))
 
 
-def test_a_local_law_is_that_of_the_map_guess() -> None:
+def test_a_local_law_is_that_of_the_map_guess():
     found = local_law(paper_conditional(), paper_p_xy())
     assert found.shape == (2, 2, 2)
     np.testing.assert_allclose(found.sum(axis=2), 1.0, rtol=1e-12)
@@ -194,7 +192,7 @@ def test_a_local_law_is_that_of_the_map_guess() -> None:
     assert found[1, 0, 1] == pytest.approx(0.15865525393145707, rel=1e-12)
 
 
-def test_more_sensors_reveal_more() -> None:
+def test_more_sensors_reveal_more():
     errors = [
         local_inference(paper_conditional(), paper_p_xy(), k).x_error for k in (1, 5, 10, 20, 30)
     ]
@@ -203,7 +201,7 @@ def test_more_sensors_reveal_more() -> None:
     assert errors[-1] < 0.003
 
 
-def test_a_simulation_is_reproducible_and_its_intervals_cover() -> None:
+def test_a_simulation_is_reproducible_and_its_intervals_cover():
     law = paper_conditional()
     prior = paper_p_xy()
     exact = local_inference(law, prior, 8)
@@ -227,7 +225,7 @@ def test_a_simulation_is_reproducible_and_its_intervals_cover() -> None:
     assert first == again
 
 
-def test_a_model_with_too_many_estimate_vectors_is_simulated() -> None:
+def test_a_model_with_too_many_estimate_vectors_is_simulated():
     rng = np.random.default_rng(1)
     laws = [rng.dirichlet(np.ones(3), size=(2, 2)) for _ in range(25)]  # 2^25 vectors of estimates
     found = local_inference(laws, paper_p_xy(), samples=500)
@@ -236,7 +234,7 @@ def test_a_model_with_too_many_estimate_vectors_is_simulated() -> None:
     assert found.intervals["x_error"][0] <= found.x_error <= found.x_error_blind + 0.1
 
 
-def test_a_sensor_that_excludes_values_is_simulated_too() -> None:
+def test_a_sensor_that_excludes_values_is_simulated_too():
     law = np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])  # reports y itself
     found = local_inference(law, paper_p_xy(), 3, exactly=False, samples=400)
     assert found.y_error == 0.0
@@ -258,9 +256,7 @@ def test_a_sensor_that_excludes_values_is_simulated_too() -> None:
         (paper_conditional(), 3, {"exactly": False, "confidence": 1.0}, "confidence is 1.0"),
     ],
 )
-def test_bad_sensors_are_refused(
-    laws: object, sensors: int | None, options: dict[str, object], words: str
-) -> None:
+def test_bad_sensors_are_refused(laws, sensors, options, words):
     with pytest.raises(InputError, match=words):
         local_inference(laws, paper_p_xy(), sensors, **options)  # type: ignore[arg-type]
 
@@ -271,9 +267,7 @@ def test_bad_sensors_are_refused(
 
 @pytest.mark.parametrize("probability", [0.0, 0.003, 0.3, 0.5, 0.97, 1.0])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_clopper_pearson_covers_with_at_least_its_confidence(
-    probability: float, confidence: float
-) -> None:
+def test_clopper_pearson_covers_with_at_least_its_confidence(probability, confidence):
     samples = 60
     hits = np.arange(samples + 1)
     log_choose = np.array(
@@ -287,7 +281,7 @@ def test_clopper_pearson_covers_with_at_least_its_confidence(
     assert covered >= confidence - 1e-9
 
 
-def test_an_interval_agrees_with_the_literature() -> None:
+def test_an_interval_agrees_with_the_literature():
     low, high = confidence_interval(10, 100)
     assert (low, high) == pytest.approx((0.04900469, 0.17622260), rel=1e-6)
     assert confidence_interval(0, 10)[0] == 0.0
@@ -296,7 +290,7 @@ def test_an_interval_agrees_with_the_literature() -> None:
         confidence_interval(3, 2)
 
 
-def test_several_batches_of_samples_add_up() -> None:
+def test_several_batches_of_samples_add_up():
     found = local_inference(
         paper_conditional(), paper_p_xy(), 4, exactly=False, samples=40_000, seed=5
     )

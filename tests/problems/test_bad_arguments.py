@@ -5,8 +5,6 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -217,14 +215,14 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
         (lambda: catalog.build("x-equals-y", n=10_000, N=2), "their product is above"),
     ],
 )
-def test_every_bad_argument_is_one_sentence(call: Callable[[], Any], said: str) -> None:
+def test_every_bad_argument_is_one_sentence(call, said):
     with pytest.raises(ds.InputError, match=re.escape(said)) as caught:
         call()
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
 
 
-def test_a_rule_on_intervals_is_not_saved(tmp_path: Path) -> None:
+def test_a_rule_on_intervals_is_not_saved(tmp_path):
     with pytest.raises(ds.FileError, match="intervals"):
         ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
@@ -239,7 +237,7 @@ def _sizes() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "parameter"), _sizes())
-def test_sizes_beyond_the_range_of_integers_are_refused(name: str, parameter: str) -> None:
+def test_sizes_beyond_the_range_of_integers_are_refused(name, parameter):
     for value in (2**63, HUGE):
         if value == HUGE or parameter not in ("seed", "min_count"):  # these may be as large as 2^63
             with pytest.raises((ds.InputError, ImportError)) as caught:

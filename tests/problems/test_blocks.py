@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from discreet.files.mapped import map_problem, write_blocks
 from discreet.files.records import load_problem, save_problem
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.outcomes import ArrayBlocks, Blocks, Chunk, in_order
+from discreet.problems.outcomes import ArrayBlocks, Blocks, in_order
 from discreet.problems.problem import Problem
 from discreet.problems.streams.sources import block_problem, blocks_from
 
@@ -63,18 +62,18 @@ def assert_same(found: BlockProblem, expected: Problem) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_results_come_in_order(threads: int) -> None:
-    def slow(k: int) -> int:
+def test_results_come_in_order(threads):
+    def slow(k):
         time.sleep(0.002 * (k % 3))
         return k
 
     assert list(in_order(range(50), threads, slow)) == list(range(50))
 
 
-def test_items_are_not_taken_far_ahead() -> None:
+def test_items_are_not_taken_far_ahead():
     taken: list[int] = []
 
-    def items() -> Iterator[int]:
+    def items():
         for k in range(1000):
             taken.append(k)
             yield k
@@ -83,8 +82,8 @@ def test_items_are_not_taken_far_ahead() -> None:
         assert len(taken) <= done + 8
 
 
-def test_an_exception_ends_the_pass_and_its_threads() -> None:
-    def work(k: int) -> int:
+def test_an_exception_ends_the_pass_and_its_threads():
+    def work(k):
         if k == 5:
             raise InputError("five")
         return k
@@ -100,20 +99,20 @@ def test_an_exception_ends_the_pass_and_its_threads() -> None:
 
 
 @given(problems(), st.integers(1, 4))
-def test_totals_are_those_of_the_problem(problem: Problem, size: int) -> None:
+def test_totals_are_those_of_the_problem(problem, size):
     found = block_problem(ArrayBlocks(problem.p_xz, problem.loss, size), problem.budget, threads=1)
     assert_same(found, problem)
     assert found.budget == problem.budget
 
 
-def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets() -> None:
+def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets():
     problem = random_problem(2, 3, 500)
     one = BlockProblem.of(problem).constant_errors
     assert BlockProblem.of(problem.with_budget(0.5 * problem.budget)).constant_errors is one
     np.testing.assert_allclose(one, problem.constant_errors, rtol=1e-14)
 
 
-def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has() -> None:
+def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has():
     problem = random_problem(2, 3, 500)
     unnamed = block_problem(ArrayBlocks(problem.p_xz, problem.loss), 0.1)
     assert repr(unnamed) == "BlockProblem(n=2, m=3, N=500, budget=0.1 nats)"
@@ -124,7 +123,7 @@ def test_a_problem_in_blocks_is_one_line_however_many_outcomes_it_has() -> None:
 
 
 @pytest.mark.parametrize("total", [1 + 9e-10, 1 - 9e-10, 1 + 1e-14])
-def test_a_total_near_one_is_divided_out(total: float) -> None:
+def test_a_total_near_one_is_divided_out(total):
     joint = random_joint() * total
     expected = Problem.from_joint(joint, 0.01)
     found = block_problem(
@@ -134,7 +133,7 @@ def test_a_total_near_one_is_divided_out(total: float) -> None:
     assert found.p_x.sum() == pytest.approx(1.0, abs=3e-16)
 
 
-def test_a_large_problem_is_checked_compiled() -> None:
+def test_a_large_problem_is_checked_compiled():
     joint = random_joint(2, 2, 300_000)
     expected = Problem.from_joint(joint, 0.01)
     one, two = (
@@ -187,14 +186,12 @@ def _spoilt(what: str, value: float) -> tuple[Array, Array]:
     ],
 )
 @pytest.mark.parametrize("size", [50, 1000])
-def test_entries_that_are_not_masses_are_named(
-    what: str, value: float, words: str, size: int
-) -> None:
+def test_entries_that_are_not_masses_are_named(what, value, words, size):
     with pytest.raises(InputError, match=words):
         block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
 
 
-def test_a_loss_without_probability_is_named() -> None:
+def test_a_loss_without_probability_is_named():
     joint = random_joint()
     joint[:, :, 123] = 0.0
     problem = Problem.from_joint(joint / joint.sum(), 0.01)
@@ -205,11 +202,11 @@ def test_a_loss_without_probability_is_named() -> None:
         block_problem(ArrayBlocks(problem.p_xz, loss, 100), 0.01)
 
 
-def test_chunks_out_of_order_are_refused() -> None:
+def test_chunks_out_of_order_are_refused():
     problem = random_problem()
 
     class Reversed(ArrayBlocks):
-        def chunks(self) -> Iterator[Chunk]:
+        def chunks(self):
             yield from reversed(list(super().chunks()))
 
     with pytest.raises(InputError, match="chunks in order"):
@@ -221,11 +218,11 @@ def test_chunks_out_of_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("stated", [None, 500])
-def test_any_restartable_iterator_is_a_source(stated: int | None) -> None:
+def test_any_restartable_iterator_is_a_source(stated):
     problem = random_problem()
     started = []
 
-    def factory() -> Iterator[tuple[Array, Array]]:
+    def factory():
         started.append(1)
         for lo, hi in ((0, 3), (3, 3), (3, 400), (400, 500)):
             yield problem.p_xz[:, lo:hi], problem.loss[:, lo:hi]
@@ -236,7 +233,7 @@ def test_any_restartable_iterator_is_a_source(stated: int | None) -> None:
     assert len(started) == (2 if stated is None else 1) + 1
 
 
-def test_large_items_are_split_into_chunks() -> None:
+def test_large_items_are_split_into_chunks():
     a = np.full((1, 200_000), 1 / 200_000)
     blocks = blocks_from(lambda: iter([(a, np.zeros((1, 200_000)))]), 1, 1)
     assert [chunk.count for chunk in blocks.chunks()] == [65536, 65536, 65536, 3392]
@@ -253,12 +250,12 @@ def test_large_items_are_split_into_chunks() -> None:
         ([], "N is 0"),
     ],
 )
-def test_iterators_of_other_items_are_refused(items: list[Any], words: str) -> None:
+def test_iterators_of_other_items_are_refused(items, words):
     with pytest.raises(InputError, match=words):
         blocks_from(lambda: iter(items), 2, 2)
 
 
-def test_an_iterator_that_changes_is_noticed() -> None:
+def test_an_iterator_that_changes_is_noticed():
     problem = random_problem()
     blocks = blocks_from(lambda: iter([(problem.p_xz, problem.loss)]), 2, 3, 501)
     with pytest.raises(InputError, match=r"500 .*501"):
@@ -269,7 +266,7 @@ def test_an_iterator_that_changes_is_noticed() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_an_archive_is_mapped_in_place(tmp_path: Path) -> None:
+def test_an_archive_is_mapped_in_place(tmp_path):
     problem = random_problem()
     path = tmp_path / "p.npz"
     save_problem(path, problem)
@@ -281,7 +278,7 @@ def test_an_archive_is_mapped_in_place(tmp_path: Path) -> None:
     assert map_problem(path, equivocation=0.3).budget == pytest.approx(problem.entropy_x - 0.3)
 
 
-def test_a_joint_is_summed_as_it_is_read(tmp_path: Path) -> None:
+def test_a_joint_is_summed_as_it_is_read(tmp_path):
     joint = random_joint()
     matrix = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 0.5]])
     np.savez(tmp_path / "joint.npz", joint=joint)
@@ -296,7 +293,7 @@ def test_a_joint_is_summed_as_it_is_read(tmp_path: Path) -> None:
     "convert",
     [np.asfortranarray, lambda array: array.astype(">f8"), lambda array: array.astype("f4")],
 )
-def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> None:
+def test_other_orders_and_types_are_converted(tmp_path, convert):
     problem = random_problem()
     a = convert(problem.p_xz)
     loss = convert(problem.loss)
@@ -316,9 +313,7 @@ def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> N
 
 @settings(max_examples=25)
 @given(problem=problems())
-def test_a_written_problem_is_read_back(
-    problem: Problem, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_written_problem_is_read_back(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("written") / "p.npz"
     write_blocks(
         path, ArrayBlocks(problem.p_xz, problem.loss, 2), budget=problem.budget, name="written"
@@ -334,7 +329,7 @@ def test_a_written_problem_is_read_back(
         assert archive.testzip() is None
 
 
-def test_a_written_problem_is_mapped_without_a_copy(tmp_path: Path) -> None:
+def test_a_written_problem_is_mapped_without_a_copy(tmp_path):
     problem = random_problem()
     path = tmp_path / "p.npz"
     write_blocks(path, BlockProblem.of(problem).blocks)
@@ -347,11 +342,11 @@ def test_a_written_problem_is_mapped_without_a_copy(tmp_path: Path) -> None:
         np.testing.assert_array_equal(archive["p_xz"], problem.p_xz)
 
 
-def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
+def test_writing_is_all_or_nothing(tmp_path):
     problem = random_problem()
     path = tmp_path / "p.npz"
 
-    def breaking() -> Iterator[tuple[Array, Array]]:
+    def breaking():
         yield problem.p_xz[:, :100], problem.loss[:, :100]
         raise KeyboardInterrupt
 
@@ -374,12 +369,12 @@ def _write(path: Path, **members: Any) -> Path:
     return path
 
 
-def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
     a = random_problem().p_xz
     loss = random_problem().loss
     path = tmp_path / "x.npz"
 
-    def refused(words: str, where: Path, **options: Any) -> None:
+    def refused(words, where, **options):
         with pytest.raises(FileError, match=words) as caught:
             map_problem(where, **({"budget": 0.1} | options))
         assert str(caught.value).startswith(str(where))
@@ -420,7 +415,7 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> 
             map_problem(_write(path, p_xz=a, loss=loss), bad)
 
 
-def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path: Path) -> None:
+def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path):
     problem = random_problem()
     with pytest.raises(InputError, match="leave it out"):
         map_problem(
@@ -446,9 +441,7 @@ def good_file(folder: Path) -> bytes:
 
 @settings(max_examples=150)
 @given(position=st.floats(0, 1), value=st.integers(0, 255), cut=st.booleans())
-def test_damaged_files_are_read_correctly_or_refused(
-    position: float, value: int, cut: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_damaged_files_are_read_correctly_or_refused(position, value, cut, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / "p.npz"
     content = bytearray(good_file(path.parent))
     at = min(int(position * len(content)), len(content) - 1)
@@ -506,7 +499,7 @@ print(problem.N, anonymous() - before)
     not os.path.exists("/proc/self/status"),
     reason="the system does not tell anonymous from mapped memory",
 )
-def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path: Path) -> None:
+def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path):
     command = [
         sys.executable,
         "-c",

@@ -590,6 +590,6 @@ def test_importing_problems_is_light():
     assert found.stdout.strip() == "[]"
 
 
-def test_sizes_that_the_benchmarks_measure_are_not_refused() -> None:
+def test_sizes_that_the_benchmarks_measure_are_not_refused():
     check_size("mixture", {"n": 10, "m": 10, "N": 1_000_000})
     check_size("paper-single", {"bins": 20_000_000})

@@ -36,7 +36,7 @@ def _close(high: float, low: float, truth: Fraction) -> bool:
 
 
 @pytest.mark.parametrize(("m", "drawn"), [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
-def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
+def test_sums_keep_twice_the_working_precision(m, drawn):
     estimator = _estimator(m, drawn, seed=m + drawn)
     rng = np.random.default_rng(1)
     values = rng.dirichlet(np.ones(2 * _N) * 0.3).reshape(2, _N)
@@ -50,7 +50,7 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
         assert _close(high[i, i], low[i, i], exactly.dot(estimator[i], losses[i]))
 
 
-def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
+def test_a_column_is_certain_only_if_it_is_a_one_among_zeros():
     estimator = np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 1e-300, 1.0, -0.0]])
     assert column_error(normalise(estimator[:, [0, 2, 3]])) == 0.0
     assert 1e-300 <= column_error(normalise(estimator)) <= 1.1e-300
@@ -60,7 +60,7 @@ def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
         assert float(Decisions.of(weights).sums(values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
-def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied() -> None:
+def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied():
     estimator = _estimator(3, 7, seed=2)
     values = np.random.default_rng(3).random((3, _N))
     found = Decisions.of(estimator)
@@ -74,13 +74,13 @@ def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied() ->
     assert Decisions.of(several).sums(values[:2, :2])[0].tolist() == [values[:2, 0].tolist()] * 2
 
 
-def test_certain_columns_have_no_rounding() -> None:
+def test_certain_columns_have_no_rounding():
     assert column_error(_estimator(3, 0, seed=5)) == 0.0
     assert 0.0 <= column_error(_estimator(3, 50, seed=5)) < 1e-15
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.003, 0.2])
-def test_sums_by_label_and_by_products_give_the_same_verdict(budget: float) -> None:
+def test_sums_by_label_and_by_products_give_the_same_verdict(budget):
     """A large problem is judged by labels, and the same problem with fewer outcomes by products."""
     rng = np.random.default_rng(8)
     joint = rng.dirichlet(np.full(2 * 2 * 50, 0.4)).reshape(2, 2, 50)
@@ -101,7 +101,7 @@ def test_sums_by_label_and_by_products_give_the_same_verdict(budget: float) -> N
 
 
 @pytest.mark.parametrize("m", [2, 3])
-def test_the_bound_over_blocks_loses_no_more_than_rounding(m: int) -> None:
+def test_the_bound_over_blocks_loses_no_more_than_rounding(m):
     rng = np.random.default_rng(m)
     problem = Problem.from_joint(rng.dirichlet(np.full(2 * m * _N, 0.3)).reshape(2, m, _N), 0.01)
     duals = feasible_duals(0.3 * rng.standard_normal((m, 2)), 2.0, problem.p_x, problem.budget)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +15,11 @@ import pytest
 from discreet.numerics.compiled import compile_seconds, flat, jit, once, prefetch
 
 
-def test_threads_share_one_result() -> None:
+def test_threads_share_one_result():
     calls: list[int] = []
 
     @once
-    def build(k: int) -> object:
+    def build(k):
         calls.append(k)
         time.sleep(0.05)
         return object()
@@ -36,12 +35,10 @@ def test_threads_share_one_result() -> None:
     assert build(4) is not build(3)
 
 
-def test_compilation_works_where_the_cache_cannot_be_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_compilation_works_where_the_cache_cannot_be_written(monkeypatch):
     caching = pytest.importorskip("numba.core.caching")
 
-    def refuse(self: object) -> None:
+    def refuse(self):
         raise OSError("read-only file system")
 
     for locator in caching.CacheImpl._locator_classes:
@@ -54,7 +51,7 @@ def test_compilation_works_where_the_cache_cannot_be_written(
     assert double(21) == 42
 
 
-def test_the_seconds_of_compiling_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seconds_of_compiling_are_counted(monkeypatch):
     numba = pytest.importorskip("numba")
     readings = itertools.count()
     monkeypatch.setattr("numba.core.event.timer", lambda: float(next(readings)))
@@ -64,7 +61,7 @@ def test_the_seconds_of_compiling_are_counted(monkeypatch: pytest.MonkeyPatch) -
     assert compile_seconds() >= before + 1.0
 
 
-def test_inlined_functions_work_in_their_callers() -> None:
+def test_inlined_functions_work_in_their_callers():
     pytest.importorskip("numba")
 
     def add(total, x):  # type: ignore[no-untyped-def]
@@ -82,7 +79,7 @@ def test_inlined_functions_work_in_their_callers() -> None:
     assert sum_of(np.arange(5.0)) == 10.0
 
 
-def test_prefetching_any_address_is_harmless() -> None:
+def test_prefetching_any_address_is_harmless():
     pytest.importorskip("numba")
     ask = prefetch()
 
@@ -124,7 +121,7 @@ for size in (2, 3):
 """
 
 
-def test_machine_code_is_found_again_in_another_process(tmp_path: Path) -> None:
+def test_machine_code_is_found_again_in_another_process(tmp_path):
     """Functions that call others too, and each of the versions made for different values.
 
     The first process compiles the module's source, the second reads its bytecode. Under these seeds

@@ -55,7 +55,7 @@ def mixtures(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_on_a_partition_a_continuous_problem_is_the_discrete_one() -> None:
+def test_on_a_partition_a_continuous_problem_is_the_discrete_one():
     edges = np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])
     from discreet.problems import paper_single
 
@@ -66,7 +66,7 @@ def test_on_a_partition_a_continuous_problem_is_the_discrete_one() -> None:
     assert ours.budget == theirs.budget
 
 
-def test_equal_distributions_are_one_density() -> None:
+def test_equal_distributions_are_one_density():
     same = ContinuousProblem(grid(lambda j, i: stats.norm(i, 1.0)), P_XY, 0.0)
     assert len(same.components) == 2
     spelt = ContinuousProblem(
@@ -75,7 +75,7 @@ def test_equal_distributions_are_one_density() -> None:
     assert len(spelt.components) == 1
 
 
-def test_tails_keep_relative_precision() -> None:
+def test_tails_keep_relative_precision():
     problem = paper_continuous(0.01)
     masses, error = problem.masses(np.array([2.0, 2.1, np.inf]))
     expected = stats.norm(1.0, 0.1).sf(2.0) - stats.norm(1.0, 0.1).sf(2.1)
@@ -83,7 +83,7 @@ def test_tails_keep_relative_precision() -> None:
     assert error[3, 0] < 1e-12 * masses[3, 0]
 
 
-def test_normal_values_are_as_accurate_as_assumed() -> None:
+def test_normal_values_are_as_accurate_as_assumed():
     import mpmath
 
     density = NormalDensity(0.0, 1.0)
@@ -94,7 +94,7 @@ def test_normal_values_are_as_accurate_as_assumed() -> None:
             assert float(abs(density.sf(z) / mpmath.ncdf(-z) - 1)) < ACCURACY
 
 
-def test_budget_and_equivocation_agree() -> None:
+def test_budget_and_equivocation_agree():
     problem = paper_continuous(0.01)
     assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(
         0.02, rel=1e-12
@@ -150,7 +150,7 @@ def test_budget_and_equivocation_agree() -> None:
         ("normal", "no pdf and cdf"),
     ],
 )
-def test_a_bad_density_is_refused_in_one_sentence(entry: Any, words: str) -> None:
+def test_a_bad_density_is_refused_in_one_sentence(entry, words):
     with pytest.raises(InputError, match=words):
         ContinuousProblem([[NormalDensity(0, 1), entry]], [[0.5, 0.5]], 0.1)
 
@@ -165,14 +165,12 @@ def test_a_bad_density_is_refused_in_one_sentence(entry: Any, words: str) -> Non
         ([[0.3, 0.2], [0.15, 0.35]], {"accuracy": 0.1}, "accuracy"),
     ],
 )
-def test_a_bad_model_is_refused_in_one_sentence(
-    p_xy: Any, options: dict[str, Any], words: str
-) -> None:
+def test_a_bad_model_is_refused_in_one_sentence(p_xy, options, words):
     with pytest.raises(InputError, match=words):
         ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
 
 
-def test_bad_budgets_parameters_and_mixtures_are_refused() -> None:
+def test_bad_budgets_parameters_and_mixtures_are_refused():
     with pytest.raises(InputError, match="exactly one"):
         ContinuousProblem(shifted_normals(), P_XY)
     with pytest.raises(InputError, match="leakage budget"):
@@ -185,7 +183,7 @@ def test_bad_budgets_parameters_and_mixtures_are_refused() -> None:
         Mixture([1.0], [])
 
 
-def test_a_total_within_the_tolerance_is_scaled() -> None:
+def test_a_total_within_the_tolerance_is_scaled():
     problem = ContinuousProblem(shifted_normals(), P_XY + np.array([[0, 0], [0, 5e-10]]), 0.1)
     assert problem.p_xy.sum() == pytest.approx(1.0, abs=1e-15)
 
@@ -224,7 +222,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> None:
+def test_known_densities_are_monotone_between_their_breakpoints(name):
     law = FAMILIES[name]
     prepared = component(law, name)
     assert not prepared.located
@@ -251,7 +249,7 @@ def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> No
         stats.gumbel_r(scale=0.3),
     ],
 )
-def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law: Any) -> None:
+def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law):
     """In scipy.stats (z - location) / scale overflows, and the density with it."""
     ends = np.array([-1.0, 1.0]) * np.finfo(float).max
     with np.errstate(all="ignore"):
@@ -262,9 +260,7 @@ def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law: Any) -> No
 @pytest.mark.parametrize(
     ("law", "turn", "place"), [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)]
 )
-def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
-    law: Any, turn: float, place: float
-) -> None:
+def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(law, turn, place):
     """A normal law is known to fall only beyond its breakpoint, and mass 1e-10 of the Pareto law
     lies beyond 1e100.
     """
@@ -274,14 +270,14 @@ def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
 
 
 @pytest.mark.parametrize("law", [stats.gumbel_r, stats.gumbel_l])
-def test_gumbel_densities_are_solved_at_small_budgets(law: Any) -> None:
+def test_gumbel_densities_are_solved_at_small_budgets(law):
     problem = ContinuousProblem(grid(lambda j, i: law(0.5 * j + i, 0.3 + 0.1 * i)), P_XY, 1e-3)
     solution = ds.solve(problem)
     assert solution.status is ds.Status.CERTIFIED
     assert solution.leakage <= 1e-3
 
 
-def test_turning_points_are_found_where_they_are_not_known() -> None:
+def test_turning_points_are_found_where_they_are_not_known():
     law = stats.skewnorm(2.0)
     prepared = component(law, "skew")
     assert prepared.located
@@ -333,7 +329,7 @@ def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
 
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.floats(0.0, 2.0))
-def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed: int, size: float) -> None:
+def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed, size):
     problem = mixtures(seed, n=2, m=3, parts=2)
     tilt = size * np.random.default_rng(seed).normal(size=(3, 2))
     exact = integral_of_the_least(problem, tilt)
@@ -344,7 +340,7 @@ def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed: int, size: f
 
 
 @pytest.mark.parametrize("target", [1e-3, 1e-5, 1e-8, 1e-12])
-def test_a_coarse_sweep_is_valid_too(target: float) -> None:
+def test_a_coarse_sweep_is_valid_too(target):
     problem = mixtures(3)
     tilt = np.random.default_rng(1).normal(size=(3, 3))
     finest = sweep(problem, tilt, 1e-13)
@@ -353,7 +349,7 @@ def test_a_coarse_sweep_is_valid_too(target: float) -> None:
     assert coarse.cells <= finest.cells
 
 
-def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
+def test_a_sweep_does_not_trust_labels_between_its_cells():
     """A narrow spike is found that decides a tiny interval far from all other mass."""
     spike = NormalDensity(5.0, 1e-6)
     problem = ContinuousProblem(
@@ -367,7 +363,7 @@ def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
     assert swept.labels[inside] == 1
 
 
-def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
+def test_proportional_densities_that_tie_are_decided_by_their_ratio():
     """Left of all peaks Laplace densities are proportional: two guesses can tie on the whole
     half-line.
     """
@@ -384,7 +380,7 @@ def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
     assert swept.value == pytest.approx(integral_of_the_least(problem, tilt), abs=2e-11)
 
 
-def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label() -> None:
+def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label():
     """Left of −5 a normal law beats a Cauchy law in mass, but nowhere except next to −5."""
     laws = [[stats.cauchy(), NormalDensity(-5.0, 0.1)]]
     problem = ContinuousProblem(laws, [[0.5, 0.5]], 1.0)
@@ -405,7 +401,7 @@ def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label() -> No
     st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True),
     st.integers(0, 1000),
 )
-def test_refining_a_rule_changes_neither_error_nor_leakage(points: list[float], seed: int) -> None:
+def test_refining_a_rule_changes_neither_error_nor_leakage(points, seed):
     rng = np.random.default_rng(seed)
     problem = paper_continuous(0.01)
     inner = np.sort(np.array(points))
@@ -421,7 +417,7 @@ def test_refining_a_rule_changes_neither_error_nor_leakage(points: list[float], 
     assert fine.simplified().edges.size == coarse.simplified().edges.size
 
 
-def test_a_rule_guesses_by_interval() -> None:
+def test_a_rule_guesses_by_interval():
     rule = IntervalRule.from_labels([0.0, 1.0], np.array([0, 1, 0]), 2)
     assert rule([-1.0, 0.0, 0.5, 1.0, 1.5]).tolist() == [0, 0, 1, 1, 0]
     assert rule(np.array([[-np.inf, np.inf]])).tolist() == [[0, 0]]
@@ -430,7 +426,7 @@ def test_a_rule_guesses_by_interval() -> None:
     assert "labels [0, 1, 0]" in repr(rule)
 
 
-def test_a_random_rule_draws_with_its_probabilities() -> None:
+def test_a_random_rule_draws_with_its_probabilities():
     rule = IntervalRule([-np.inf, 0.0, np.inf], [[1.0, 0.3], [0.0, 0.7]])
     assert rule([-1.0, -2.0]).tolist() == [0, 0]
     with pytest.raises(InputError, match="rng="):
@@ -440,7 +436,7 @@ def test_a_random_rule_draws_with_its_probabilities() -> None:
     assert rule.labels.tolist() == [0, -1]
 
 
-def test_exact_error_agrees_with_simulation() -> None:
+def test_exact_error_agrees_with_simulation():
     problem = paper_continuous(0.01)
     rng = np.random.default_rng(5)
     rule = IntervalRule.from_labels([0.4746, 1.196], np.array([0, 1, 0]), 2)
@@ -467,12 +463,12 @@ def test_exact_error_agrees_with_simulation() -> None:
         ),
     ],
 )
-def test_a_bad_rule_is_refused(edges: Any, estimator: Any, words: str) -> None:
+def test_a_bad_rule_is_refused(edges, estimator, words):
     with pytest.raises(InputError, match=words):
         IntervalRule(edges, estimator)
 
 
-def test_invalid_labels_measurements_and_problems_are_refused() -> None:
+def test_invalid_labels_measurements_and_problems_are_refused():
     with pytest.raises(InputError, match="labels"):
         IntervalRule.from_labels([0.0], np.array([0, 2]), 2)
     rule = IntervalRule.from_labels([0.0], np.array([0, 1]), 2)
@@ -498,7 +494,7 @@ def optimum_of_the_paper(budget: float) -> Certificate:
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
-def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
+def test_any_rule_and_any_duals_give_a_valid_bracket(seed, budget):
     """The bracket of any answer holds the optimum, which is known here from a
     certified solution.
     """
@@ -520,7 +516,7 @@ def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -
         assert judged.certificate.phi_residual <= 1e-13
 
 
-def test_duals_are_derived_for_a_rule_without() -> None:
+def test_duals_are_derived_for_a_rule_without():
     problem = paper_continuous(0.01)
     rule = IntervalRule.from_labels([0.474593741, 1.19611633], np.array([0, 1, 0]), 2)
     judged = ds.certify(problem, rule)
@@ -529,7 +525,7 @@ def test_duals_are_derived_for_a_rule_without() -> None:
         certify(problem, rule, np.zeros((3, 2)), 0.0)
 
 
-def test_a_problem_lists_the_assumptions_of_its_certificates() -> None:
+def test_a_problem_lists_the_assumptions_of_its_certificates():
     assert any("5e-13 relative" in sentence for sentence in paper_continuous(0.01).assumes)
     laws = grid(lambda j, i: stats.skewnorm(2.0, i + 0.5 * j, 0.3))
     assert any(
@@ -540,7 +536,7 @@ def test_a_problem_lists_the_assumptions_of_its_certificates() -> None:
     assert any("absolute" in sentence for sentence in coarse.assumes)
 
 
-def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
+def test_a_less_accurate_model_gets_a_wider_bracket():
     rule = IntervalRule.from_labels([0.5], np.array([0, 1]), 2)
     problems = [
         ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy)
@@ -551,7 +547,7 @@ def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_certify_takes_densities(budget: float) -> None:
+def test_certify_takes_densities(budget):
     problem = paper_continuous(budget=budget)
     rule = IntervalRule.from_labels([0.4], [0, 1], 2)
     here = certify(problem, rule)
@@ -560,7 +556,7 @@ def test_certify_takes_densities(budget: float) -> None:
     assert here.certificate.own_error == pytest.approx(rule.error_probability(problem), rel=1e-12)
 
 
-def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wrong_most() -> None:
+def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wrong_most():
     law = ds.problems.Density(
         lambda z: 1.01 * stats.norm.pdf(z), stats.norm.cdf, stats.norm.sf, breakpoints=[0.0]
     )

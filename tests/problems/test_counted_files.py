@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,7 @@ def same(one: SampleReport, other: SampleReport) -> None:
         },
     ],
 )
-def test_what_is_saved_is_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_what_is_saved_is_loaded(tmp_path, options):
     made = problem(**options)
     ds.save_problem(tmp_path / "p.npz", made)
     again = ds.load_problem(tmp_path / "p.npz")
@@ -101,9 +100,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, options: dict[str, Any]) -> Non
     assert ds.verify(tmp_path / "p.npz", tmp_path / "s.npz").budget_kept is not False
 
 
-def test_a_file_says_from_what_when_and_by_what_it_was_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_says_from_what_when_and_by_what_it_was_made(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     made = problem()
     ds.save_problem(tmp_path / "p.npz", made)
@@ -124,9 +121,7 @@ def test_a_file_says_from_what_when_and_by_what_it_was_made(
     assert metadata["versions"]["discreet"] == ds.__version__
 
 
-def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     for name in ("one", "two"):
         ds.save_problem(tmp_path / f"{name}.npz", problem())
@@ -141,7 +136,7 @@ def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(
     assert problem(seed=None).samples.seed != problem(seed=None).samples.seed  # type: ignore[union-attr]
 
 
-def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path: Path) -> None:
+def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path):
     arrays = ("joint", "p_xz", "loss", "budget")
     texts = ("name", "constraint")
     ds.save_problem(tmp_path / "table.npz", problem())
@@ -164,7 +159,7 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     assert ds.load_problem(tmp_path / "plain.npz").samples is None
 
 
-def test_another_budget_and_a_mapped_file_read_it_too(tmp_path: Path) -> None:
+def test_another_budget_and_a_mapped_file_read_it_too(tmp_path):
     made = problem()
     ds.save_problem(tmp_path / "p.npz", made)
     again = ds.load_problem(tmp_path / "p.npz", budget=0.5)
@@ -219,7 +214,7 @@ def _text(change: dict[str, Any]) -> Any:
         ),
     ],
 )
-def test_bad_reports_are_refused_in_one_sentence(tmp_path: Path, change: Any, said: str) -> None:
+def test_bad_reports_are_refused_in_one_sentence(tmp_path, change, said):
     made = problem()
     members = {"p_xz": made.p_xz, "loss": made.loss, "budget": 0.5, **report_members(made.samples)}
     np.savez(tmp_path / "p.npz", **change(members))

@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,9 +90,7 @@ def expected(local: BlockProblem) -> Solution:
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=list(CUTS))
-def test_the_answer_is_that_of_arrays_whatever_the_partition(
-    arrays: tuple[Array, Array], local: BlockProblem, expected: Solution, cuts: tuple[int, ...]
-) -> None:
+def test_the_answer_is_that_of_arrays_whatever_the_partition(arrays, local, expected, cuts):
     problem = from_dask(*in_dask(arrays, cuts), 0.01)
     assert isinstance(problem.blocks, DaskBlocks)
     assert all(start % SIZE == 0 for start in problem.blocks.starts)
@@ -102,7 +99,7 @@ def test_the_answer_is_that_of_arrays_whatever_the_partition(
     assert_same(solved(problem), expected)
 
 
-def test_chunks_are_those_of_the_arrays(arrays: tuple[Array, Array]) -> None:
+def test_chunks_are_those_of_the_arrays(arrays):
     held = from_dask(*in_dask(arrays, CUTS["cut inside chunks"]), 0.01).blocks
     assert (held.n, held.m, held.N) == (2, 2, OUTCOMES)
     for mine, theirs in zip(held.chunks(), ArrayBlocks(*arrays).chunks(), strict=True):
@@ -113,7 +110,7 @@ def test_chunks_are_those_of_the_arrays(arrays: tuple[Array, Array]) -> None:
                 np.testing.assert_array_equal(one, other)
 
 
-def test_small_blocks_are_put_together_and_large_ones_are_not(arrays: tuple[Array, Array]) -> None:
+def test_small_blocks_are_put_together_and_large_ones_are_not(arrays):
     few = from_dask(*in_dask(arrays, CUTS["one block"]), 0.01).blocks
     many = from_dask(*in_dask(arrays, CUTS["many small"]), 0.01).blocks
     assert isinstance(few, DaskBlocks)
@@ -122,14 +119,14 @@ def test_small_blocks_are_put_together_and_large_ones_are_not(arrays: tuple[Arra
     assert 2 <= len(many.parts) <= 4  # two for each thread
 
 
-def test_perfect_privacy_and_measures(arrays: tuple[Array, Array]) -> None:
+def test_perfect_privacy_and_measures(arrays):
     for budget in (0.0, LeakageBudget(0.02, measure_of("parity-difference"))):
         one = solved(block_problem(ArrayBlocks(*arrays), budget))
         other = solved(from_dask(*in_dask(arrays, CUTS["cut inside chunks"]), budget))
         assert_same(other, one)
 
 
-def test_totals_that_are_slightly_off_are_divided_out(arrays: tuple[Array, Array]) -> None:
+def test_totals_that_are_slightly_off_are_divided_out(arrays):
     off = arrays[0] * (1.0 + 3e-10), arrays[1]
     one = solved(block_problem(ArrayBlocks(*off), 0.01))
     assert_same(solved(from_dask(*in_dask(off, CUTS["many small"]), 0.01)), one)
@@ -139,9 +136,7 @@ def test_totals_that_are_slightly_off_are_divided_out(arrays: tuple[Array, Array
 # --------------------------------------------------------------------------------------------------
 
 
-def test_data_frames_delayed_blocks_parquet_and_zarr(
-    arrays: tuple[Array, Array], expected: Solution, tmp_path: Path
-) -> None:
+def test_data_frames_delayed_blocks_parquet_and_zarr(arrays, expected, tmp_path):
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
     names = ["p0", "p1", "l0", "l1"]
@@ -158,14 +153,14 @@ def test_data_frames_delayed_blocks_parquet_and_zarr(
     stored = [da.from_zarr(tmp_path / f"{name}.zarr") for name in ("p_xz", "loss")]
     assert_same(solved(from_dask(*stored, 0.01)), expected)
 
-    def block(start: int, stop: int) -> tuple[Array, Array]:
+    def block(start, stop):
         return arrays[0][:, start:stop], arrays[1][:, start:stop].astype(">f8")
 
     delayed = [dask.delayed(block)(0, 100_000), dask.delayed(block)(100_000, OUTCOMES)]
     assert_same(solved(from_dask(delayed, budget=0.01)), expected)
 
 
-def test_few_outcomes_are_solved_as_arrays() -> None:
+def test_few_outcomes_are_solved_as_arrays():
     small = ds.problems.paper_single(bins=64, budget=0.01)
     found = ds.solve(
         from_dask(
@@ -212,14 +207,12 @@ def bad_values(arrays: tuple[Array, Array]) -> Any:
         (bad_values, r"loss\[1, 123456\] is nan"),
     ],
 )
-def test_bad_input_is_refused(
-    arrays: tuple[Array, Array], given: Callable[[Any], Any], words: str
-) -> None:
+def test_bad_input_is_refused(arrays, given, words):
     with pytest.raises(InputError, match=words):
         from_dask(*given(arrays), 0.01)
 
 
-def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "dask.delayed", None)
     with pytest.raises(Absent, match=r"pip install \"discreet\[distributed\]\""):
         from_dask(None, None, 0.01)
@@ -282,9 +275,7 @@ def client() -> Iterator[Any]:
                 process.kill()
 
 
-def test_two_processes_and_a_worker_that_dies(
-    arrays: tuple[Array, Array], expected: Solution, client: Any, tmp_path: Path
-) -> None:
+def test_two_processes_and_a_worker_that_dies(arrays, expected, client, tmp_path):
     mark = tmp_path / "a worker has died"
     with dask.config.set(scheduler=client):
         problem = from_dask(*in_dask(arrays, CUTS["cut inside chunks"]), 0.01)

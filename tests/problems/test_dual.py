@@ -36,7 +36,7 @@ def _small(budget: float) -> Problem:
 
 
 @given(st.data())
-def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
+def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data):
     problem = data.draw(problems())
     repaired = feasible_duals(
         data.draw(finite_tilts((problem.m, problem.n))),
@@ -54,7 +54,7 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.Da
 
 
 @given(st.data())
-def test_weak_duality(data: st.DataObject) -> None:
+def test_weak_duality(data):
     """With the budget set to an estimator's leakage, its error is at least every bound."""
     problem = data.draw(problems(1.0))
     estimator = data.draw(estimators((problem.m, problem.N)))
@@ -74,7 +74,7 @@ def test_weak_duality(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> None:
+def test_repair_moves_feasible_duals_by_rounding_only(data):
     problem = data.draw(problems(_SMALL))
     tilt = data.draw(hnp.arrays(np.float64, (problem.m, problem.n), elements=st.floats(-1e6, 1e6)))
     multiplier = data.draw(st.floats(1e-3, 1e3))
@@ -89,7 +89,7 @@ def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> No
     ).all()
 
 
-def test_a_rare_private_value_costs_the_others_no_digits() -> None:
+def test_a_rare_private_value_costs_the_others_no_digits():
     """Its log ratios may be of order one where those of common values are 1e-9: h_i is off by
     rounding of its own terms.
     """
@@ -109,7 +109,7 @@ def test_a_rare_private_value_costs_the_others_no_digits() -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 1e-4, 0.02])
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.3])
-def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
+def test_bound_loses_no_more_than_rounding(budget, scale):
     problem = _small(budget)
     tilt = scale * np.random.default_rng(1).uniform(-1, 1, (3, 2))
     repaired = feasible_duals(tilt, 2.0, problem.p_x, problem.budget)
@@ -119,7 +119,7 @@ def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
     assert exactly.support(problem, *repaired) > -1e-13
 
 
-def test_the_bound_is_rounded_down_at_ties_too() -> None:
+def test_the_bound_is_rounded_down_at_ties_too():
     """Outcomes whose tilted losses agree to the last digit: the doubt is subtracted, whichever
     label is computed.
     """
@@ -145,14 +145,14 @@ def test_the_bound_is_rounded_down_at_ties_too() -> None:
         (-np.inf, 0.0),
     ],
 )
-def test_unusable_duals_are_refused(tilt: float, multiplier: float) -> None:
+def test_unusable_duals_are_refused(tilt, multiplier):
     assert (
         feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget)
         is None
     )
 
 
-def test_zero_tilts_prove_the_bayes_error() -> None:
+def test_zero_tilts_prove_the_bayes_error():
     problem = _small(0.01)
     assert lower_bound(problem, np.zeros((3, 2)), 0.0) == pytest.approx(
         problem.bayes_error, rel=1e-15
@@ -164,7 +164,7 @@ def test_zero_tilts_prove_the_bayes_error() -> None:
 @example(tilt=1e308, multiplier=5e-324)
 @example(tilt=1e-30, multiplier=1e300)
 @given(st.floats(-1e308, 1e308), st.floats(0.0, 1e308))
-def test_huge_duals_give_a_valid_bound(tilt: float, multiplier: float) -> None:
+def test_huge_duals_give_a_valid_bound(tilt, multiplier):
     problem = _small(1e-3)
     repaired = feasible_duals(
         tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]),
@@ -177,7 +177,7 @@ def test_huge_duals_give_a_valid_bound(tilt: float, multiplier: float) -> None:
     assert not lower_bound(problem, *repaired) > problem.constant_error
 
 
-def test_tilted_losses_follow_the_sign_convention() -> None:
+def test_tilted_losses_follow_the_sign_convention():
     problem = _small(0.1)
     tilt = np.arange(6.0).reshape(3, 2)
     expected = (
@@ -190,7 +190,7 @@ def test_tilted_losses_follow_the_sign_convention() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n: int) -> None:
+def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n):
     """Two guesses whose tilted losses differ by less than rounding, checked at every outcome."""
     rng = np.random.default_rng(n)
     for _ in range(300):

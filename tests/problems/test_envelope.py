@@ -67,7 +67,7 @@ def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
 
 
 @given(judged(), st.data())
-def test_laws_of_envelopes(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
+def test_laws_of_envelopes(drawn, data):
     """Every law is asked of every model, since to judge its estimators takes longer than all of
     them.
     """
@@ -151,7 +151,7 @@ def nowhere_wider_than_at_its_candidates(found: Envelope) -> None:
     assert dense.max() <= width[0] + 1e-12 * found.upper(0.0)
 
 
-def test_without_certificates_it_is_the_bayes_rule_and_the_best_constant() -> None:
+def test_without_certificates_it_is_the_bayes_rule_and_the_best_constant():
     model = build("paper-single", bins=16)
     found = envelope_of(model, ())
     assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
@@ -161,7 +161,7 @@ def test_without_certificates_it_is_the_bayes_rule_and_the_best_constant() -> No
     assert half == pytest.approx(0.5 * (0.5 + model.bayes_error), rel=1e-12)  # the chord
 
 
-def test_a_single_tangent_is_followed_on_both_sides() -> None:
+def test_a_single_tangent_is_followed_on_both_sides():
     model = build("paper-single", bins=16)
     bound = Bound(0.005, 0.09, 0.1, 2.0)
     found = envelope_of(model, [bound])
@@ -172,12 +172,12 @@ def test_a_single_tangent_is_followed_on_both_sides() -> None:
     )
 
 
-def test_a_lower_bound_of_zero_gives_no_tangent() -> None:
+def test_a_lower_bound_of_zero_gives_no_tangent():
     model = build("paper-single", bins=16)
     assert envelope_of(model, [Bound(0.005, 0.0, 0.1, 1e6)]).tangents.shape[0] == 1
 
 
-def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
+def test_an_answer_private_within_a_number_counts_at_what_it_leaks():
     """p(z given x) = ½(1 ± 2e-14), Y = Z: the Bayes rule errs 0 and leaks 2e-28 nats; exactly
     private is only ½.
     """
@@ -195,7 +195,7 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, [0.1, -1e-9]])
-def test_an_invalid_budget_is_refused(bad: object) -> None:
+def test_an_invalid_budget_is_refused(bad):
     found = envelope_of(build("paper-single"), ())
     for side in (found.upper, found.lower, found.width):
         with pytest.raises(InputError, match="numbers ≥ 0"):

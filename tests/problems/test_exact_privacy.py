@@ -59,9 +59,7 @@ def excess(problem: Problem, columns: list[list[Fraction]]) -> Fraction:
 
 
 @given(make.problems(0.0, general=False))
-def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_can_be(
-    problem: Problem,
-) -> None:
+def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_can_be(problem):
     solution = ds.solve(problem, "tilt")
     if solution.certificate is None or solution.estimator is None:
         return
@@ -90,7 +88,7 @@ def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_c
     ],
     ids=["single", "multi", "dirichlet", "x-equals-y", "duplicated"],
 )
-def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: str) -> None:
+def test_answers_of_solvers_are_verified_as_private(problem, backend):
     solution = ds.solve(problem, backend)
     assert solution.certificate is not None
     found = ds.verify(problem, solution)
@@ -103,12 +101,12 @@ def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: s
     assert found.bracket[1] - found.bracket[0] <= 1e-9 * found.bracket[1]
 
 
-def test_an_estimator_that_ignores_the_outcome_needs_no_integers() -> None:
+def test_an_estimator_that_ignores_the_outcome_needs_no_integers():
     problem = ds.problems.dirichlet(n=3, m=3, N=10, seed=2, budget=0.0)
     assert exact_columns_of(ds.certify(problem, np.eye(3)[:, [1] * 10])) == {}
 
 
-def test_an_estimator_that_leaks_is_not_called_private() -> None:
+def test_an_estimator_that_leaks_is_not_called_private():
     """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small
     change makes it private.
     """
@@ -121,7 +119,7 @@ def test_an_estimator_that_leaks_is_not_called_private() -> None:
     assert found.lower_bound < 0.5 == found.bracket[1]
 
 
-def test_what_a_file_cannot_state_exactly_is_stated_within_a_number() -> None:
+def test_what_a_file_cannot_state_exactly_is_stated_within_a_number():
     """An exactly private estimator next to this one differs in 105 probabilities: as integers these
     would be too long.
     """
@@ -138,7 +136,7 @@ def test_what_a_file_cannot_state_exactly_is_stated_within_a_number() -> None:
     assert 0.0 < found.deviation[0] <= within
 
 
-def test_a_rule_of_blocks_is_verified_as_private() -> None:
+def test_a_rule_of_blocks_is_verified_as_private():
     problem = ds.problems.paper_single(bins=3000, budget=0.0)
     pieces = [slice(start, start + 700) for start in range(0, 3000, 700)]
     blocks = blocks_from(
@@ -162,7 +160,7 @@ def test_a_rule_of_blocks_is_verified_as_private() -> None:
 
 
 @given(st.integers(1, 5), st.integers(0, 10_000))
-def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
+def test_the_integer_equations_are_solved_exactly(size, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.integers(-9, 10, (size, size)) * rng.integers(0, 2, (size, size))
     if abs(np.linalg.det(matrix)) < 0.5:
@@ -174,7 +172,7 @@ def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 30])
-def test_equations_with_long_integers_are_solved_exactly(size: int) -> None:
+def test_equations_with_long_integers_are_solved_exactly(size):
     """Also with a common factor, with integer solutions of either sign, and where pivots vanish
     modulo the prime.
     """
@@ -198,5 +196,5 @@ def test_equations_with_long_integers_are_solved_exactly(size: int) -> None:
 @given(
     st.lists(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-300), st.just(5e-324)), max_size=40)
 )
-def test_sums_of_doubles_are_exact(values: list[float]) -> None:
+def test_sums_of_doubles_are_exact(values):
     assert _exact_sums(np.array([values, values[::-1]]))[1] == sum(map(Fraction, values))

@@ -78,9 +78,7 @@ def points_of(law: Any, rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("place", [(0.0, 1.0), (0.37, 0.0625), (-56.93, 13.8)])
 @pytest.mark.parametrize("name", TURNS)
-def test_every_family_is_as_accurate_as_stated_at_both_ends(
-    name: str, place: tuple[float, float], exactly: Any
-) -> None:
+def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly):
     flint.ctx.prec = 2500
     for shapes in SHAPES.get(name, [()]):
         law = getattr(stats, name)(*shapes, loc=place[0], scale=place[1])
@@ -110,7 +108,7 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(
     "steep", [stats.pareto(1e7), stats.lomax(1e7), stats.truncnorm(1.0, 1.0 + 1e-6)]
 )
 @pytest.mark.parametrize("flat", [stats.pareto(0.1), stats.truncnorm(1.0, 3.0)])
-def test_mass_next_to_an_end_is_bracketed(steep: Any, flat: Any, exactly: Any) -> None:
+def test_mass_next_to_an_end_is_bracketed(steep, flat, exactly):
     """The optimum of Pareto laws once lay 2.2e-10 above a bracket of relative width 3e-12."""
     found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, math.inf))
     assert found.status is ds.Status.CERTIFIED
@@ -118,7 +116,7 @@ def test_mass_next_to_an_end_is_bracketed(steep: Any, flat: Any, exactly: Any) -
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])
-def test_a_rare_private_value_is_solved_at_perfect_privacy(rare: float) -> None:
+def test_a_rare_private_value_is_solved_at_perfect_privacy(rare):
     laws = [
         [NormalDensity(0.0, 1.0), NormalDensity(1.0, 1.0)],
         [NormalDensity(0.5, 1.0), NormalDensity(2.0, 1.0)],
@@ -130,7 +128,7 @@ def test_a_rare_private_value_is_solved_at_perfect_privacy(rare: float) -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.02])
-def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget: float) -> None:
+def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget):
     rng = np.random.default_rng(3)
     for _ in range(100):
         p_x = rng.dirichlet(np.full(3, 0.2)) + 1e-12
@@ -154,7 +152,7 @@ def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget: float) -> Non
             ).all()
 
 
-def test_a_guess_whose_mass_underflows_is_not_called_private() -> None:
+def test_a_guess_whose_mass_underflows_is_not_called_private():
     """Beyond 60 σ a normal law has a mass of 1e-784, and a guess made only there would reveal X."""
     laws = [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.5, 1.0)] * 2]
     problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.0)
@@ -162,7 +160,7 @@ def test_a_guess_whose_mass_underflows_is_not_called_private() -> None:
     assert not verdict.certificate.own_budget_kept
 
 
-def test_disjoint_densities_are_certified_at_an_optimum_of_0() -> None:
+def test_disjoint_densities_are_certified_at_an_optimum_of_0():
     for budget in (0.0, math.inf):
         problem = ContinuousProblem(
             [[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget

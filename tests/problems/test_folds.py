@@ -41,9 +41,7 @@ def own_start(chunk: Chunk) -> object:
 
 
 @given(st.integers(1, 3 * FAN**2), st.data())
-def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(
-    count: int, data: st.DataObject
-) -> None:
+def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(count, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, count), max_size=9)) | {0, count})
     chunks = list(Counted(count).chunks())
     parts = [
@@ -57,20 +55,20 @@ def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(
     assert finished(parts[0], nested) == whole
 
 
-def test_siblings_are_merged_at_once_and_once() -> None:
+def test_siblings_are_merged_at_once_and_once():
     assert fold(Counted(1), own_start, nested) == (0,)
     assert fold(Counted(FAN), own_start, nested, threads=2) == tuple(range(FAN))
     assert fold(Counted(FAN + 2), own_start, nested) == (tuple(range(FAN)), (FAN, FAN + 1))
 
 
-def test_only_chunks_that_something_is_given_for_are_visited() -> None:
+def test_only_chunks_that_something_is_given_for_are_visited():
     visited = fold(
         Counted(50), lambda chunk, more: (chunk.start, more), nested, given={3: "a", 40: "b"}
     )
     assert visited == ((3, "a"), (40, "b"))
 
 
-def test_mapped_blocks_are_read_through_their_change() -> None:
+def test_mapped_blocks_are_read_through_their_change():
     doubled = Mapped(Counted(40), lambda p_xz, loss: (2.0 * p_xz, loss + 1.0))
     total = fold(
         doubled,
@@ -82,20 +80,20 @@ def test_mapped_blocks_are_read_through_their_change() -> None:
     np.testing.assert_array_equal(next(doubled.chunks()).read()[1], [[1.0]])
 
 
-def test_chunks_out_of_order_are_refused() -> None:
+def test_chunks_out_of_order_are_refused():
     class Late(Counted):
-        def chunks(self) -> Iterator[Chunk]:
+        def chunks(self):
             yield from list(super().chunks())[1:]
 
     with pytest.raises(InputError, match=r"outcome 1 .*0 "):
         fold(Late(5), own_start, nested)
 
 
-def test_sums_that_round_do_not_depend_on_the_parts() -> None:
+def test_sums_that_round_do_not_depend_on_the_parts():
     values = np.random.default_rng(0).random((1, 6000))
     chunks = list(ArrayBlocks(values, values, 10).chunks())
 
-    def rounded(chunk: Chunk) -> float:
+    def rounded(chunk):
         return float(chunk.read()[0].sum())
 
     found = []
@@ -109,7 +107,7 @@ def test_sums_that_round_do_not_depend_on_the_parts() -> None:
     assert found[0] != math.fsum(map(rounded, chunks))  # these sums do round
 
 
-def test_there_are_never_more_than_some_hundred_thousand_chunks() -> None:
+def test_there_are_never_more_than_some_hundred_thousand_chunks():
     for outcomes in (1, 1 << 22, (1 << 22) - 1, 1 << 35, (1 << 35) + 1, 10**12, 1 << 45):
         size = chunk_size(outcomes)
         assert -(-outcomes // size) <= 1 << 17

@@ -5,7 +5,6 @@ leaves out of them.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +64,7 @@ def together(blocks: Blocks) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_are_the_stored_model(name: str) -> None:
+def test_blocks_are_the_stored_model(name):
     laws, prior = CASES[name]
     losses = LOSSES if prior.shape == (3, 2) else None
     stored = Problem.from_joint(grouped_sensors(laws, prior), 0.1, loss_matrix=losses)
@@ -81,7 +80,7 @@ def test_blocks_are_the_stored_model(name: str) -> None:
 
 
 @given(st.sampled_from(list(CASES)), st.sampled_from([1e-300, 1e-15, 1e-6, 1e-2, 0.4]))
-def test_what_is_left_out_is_in_the_last_outcome(name: str, tail: float) -> None:
+def test_what_is_left_out_is_in_the_last_outcome(name, tail):
     laws, prior = CASES[name]
     lattice = GroupLattice(laws, prior, tail=tail)
     assert lattice.tail <= tail * (1 + 1e-15)
@@ -102,7 +101,7 @@ def test_what_is_left_out_is_in_the_last_outcome(name: str, tail: float) -> None
     assert (rest <= lost * (1 + 1e-8) + 1e-14).all()
 
 
-def test_left_out_are_the_least_probable_under_every_pair() -> None:
+def test_left_out_are_the_least_probable_under_every_pair():
     laws, prior = CASES["two groups"]
     whole, _ = groups._kept(laws[0], prior, 0.0)
     table, out = groups._kept(laws[0], prior, 1e-3)
@@ -116,7 +115,7 @@ def test_left_out_are_the_least_probable_under_every_pair() -> None:
 
 
 @pytest.mark.parametrize("tail", [0.0, 1e-15, 1e-9])
-def test_the_optimum_is_that_of_the_stored_model(tail: float) -> None:
+def test_the_optimum_is_that_of_the_stored_model(tail):
     laws, prior = CASES["two groups"]
     stored = Problem.from_joint(grouped_sensors(laws, prior), 0.01)
     streamed = grouped_problem(laws, prior, 0.01, tail=tail)
@@ -129,7 +128,7 @@ def test_the_optimum_is_that_of_the_stored_model(tail: float) -> None:
     assert other.leakage <= 0.01
 
 
-def test_perfect_privacy_and_equivocation() -> None:
+def test_perfect_privacy_and_equivocation():
     laws, prior = CASES["three of several bins"]
     stored = Problem.from_joint(grouped_sensors(laws, prior), equivocation=0.9)
     streamed = grouped_problem(laws, prior, equivocation=0.9)
@@ -140,7 +139,7 @@ def test_perfect_privacy_and_equivocation() -> None:
     assert other == pytest.approx(one, rel=1e-9)
 
 
-def test_what_is_refused_for_memory_in_arrays_is_streamed() -> None:
+def test_what_is_refused_for_memory_in_arrays_is_streamed():
     many = [alike(FAR, 50), alike(NEAR, 50)]
     with pytest.raises(InputError, match="grouped_problem"):
         grouped_sensors(many, paper_p_xy())
@@ -163,12 +162,12 @@ def test_what_is_refused_for_memory_in_arrays_is_streamed() -> None:
         ([np.full((9, 1, 1, 8), 0.125)] * 6, [[1.0]], 0.0, "more than can be visited"),
     ],
 )
-def test_bad_models_are_refused(laws: Any, prior: Any, tail: float, words: str) -> None:
+def test_bad_models_are_refused(laws, prior, tail, words):
     with pytest.raises(InputError, match=words):
         GroupLattice(laws, prior, tail=tail)
 
 
-def test_groups_are_cut_where_tables_are_smallest() -> None:
+def test_groups_are_cut_where_tables_are_smallest():
     assert groups._cut([10, 10, 100]) == 2
     assert groups._cut([7]) in (0, 1)
     assert groups._cut([2] * 10) == 5

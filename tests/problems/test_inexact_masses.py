@@ -84,7 +84,7 @@ def _true_law(
         return error, leaked
 
 
-def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_wrong_by() -> None:
+def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_wrong_by():
     """N(0, 1) against uniform(0, 1e-9): the difference of two cdfs has eight digits."""
     laws = [[NormalDensity(0.0, 1.0), stats.uniform(0.0, _NARROW)]]
     problem = ContinuousProblem(laws, [[0.5, 0.5]], math.inf)
@@ -99,7 +99,7 @@ def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_
 
 @pytest.mark.parametrize("width", [1e-9, 1e-6, 1e-3, 0.1])
 @pytest.mark.parametrize("at", [0.3, 1.0])
-def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width: float, at: float) -> None:
+def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width, at):
     """N(0, 1) against N(0, 1.5): the ratio of two masses is that of the densities, of which cdfs
     know little.
     """
@@ -127,9 +127,7 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width: float, at: floa
     st.floats(-12.0, 0.0),
     st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, math.inf]),
 )
-def test_brackets_of_rules_with_intervals_of_any_width(
-    seed: int, exponent: float, budget: float
-) -> None:
+def test_brackets_of_rules_with_intervals_of_any_width(seed, exponent, budget):
     rng = np.random.default_rng(seed)
     normals = [(float(rng.normal()), float(rng.uniform(0.2, 2.0))) for _ in range(4)]
     laws = [
@@ -151,7 +149,7 @@ def test_brackets_of_rules_with_intervals_of_any_width(
 
 @pytest.mark.parametrize("low", [-36.0, -5.0, -0.1, 0.0, 0.7, 3.0, 20.0])
 @pytest.mark.parametrize("width", [5e-14, 1e-9, 1e-4, 0.2, 1.0])
-def test_masses_are_as_far_from_the_true_ones_as_stated(low: float, width: float) -> None:
+def test_masses_are_as_far_from_the_true_ones_as_stated(low, width):
     problem = paper_continuous(0.01)
     edges = np.array([low, low + width])
     found, error = problem.masses(edges)
@@ -163,7 +161,7 @@ def test_masses_are_as_far_from_the_true_ones_as_stated(low: float, width: float
         assert (error[:, 0] <= 1e-5 * found[:, 0] + 1e-300).all()
 
 
-def test_a_value_on_the_wrong_side_of_a_jump_is_not_taken_for_the_density() -> None:
+def test_a_value_on_the_wrong_side_of_a_jump_is_not_taken_for_the_density():
     """A uniform density on the open interval (0, 1): its values at both ends are 0."""
     inside = Density(
         lambda z: np.where((z > 0.0) & (z < 1.0), 1.0, 0.0),
@@ -178,8 +176,8 @@ def test_a_value_on_the_wrong_side_of_a_jump_is_not_taken_for_the_density() -> N
     assert error[0, 2] <= 1e-11 * masses[0, 2]
 
 
-def test_a_stated_ratio_family_is_listed_among_the_assumptions() -> None:
-    def stated(mean: float, family: str | None) -> Density:
+def test_a_stated_ratio_family_is_listed_among_the_assumptions():
+    def stated(mean, family):
         law = NormalDensity(mean, 1.0)
         return Density(law.pdf, law.cdf, law.sf, breakpoints=[mean], ratio_family=family)
 

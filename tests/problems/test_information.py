@@ -37,7 +37,7 @@ def _near_private(
 
 @pytest.mark.parametrize("size", [1.0, 1e-2, 1e-4, 1e-7, 1e-10, 1e-13])
 @pytest.mark.parametrize("shape", [(2, 2, 4), (2, 2, 64), (3, 4, 20)])
-def test_leakage_is_accurate_relative_to_itself(shape: tuple[int, int, int], size: float) -> None:
+def test_leakage_is_accurate_relative_to_itself(shape, size):
     p_xz, estimator = _near_private(np.random.default_rng(3), *shape, size)
     problem = Problem(p_xz, np.zeros((shape[1], shape[2])), math.inf)
     exact = exactly.leakage(problem, estimator)
@@ -46,7 +46,7 @@ def test_leakage_is_accurate_relative_to_itself(shape: tuple[int, int, int], siz
 
 
 @pytest.mark.parametrize("dependence", [1e-7, 1e-10, 1e-14])
-def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
+def test_leakage_of_a_nearly_uninformative_channel(dependence):
     """The paper's hard case: X and Z are nearly independent, so that posteriors agree to many
     digits.
     """
@@ -64,7 +64,7 @@ def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
 
 
 @given(st.data())
-def test_laws_of_leakage(data: st.DataObject) -> None:
+def test_laws_of_leakage(data):
     problem = data.draw(problems(math.inf))
     first, second = (data.draw(estimators((problem.m, problem.N))) for _ in range(2))
     near_exact_arithmetic_and_its_ceiling_above(problem, first)
@@ -113,7 +113,7 @@ def not_raised_by_processing(
 
 
 @given(joints(), st.randoms(use_true_random=False))
-def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: object) -> None:
+def test_permuting_values_and_outcomes_changes_nothing(joint, random):
     rng = np.random.default_rng(7)
     p_xz = joint.sum(axis=1)
     estimator = rng.dirichlet(np.ones(3), p_xz.shape[1]).T
@@ -127,14 +127,14 @@ def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: obj
     assert after.leakage() == pytest.approx(before.leakage(), rel=1e-12, abs=1e-60)
 
 
-def test_constant_guesses_leak_exactly_nothing() -> None:
+def test_constant_guesses_leak_exactly_nothing():
     p_xz = np.random.default_rng(1).dirichlet(np.ones(90_000)).reshape(3, 30_000)
     law = output_law(p_xz, np.array([[1.0], [0.0]]) * np.ones(30_000))
     assert law.leakage() < 1e-57
     assert np.abs(law.excess).max() < 1e-29
 
 
-def test_full_disclosure_leaks_the_entropy() -> None:
+def test_full_disclosure_leaks_the_entropy():
     p_xz = np.diag([0.5, 0.3, 0.2])
     assert output_law(p_xz, np.eye(3)).leakage() == pytest.approx(
         entropy(np.array([0.5, 0.3, 0.2])), rel=1e-15
@@ -142,7 +142,7 @@ def test_full_disclosure_leaks_the_entropy() -> None:
 
 
 @pytest.mark.parametrize("tiny", [1e-200, 1e-300, 1e-310, 5e-324])
-def test_a_rare_private_value_revealed_by_a_guess_has_its_exact_leakage(tiny: float) -> None:
+def test_a_rare_private_value_revealed_by_a_guess_has_its_exact_leakage(tiny):
     """Here s_i π_j underflows, but the leakage u log(u / (π s)) does not."""
     p_xz = np.array([[1.0, 0.0], [0.0, tiny]])
     law = output_law(p_xz, np.eye(2))
@@ -153,7 +153,7 @@ def test_a_rare_private_value_revealed_by_a_guess_has_its_exact_leakage(tiny: fl
     assert law.excess[1, 1] == pytest.approx(1.0, rel=1e-15)
 
 
-def test_private_values_of_probability_zero_do_not_count() -> None:
+def test_private_values_of_probability_zero_do_not_count():
     p_xz = np.array([[0.5, 0.25], [0.0, 0.0], [0.05, 0.2]])
     with_unused = output_law(p_xz, np.eye(2))
     without = output_law(p_xz[[0, 2]], np.eye(2))
@@ -162,20 +162,20 @@ def test_private_values_of_probability_zero_do_not_count() -> None:
     assert (with_unused.ratio_minus_one()[:, 1] == 0.0).all()
 
 
-def test_one_private_value_leaks_nothing_provably() -> None:
+def test_one_private_value_leaks_nothing_provably():
     law = output_law(np.full((1, 7), 1 / 7), np.random.default_rng(0).dirichlet(np.ones(3), 7).T)
     assert law.leakage() < 1e-60
     assert law.leakage_ceiling(1e-16) == 0.0
 
 
-def test_unused_guesses_have_no_ratio() -> None:
+def test_unused_guesses_have_no_ratio():
     law = OutputLaw(np.array([1.0, 0.0]), np.zeros((2, 2)), np.array([0.4, 0.6]))
     assert (law.ratio_minus_one() == 0.0).all()
     assert law.leakage() == 0.0
 
 
 @given(st.floats(-1.0, 1e300))
-def test_divergence_kernel_is_accurate_relative_to_itself(x: float) -> None:
+def test_divergence_kernel_is_accurate_relative_to_itself(x):
     exact = (
         mpmath.mpf(1)
         if x == -1.0
@@ -190,23 +190,21 @@ def test_divergence_kernel_is_accurate_relative_to_itself(x: float) -> None:
 
 
 @given(st.sampled_from([1, -1]), st.floats(-16.0, -0.5))
-def test_the_two_formulas_of_the_divergence_agree_where_they_meet(
-    sign: int, exponent: float
-) -> None:
+def test_the_two_formulas_of_the_divergence_agree_where_they_meet(sign, exponent):
     x = mpmath.mpf(sign) * mpmath.mpf(10) ** exponent
     double = float(x)
     exact = (1 + mpmath.mpf(double)) * mpmath.log1p(mpmath.mpf(double)) - mpmath.mpf(double)
     assert abs(phi_divergence(np.array([double]))[0] / exact - 1) < 1e-14
 
 
-def test_entropy() -> None:
+def test_entropy():
     assert entropy(np.array([1.0])) == 0.0
     assert entropy(np.array([1.0 + 2.0**-52])) == 0.0
     assert entropy(np.array([0.5, 0.5, 0.0])) == math.log(2.0)
     assert entropy(np.full(8, 0.125)) == pytest.approx(math.log(8.0), rel=1e-15)
 
 
-def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
+def test_plain_fano_bound_is_in_bits_and_empty_for_two_values():
     """(H − 1)/log2 n with H in bits: 2 bits of equivocation over 4 values leave an error of at
     least one half.
     """
@@ -218,7 +216,7 @@ def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
 
 
 @given(st.integers(2, 5), st.integers(2, 4), st.integers(0, 10_000))
-def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> None:
+def test_fano_bounds_hold_for_every_channel(n, guesses, seed):
     """No inference of X from Ŷ beats either bound, and the sharp bound is at least
     the plain one.
     """
@@ -234,7 +232,7 @@ def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> 
 
 
 @given(st.integers(2, 6), st.floats(0.0, 1.0))
-def test_sharp_fano_bound_is_attained(n: int, fraction: float) -> None:
+def test_sharp_fano_bound_is_attained(n, fraction):
     """The symmetric channel attains it: right with probability 1 − e, otherwise uniform over the
     wrong values.
     """
@@ -244,11 +242,11 @@ def test_sharp_fano_bound_is_attained(n: int, fraction: float) -> None:
     assert fano_bound(entropy(law), n, sharp=True) == pytest.approx(e, rel=1e-6, abs=2e-8)
 
 
-def test_sharp_fano_bound_saturates() -> None:
+def test_sharp_fano_bound_saturates():
     assert fano_bound(math.log(3.0) + 1e-9, 3, sharp=True) == pytest.approx(2 / 3, rel=1e-12)
 
 
 @given(budgets.filter(lambda budget: budget < 1e-3))
-def test_ceiling_is_never_under_the_leakage(perturbation: float) -> None:
+def test_ceiling_is_never_under_the_leakage(perturbation):
     law = output_law(np.array([[0.3, 0.2], [0.1, 0.4]]), np.eye(2))
     assert law.leakage_ceiling(perturbation) >= law.leakage()

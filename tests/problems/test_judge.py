@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from typing import Any
 
 import exactly
 import numpy as np
@@ -69,7 +68,7 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
 
 
 @given(st.data())
-def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> None:
+def test_certificates_are_proofs_for_arbitrary_input(data):
     problem = data.draw(problems())
     shape = (problem.m, problem.N)
     tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
@@ -88,7 +87,7 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
 
 
 @given(st.data())
-def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> None:
+def test_no_feasible_estimator_beats_the_lower_bound(data):
     """Weak duality by `certify`: the lower bound from one estimator is compared with the error of
     another.
     """
@@ -109,7 +108,7 @@ def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> Non
 
 
 @given(st.data())
-def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
+def test_given_duals_never_widen_the_bracket(data):
     problem = data.draw(problems(_POSITIVE))
     estimator = data.draw(estimators((problem.m, problem.N)))
     without = certify(problem, estimator).certificate
@@ -121,7 +120,7 @@ def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
+def test_gap_is_the_sum_of_the_three_residuals(data):
     problem = data.draw(problems(_ROUND))
     tilt = data.draw(
         st.one_of(st.none(), estimators((problem.m, problem.n)).map(lambda t: 0.4 - t))
@@ -142,7 +141,7 @@ def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_bracket_holds_the_exact_perfect_privacy_optimum(seed: int) -> None:
+def test_bracket_holds_the_exact_perfect_privacy_optimum(seed):
     problem = _random(0.0, seed=seed, spread=0.5)
     optimum = exactly.perfect_privacy_optimum(problem)
     solved = _linear_program(problem)
@@ -173,7 +172,7 @@ def _linear_program(problem: Problem) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("fraction", [0.05, 0.5, 0.95])
-def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
+def test_bracket_holds_the_searched_optimum(seed, fraction):
     """n = m = 2, two outcomes: a convex problem in two numbers, solved by a search along the
     feasible set's boundary.
     """
@@ -227,7 +226,7 @@ def _plain_leakage(problem: Problem, row: Array) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
+def test_bracket_does_not_rise_with_the_budget(seed):
     """The optimum falls as ε grows, so no lower bound may exceed the upper bound at a smaller
     budget.
     """
@@ -246,7 +245,7 @@ def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3, math.inf])
-def test_permuting_labels_permutes_the_answer(budget: float) -> None:
+def test_permuting_labels_permutes_the_answer(budget):
     rng = np.random.default_rng(3)
     joint = rng.dirichlet(np.ones(2 * 3 * 8)).reshape(2, 3, 8)
     x = rng.permutation(2)
@@ -268,7 +267,7 @@ def test_permuting_labels_permutes_the_answer(budget: float) -> None:
 
 
 @pytest.mark.parametrize("dependence", [1e-3, 1e-7, 1e-12])
-def test_tiny_leakages_are_judged_relative_to_their_budget(dependence: float) -> None:
+def test_tiny_leakages_are_judged_relative_to_their_budget(dependence):
     """X and Z nearly independent, leakages down to 1e-28 nats: nothing is lost but what rounded
     columns can leak.
     """
@@ -287,7 +286,7 @@ def test_tiny_leakages_are_judged_relative_to_their_budget(dependence: float) ->
 
 @pytest.mark.parametrize("budget", [0.0, 1e-300, 1e-12, 0.1, math.inf])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 3, 4), (3, 1, 4), (3, 3, 1), (2, 2, 2)])
-def test_small_shapes(shape: tuple[int, int, int], budget: float) -> None:
+def test_small_shapes(shape, budget):
     problem = _random(budget, *shape)
     verdict = certify(problem, problem.bayes_estimator, np.zeros(shape[1::-1]), 1.0)
     _assert_proven(problem, verdict)
@@ -297,14 +296,14 @@ def test_small_shapes(shape: tuple[int, int, int], budget: float) -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_loss_that_is_zero_everywhere(budget: float) -> None:
+def test_loss_that_is_zero_everywhere(budget):
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.zeros((2, 2)), budget)
     judged = certify(problem, np.eye(2)).certificate
     assert (judged.lower, judged.upper, judged.relative_gap) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_guesses_of_equal_loss(budget: float) -> None:
+def test_guesses_of_equal_loss(budget):
     problem = Problem(
         np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.2], [0.1, 0.2]]), budget
     )
@@ -312,14 +311,14 @@ def test_guesses_of_equal_loss(budget: float) -> None:
     assert judged.relative_gap <= 1e-14
 
 
-def test_a_perfect_guess_without_privacy_has_error_exactly_zero() -> None:
+def test_a_perfect_guess_without_privacy_has_error_exactly_zero():
     problem = Problem(np.diag([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]), 1.0)
     judged = certify(problem, np.eye(2)).certificate
     assert judged.upper == judged.lower == judged.relative_gap == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-30, 1e90])
-def test_losses_of_any_size(scale: float) -> None:
+def test_losses_of_any_size(scale):
     rng = np.random.default_rng(1)
     p_xz = rng.dirichlet(np.ones(8)).reshape(2, 4)
     for budget in (0.0, 0.01, math.inf):
@@ -331,7 +330,7 @@ def test_losses_of_any_size(scale: float) -> None:
         assert certify(problem, problem.bayes_estimator).certificate.lower > 0.0
 
 
-def test_rare_outcomes_with_large_losses() -> None:
+def test_rare_outcomes_with_large_losses():
     problem = Problem(
         np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1
     )
@@ -340,7 +339,7 @@ def test_rare_outcomes_with_large_losses() -> None:
     assert verdict.certificate.kkt.worst_entry == math.inf
 
 
-def test_one_outcome_of_almost_all_mass() -> None:
+def test_one_outcome_of_almost_all_mass():
     p_xz = np.array([[0.5, 1e-15, 1e-300], [0.5 - 1e-15, 0.0, 3e-300]])
     problem = Problem(p_xz / p_xz.sum(), np.array([[0.3, 1e-15, 0.0], [0.5, 0.0, 4e-300]]), 1e-17)
     for estimator in (
@@ -353,7 +352,7 @@ def test_one_outcome_of_almost_all_mass() -> None:
         )
 
 
-def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
+def test_nearly_independent_data_at_budget_zero_is_consistent():
     """Φ is not zero, but less than what counts as zero: the bound must hold for estimators that use
     the difference.
     """
@@ -373,7 +372,7 @@ def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 4), (3, 4, 50), (2, 2, 5000)])
-def test_a_budget_of_the_bayes_leakage_costs_nothing(shape: tuple[int, int, int]) -> None:
+def test_a_budget_of_the_bayes_leakage_costs_nothing(shape):
     base = _random(math.inf, *shape)
     problem = base.with_budget(base.bayes_leakage)
     verdict = certify(problem, problem.bayes_estimator)
@@ -381,7 +380,7 @@ def test_a_budget_of_the_bayes_leakage_costs_nothing(shape: tuple[int, int, int]
     np.testing.assert_array_equal(verdict.estimator, problem.bayes_estimator)
 
 
-def test_a_constant_and_no_duals() -> None:
+def test_a_constant_and_no_duals():
     problem = _random(0.01)
     judged = certify(problem, np.array([[1.0], [0.0]]) * np.ones(4)).certificate
     assert judged.lower == pytest.approx(problem.bayes_error, rel=1e-14)
@@ -389,7 +388,7 @@ def test_a_constant_and_no_duals() -> None:
     assert judged.blend == 0.0
 
 
-def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None:
+def test_the_certificate_of_a_violated_budget_reports_the_given_answer():
     problem = _random(1e-3)
     judged = certify(problem, problem.bayes_estimator).certificate
     assert judged.own_leakage == pytest.approx(problem.bayes_leakage)
@@ -409,7 +408,7 @@ def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None
     )
 
 
-def test_relative_gap_of_certificates() -> None:
+def test_relative_gap_of_certificates():
     nothing = (KKTResiduals(0.0, 0.0, 0.0, 0.0), ())
     assert Certificate(0.0, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 1.0
     assert Certificate(0.5, 0.5, 0, 0, 0, 0, 0, 0, *nothing).relative_gap == 0.0
@@ -426,9 +425,7 @@ def test_relative_gap_of_certificates() -> None:
         (1e-90, 1e-90 * (1.0 + 1e-10), Status.CERTIFIED),
     ],
 )
-def test_an_error_probability_that_is_negligible_is_certified(
-    lower: float, upper: float, status: Status
-) -> None:
+def test_an_error_probability_that_is_negligible_is_certified(lower, upper, status):
     """A relative gap does not tell two error probabilities apart of which both are
     practically 0.
     """
@@ -458,14 +455,12 @@ def test_an_error_probability_that_is_negligible_is_certified(
         ),
     ],
 )
-def test_input_that_cannot_be_judged_is_refused(
-    estimator: Array, tilt: Array | None, words: str
-) -> None:
+def test_input_that_cannot_be_judged_is_refused(estimator, tilt, words):
     with pytest.raises(InputError, match=words):
         certify(_random(0.1), estimator, tilt, 1.0)
 
 
-def test_lists_and_integers_are_accepted() -> None:
+def test_lists_and_integers_are_accepted():
     problem = _random(0.1, outcomes=2)
     assert certify(
         problem, [[1, 0], [0, 1]], [[0, 0], [0, 0]], 1
@@ -474,7 +469,7 @@ def test_lists_and_integers_are_accepted() -> None:
     )
 
 
-def test_arguments_are_not_changed() -> None:
+def test_arguments_are_not_changed():
     problem = _random(0.01)
     estimator = np.array(problem.bayes_estimator)
     tilt = np.ones((2, 2))
@@ -486,7 +481,7 @@ def test_arguments_are_not_changed() -> None:
 
 
 @given(st.data())
-def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
+def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data):
     """The search for repairs is not trusted: with nonsense in its place every certificate is still
     true.
     """
@@ -494,10 +489,10 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObje
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     garbled = rng.dirichlet(np.ones(problem.m), problem.N).T
 
-    def somewhere(*_: object) -> float | None:
+    def somewhere(*_):
         return data.draw(st.sampled_from([None, 0.0, 1e-9, 0.5, 1.0]))
 
-    def proposals(*arguments: Any) -> Any:
+    def proposals(*arguments):
         for _ in range(3):
             yield data.draw(st.integers(0, len(arguments[2]) - 1)), data.draw(st.floats(0.0, 1.0))
 

@@ -92,9 +92,7 @@ def assert_proven(problem: Problem, verdict: Verdict[OutcomeRule]) -> None:
 
 
 @given(problems(), SEEDS, MULTIPLIERS, st.booleans())
-def test_certificates_are_proofs_for_arbitrary_rules(
-    problem: Problem, seed: int, multiplier: float, compiled: bool
-) -> None:
+def test_certificates_are_proofs_for_arbitrary_rules(problem, seed, multiplier, compiled):
     verdict = certify_rule(
         in_blocks(problem, 2), rule_of(problem, seed), multiplier, threads=1, compiled=compiled
     )
@@ -102,7 +100,7 @@ def test_certificates_are_proofs_for_arbitrary_rules(
 
 
 @given(st.data())
-def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
+def test_agrees_with_the_judge_in_memory(data):
     n = data.draw(st.integers(1, 3))
     m = data.draw(st.integers(1, 4))
     seed = data.draw(st.integers(0, 10**6))
@@ -130,7 +128,7 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 1e-5, 0.01, math.inf])
 @BOTH
-def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) -> None:
+def test_gap_is_the_sum_of_the_three_residuals(budget, compiled):
     problem = random_problem(3, 3, 500, 4, budget)
     rng = np.random.default_rng(1)
     for share in (0.0, 0.3):
@@ -152,7 +150,7 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
 
 @pytest.mark.parametrize(("budget", "outcomes"), [(1e-5, 800), (1e-4, 300), (0.0, 300)])
 @BOTH
-def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled: bool) -> None:
+def test_bracket_is_tight_at_the_optimum(budget, outcomes, compiled):
     problem = random_problem(3, 3, outcomes, 3, budget)
     solved = solve(problem, backend="tilt")
     labels = OutcomeRule(solved.tilt).columns_for(0, problem.p_xz, problem.loss)
@@ -172,7 +170,7 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
 
 
 @BOTH
-def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> None:
+def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled):
     problem = random_problem(budget=1e-4)
     rule = OutcomeRule(np.zeros((2, 2)))
     verdict = certify_rule(in_blocks(problem), rule, 0.0, compiled=compiled)
@@ -186,7 +184,7 @@ def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> No
     assert problem.error_probability(dense) == pytest.approx(judged.upper, rel=1e-12)
 
 
-def test_a_blended_rule_is_judged_as_it_is() -> None:
+def test_a_blended_rule_is_judged_as_it_is():
     problem = random_problem(budget=1e-4)
     once = certify_rule(in_blocks(problem), OutcomeRule(np.zeros((2, 2))), 0.0)
     twice = certify_rule(in_blocks(problem), once.answer, 0.0)
@@ -195,7 +193,7 @@ def test_a_blended_rule_is_judged_as_it_is() -> None:
     assert twice.certificate.upper == once.certificate.upper
 
 
-def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
+def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant():
     problem = random_problem(budget=0.0)
     verdict = certify_rule(in_blocks(problem), OutcomeRule(np.zeros((2, 2))), math.inf)
     assert verdict.answer.share == 1.0
@@ -203,7 +201,7 @@ def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
     assert verdict.certificate.phi_residual == 0.0
 
 
-def test_tiny_budgets_are_kept() -> None:
+def test_tiny_budgets_are_kept():
     problem = random_problem()
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
         judged = certify_rule(
@@ -219,7 +217,7 @@ def test_tiny_budgets_are_kept() -> None:
 
 
 @BOTH
-def test_threads_and_progress(compiled: bool) -> None:
+def test_threads_and_progress(compiled):
     problem = random_problem(3, 3, 5000)
     seen = []
     rule = OutcomeRule(
@@ -234,7 +232,7 @@ def test_threads_and_progress(compiled: bool) -> None:
     assert seen == [(min(300 * (k + 1), 5000), 5000) for k in range(17)]
 
 
-def test_chunk_sizes_change_nothing_but_rounding() -> None:
+def test_chunk_sizes_change_nothing_but_rounding():
     problem = random_problem(3, 3, 1000, budget=1e-4)
     rule = OutcomeRule(
         0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2]
@@ -249,7 +247,7 @@ def test_chunk_sizes_change_nothing_but_rounding() -> None:
 
 
 @BOTH
-def test_adversarial_masses(compiled: bool) -> None:
+def test_adversarial_masses(compiled):
     """One outcome of mass 1 − 1e-15, outcomes without mass, all outcomes tied, rare
     private values.
     """
@@ -285,7 +283,7 @@ def test_adversarial_masses(compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("tail", [1e-15, 1e-9, 1e-4, 1e-2])
-def test_a_truncated_lattice_brackets_the_optimum_of_the_whole_one(tail: float) -> None:
+def test_a_truncated_lattice_brackets_the_optimum_of_the_whole_one(tail):
     law = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES)
     prior = paper_p_xy()
     whole = Problem.from_joint(iid_sensors(law, prior, 25), 1e-3)
@@ -322,12 +320,12 @@ class _Lying:
 
 
 @BOTH
-def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
+def test_blocks_that_contradict_the_problem_are_refused(compiled):
     problem = random_problem()
     rule = OutcomeRule(np.zeros((2, 2)))
     honest = BlockProblem.of(problem)
 
-    def refused(words: str, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
+    def refused(words, p_xz, loss, outcomes=None):
         with pytest.raises(InputError, match=words):
             certify_rule(
                 replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)),
@@ -350,7 +348,7 @@ def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
             array[1, 7] = kept
 
 
-def test_wrong_shapes_are_refused() -> None:
+def test_wrong_shapes_are_refused():
     problem = BlockProblem.of(random_problem())
     with pytest.raises(InputError, match="tilt has shape"):
         certify_rule(problem, OutcomeRule(np.zeros((2, 3))), 0.1)
@@ -388,7 +386,7 @@ print(outcomes, peak() - before)
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux tells the peak of one program"
 )
-def test_memory_does_not_grow_with_the_outcomes() -> None:
+def test_memory_does_not_grow_with_the_outcomes():
     command = [sys.executable, "-c", _MEASURE]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
     outcomes, grown = map(int, done.stdout.split())
@@ -397,7 +395,7 @@ def test_memory_does_not_grow_with_the_outcomes() -> None:
 
 
 @pytest.mark.parametrize("outcomes", [500, 5_000])
-def test_judging_a_rule_takes_one_pass_over_the_outcomes(outcomes: int) -> None:
+def test_judging_a_rule_takes_one_pass_over_the_outcomes(outcomes):
     problem = random_problem(outcomes=outcomes)
     blocks, source = watched(problem)
     rule = OutcomeRule(np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([3, 7]), np.full((2, 2), 0.5))

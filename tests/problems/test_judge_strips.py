@@ -108,9 +108,7 @@ def exact_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     st.sampled_from([0.0, 1e-15, 1e-12, 1e-3]),
     st.sampled_from([0.0, 1e-8, 1.0, 1e6]),
 )
-def test_both_passes_agree(
-    n: int, m: int, count: int, kind: str, seed: int, apart: float, size: float
-) -> None:
+def test_both_passes_agree(n, m, count, kind, seed, apart, size):
     rng = np.random.default_rng(seed)
     rule = size * rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, count, rule, rng)
@@ -126,9 +124,7 @@ def test_both_passes_agree(
     st.integers(0, 10**6),
     st.integers(0, 10**6),
 )
-def test_every_member_of_a_tie_class_is_examined(
-    n: int, m: int, count: int, kind: str, seed: int, which: int
-) -> None:
+def test_every_member_of_a_tie_class_is_examined(n, m, count, kind, seed, which):
     """The band ends at an outcome's own margin: the compiled pass leaves every member of the class
     to NumPy.
     """
@@ -161,9 +157,7 @@ def test_every_member_of_a_tie_class_is_examined(
     st.integers(0, 10**6),
     st.sampled_from([0.0, 1e-15, 1e-3]),
 )
-def test_doubt_covers_the_loss_of_labels(
-    n: int, m: int, kind: str, seed: int, apart: float
-) -> None:
+def test_doubt_covers_the_loss_of_labels(n, m, kind, seed, apart):
     """Σ_l F_i(l),l − doubt ≤ Σ_l min_i F_il, and every sum is right, in exact arithmetic."""
     rng = np.random.default_rng(seed)
     rule = rng.normal(size=(m, n))
@@ -190,9 +184,7 @@ def test_doubt_covers_the_loss_of_labels(
     st.floats(0.0, 1.0),
     st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
 )
-def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
-    n: int, m: int, kind: str, seed: int, drawn: float, size: float
-) -> None:
+def test_the_sums_of_any_answer_bound_the_least_losses_from_below(n, m, kind, seed, drawn, size):
     """For any answer `least` is at most Σ_l min_i F_il in exact arithmetic, and lower by rounding
     only.
     """
@@ -213,7 +205,7 @@ def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
     assert best - proven <= rational(1e-13) * scale + rational(1e-300)
 
 
-def test_a_rare_label_keeps_its_digits() -> None:
+def test_a_rare_label_keeps_its_digits():
     """One outcome of mass 1e-30 among heavy ones, in a label of its own."""
     a = np.full((2, 10 * STRIP), 1e-3)
     loss = np.full((2, 10 * STRIP), 1e-3)
@@ -226,7 +218,7 @@ def test_a_rare_label_keeps_its_digits() -> None:
     assert found.wasted <= 1e-300
 
 
-def test_only_doubtful_outcomes_count() -> None:
+def test_only_doubtful_outcomes_count():
     """If every label is clear, duals a rounding error away from the rule's leave neither doubt nor
     waste.
     """
@@ -238,7 +230,7 @@ def test_only_doubtful_outcomes_count() -> None:
     assert found.wasted == found.worst == 0.0
 
 
-def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of_others() -> None:
+def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of_others():
     """The guess that is drawn with probability 1 − 2⁻⁶⁰ leads by far: the rounding of its loss
     cannot change the best.
     """
@@ -252,7 +244,7 @@ def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of
 
 
 @pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])
-def test_strips_with_invalid_masses_are_not_clear(place: int) -> None:
+def test_strips_with_invalid_masses_are_not_clear(place):
     rng = np.random.default_rng(1)
     for n, m in ((1, 1), (2, 2), (3, 4)):
         for rows in (0, 1):
@@ -265,7 +257,7 @@ def test_strips_with_invalid_masses_are_not_clear(place: int) -> None:
                 assert not are_masses(*(array[:, rest] for array in arrays))
 
 
-def test_long_chunks_are_summed_correctly() -> None:
+def test_long_chunks_are_summed_correctly():
     rng = np.random.default_rng(2)
     a = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2
     loss = rng.random((3, 400_000)) * 1e-6
@@ -273,7 +265,7 @@ def test_long_chunks_are_summed_correctly() -> None:
     assert_agree(compiled(a, loss, rule, rule), plain(a, loss, rule, rule))
 
 
-def test_arrays_of_any_layout_give_the_same_sums() -> None:
+def test_arrays_of_any_layout_give_the_same_sums():
     rng = np.random.default_rng(3)
     a = rng.random((2, 900))
     loss = rng.random((2, 900))

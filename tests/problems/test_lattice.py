@@ -81,7 +81,7 @@ def assert_close(found: Array, expected: Array, tolerance: float) -> None:
 
 @BOTH
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_are_the_stored_model(name: str, compiled: bool) -> None:
+def test_blocks_are_the_stored_model(name, compiled):
     law, prior, sensors = CASES[name]
     losses = LOSSES if law.shape[:2] == (3, 2) else None
     stored = Problem.from_joint(iid_sensors(law, prior, sensors), 0.1, loss_matrix=losses)
@@ -97,7 +97,7 @@ def test_blocks_are_the_stored_model(name: str, compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_versions_generate_the_same(name: str) -> None:
+def test_both_versions_generate_the_same(name):
     law, prior, sensors = CASES[name]
     losses = LOSSES if law.shape[:2] == (3, 2) else None
     for tail in (0.0, 1e-9):
@@ -112,7 +112,7 @@ def test_both_versions_generate_the_same(name: str) -> None:
 
 
 @given(st.data())
-def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
+def test_rows_are_numbered_lexicographically(data):
     sensors = data.draw(st.integers(1, 12))
     bins = data.draw(st.integers(2, 5))
     lattice = CountLattice(np.full((1, 1, bins), 1.0 / bins), [[1.0]], sensors, compiled=False)
@@ -121,7 +121,7 @@ def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_windows_hold_all_outcomes_with_mass(data: st.DataObject) -> None:
+def test_windows_hold_all_outcomes_with_mass(data):
     """The mass that windows leave out is under the limit of the theorem, for every law."""
     seed = data.draw(st.integers(0, 10**6))
     bins = data.draw(st.integers(2, 4))
@@ -146,7 +146,7 @@ def test_windows_hold_all_outcomes_with_mass(data: st.DataObject) -> None:
 
 
 @BOTH
-def test_truncated_totals_are_exact(compiled: bool) -> None:
+def test_truncated_totals_are_exact(compiled):
     law, prior, sensors = CASES["noisy"]
     for tail in (1e-300, 1e-15, 1e-6, 0.1):
         problem = lattice_problem(law, prior, sensors, 0.1, tail=tail, compiled=compiled)
@@ -158,7 +158,7 @@ def test_truncated_totals_are_exact(compiled: bool) -> None:
             assert a[:, -1].sum() == pytest.approx(problem.tail, rel=1e-12)
 
 
-def test_smaller_tails_keep_more() -> None:
+def test_smaller_tails_keep_more():
     law, prior, sensors = CASES["noisy"]
     sizes = [CountLattice(law, prior, sensors, tail=tail).N for tail in (0.1, 1e-6, 1e-15, 1e-60)]
     assert sizes == sorted(sizes)
@@ -166,7 +166,7 @@ def test_smaller_tails_keep_more() -> None:
 
 
 @BOTH
-def test_long_rows_are_cut_into_pieces(compiled: bool) -> None:
+def test_long_rows_are_cut_into_pieces(compiled):
     law = np.array([[[0.3, 0.7]], [[0.31, 0.69]]])
     whole = CountLattice(law, [[0.5], [0.5]], 200_000, compiled=compiled)
     sizes = [chunk.count for chunk in whole.chunks()]
@@ -180,7 +180,7 @@ def test_long_rows_are_cut_into_pieces(compiled: bool) -> None:
     assert short.N < 7_000
 
 
-def test_values_do_not_depend_on_threads_or_chunks() -> None:
+def test_values_do_not_depend_on_threads_or_chunks():
     law, prior, _ = CASES["noisy"]
     one, two = (
         CountLattice(law, prior, 80, tail=1e-12, threads=threads, compiled=True)
@@ -193,7 +193,7 @@ def test_values_do_not_depend_on_threads_or_chunks() -> None:
     np.testing.assert_array_equal(np.concatenate(parallel, axis=1), together(one)[0])
 
 
-def test_loss_matrix_and_equivocation() -> None:
+def test_loss_matrix_and_equivocation():
     law, prior, sensors = CASES["three by two"]
     stored = Problem.from_joint(iid_sensors(law, prior, sensors), 0.1, loss_matrix=LOSSES)
     for compiled in (False, True):
@@ -211,7 +211,7 @@ def test_loss_matrix_and_equivocation() -> None:
         assert_close(together(problem.blocks)[1], stored.loss, 1e-12)
 
 
-def test_a_problem_of_blocks_keeps_its_totals_under_another_budget() -> None:
+def test_a_problem_of_blocks_keeps_its_totals_under_another_budget():
     problem = lattice_problem(*CASES["paper"], 0.1)
     other = problem.with_budget(0.2)
     assert isinstance(other, BlockProblem)
@@ -232,13 +232,11 @@ def test_a_problem_of_blocks_keeps_its_totals_under_another_budget() -> None:
         ([[[0.5, 0.5]]], [[1.0]], 10**8, 0.0, "tables"),
     ],
 )
-def test_bad_models_are_refused(
-    law: object, prior: object, sensors: int, tail: float, words: str
-) -> None:
+def test_bad_models_are_refused(law, prior, sensors, tail, words):
     with pytest.raises(InputError, match=words):
         CountLattice(law, prior, sensors, tail=tail)
 
 
-def test_a_loss_matrix_needs_a_row_per_value_of_y() -> None:
+def test_a_loss_matrix_needs_a_row_per_value_of_y():
     with pytest.raises(InputError, match="one row per value"):
         CountLattice([[[0.5, 0.5]]], [[1.0]], 3, np.ones((2, 2)))

@@ -144,7 +144,7 @@ def _divided(rows: Any) -> tuple[Any, Any]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.data(), joints())
-def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
+def test_laws_of_every_measure(data, u):
     share = data.draw(st.floats(0.0, 1.0))
     wrong = data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
     other = np.roll(u, 1, axis=0)
@@ -200,7 +200,7 @@ def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
             ), text
 
 
-def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> None:
+def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy():
     """Also where r − 1 = −1 is rounded."""
     u = np.array(
         [
@@ -219,7 +219,7 @@ def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> 
 @example(
     np.array([[0.06447167, 0.58774046, 0.25168642], [0.00685455, 0.06248789, 0.02675901]]), 1e-4
 )
-def test_g_is_the_support_function_of_its_set(u: Array, multiplier: float) -> None:
+def test_g_is_the_support_function_of_its_set(u, multiplier):
     """A subgradient v has v·u = g(u), and is in V: the least κ that it needs is 0."""
     for text in NAMES:
         measure = measure_of(text)
@@ -271,7 +271,7 @@ def _exact_of(problem: Problem, measure: Measure, estimator: Array) -> Any:
 
 @settings(max_examples=30, deadline=None)
 @given(st.data(), problems(math.inf))
-def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
+def test_no_certificate_is_false(data, problem):
     """With the budget set to what one estimator leaks, no duals prove that it errs more; and no
     ceiling is too low.
     """
@@ -300,7 +300,7 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
 @given(st.integers(0, 2**32), st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
 # Sibson's order 1.2 at a small price: from the mean, Newton's method needs more than 60 steps
 @example(0, 1e-6, 1e-4)
-def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: float) -> None:
+def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
     rng = np.random.default_rng(seed)
     p_x = rng.dirichlet(np.full(3, 0.7)) + 1e-6
     tilt = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-8, 2)
@@ -362,9 +362,7 @@ def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
-def test_a_repair_costs_roundings_weighted_by_probabilities(
-    seed: int, decades: float, multiplier: float
-) -> None:
+def test_a_repair_costs_roundings_weighted_by_probabilities(seed, decades, multiplier):
     """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it
     is hardly lowered.
     """
@@ -469,7 +467,7 @@ def _never_above(
         ).all(), measure
 
 
-def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
+def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount():
     """A guess that tells a value of probability 1e-13: its power of order 100 is 1e1300."""
     measure = measure_of("sibson:alpha=100")
     p_x = np.array([1e-13, 0.3, 0.7 - 1e-13])
@@ -484,7 +482,7 @@ def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount() -> None:
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_the_text_of_a_measure_names_it(text: str) -> None:
+def test_the_text_of_a_measure_names_it(text):
     measure = measure_of(text)
     assert measure_of(str(measure)) == measure
     assert measure.unit in ("nats", "")
@@ -506,13 +504,13 @@ def test_the_text_of_a_measure_names_it(text: str) -> None:
         "g-leakage:gain=[[0,1]]",
     ],
 )
-def test_what_names_no_measure_is_refused(given: Any) -> None:
+def test_what_names_no_measure_is_refused(given):
     with pytest.raises(InputError):
         measure_of(given)
 
 
 @pytest.mark.parametrize("alpha", [18.850615444630588, 50.3])
-def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None:
+def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha):
     """(α − 1) log r is about 600, so rounding it moves the power by hundreds of units in the last
     place.
     """
@@ -535,7 +533,7 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha: float) -> None
     st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20),
     st.integers(0, 10**6),
 )
-def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> None:
+def test_a_ceiling_of_a_remainder_is_one(power, x, seed):
     """But for the 64 units that measures add; also where the power is near the end of doubles."""
     points = np.array(
         [x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0]
@@ -549,7 +547,7 @@ def test_a_ceiling_of_a_remainder_is_one(power: float, x: float, seed: int) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("exponent", [-960, -500, 300])
-def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
+def test_the_unit_of_duals_changes_no_shift(name, exponent):
     """κ of c t and c μ is c κ, also where squares of tilts underflow."""
     measure = measure_of(name)
     rng = np.random.default_rng(0)
@@ -562,7 +560,7 @@ def test_the_unit_of_duals_changes_no_shift(name: str, exponent: int) -> None:
 
 
 @pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])
-def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
+def test_the_remainder_of_a_power_is_accurate(power):
     points = np.array(
         [sign * 10.0**k for sign, k in itertools.product((-1.0, 1.0), range(-12, 1))]
         + [5.0, -0.3, 0.05, -0.09]
@@ -574,7 +572,7 @@ def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
 
 
 @pytest.mark.parametrize("name", [text for text in NAMES if measure_of(text).name not in LINEAR])
-def test_the_curvature_of_smooth_measures_is_the_second_derivative(name: str) -> None:
+def test_the_curvature_of_smooth_measures_is_the_second_derivative(name):
     """Of G along a direction, by differences."""
     measure = measure_of(name)
     rng = np.random.default_rng(0)
@@ -600,7 +598,7 @@ CONES = {
 
 
 @pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])
-def test_a_measure_is_made_of_pieces_or_of_a_cone(name: str) -> None:
+def test_a_measure_is_made_of_pieces_or_of_a_cone(name):
     """Whose values are g."""
     measure = measure_of(name)
     rng = np.random.default_rng(1)
@@ -616,7 +614,7 @@ def test_a_measure_is_made_of_pieces_or_of_a_cone(name: str) -> None:
     assert found == pytest.approx(CONES[measure.cone](u, w, p_x, order), rel=1e-12)
 
 
-def test_linear_measures_have_no_curvature() -> None:
+def test_linear_measures_have_no_curvature():
     for name in NAMES:
         if measure_of(name).name in LINEAR:
             with pytest.raises(NotImplementedError, match="smooth"):

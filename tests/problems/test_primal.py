@@ -35,7 +35,7 @@ def _assert_stochastic(estimator: Array) -> None:
 
 
 @given(st.data())
-def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
+def test_any_matrix_becomes_a_feasible_estimator(data):
     problem = data.draw(problems(_POSITIVE))
     shape = (problem.m, problem.N)
     repaired = _repaired(problem, data.draw(st.one_of(garbage(shape), estimators(shape))))
@@ -46,7 +46,7 @@ def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
+def test_any_matrix_becomes_perfectly_private(data):
     problem = data.draw(problems(0.0))
     repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
     _assert_stochastic(repaired.estimator)
@@ -57,7 +57,7 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
+def test_feasible_estimators_are_left_alone(data):
     problem = data.draw(problems(1.0))
     own = normalise(data.draw(estimators((problem.m, problem.N))))
     law = problem.output_law(own)
@@ -69,7 +69,7 @@ def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_law_and_error_belong_to_the_estimator(data: st.DataObject) -> None:
+def test_law_and_error_belong_to_the_estimator(data):
     problem = data.draw(problems())
     repaired = _repaired(problem, data.draw(estimators((problem.m, problem.N))))
     law = problem.output_law(repaired.estimator)
@@ -81,7 +81,7 @@ def test_law_and_error_belong_to_the_estimator(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
-def test_blend_uses_the_whole_budget(fraction: float) -> None:
+def test_blend_uses_the_whole_budget(fraction):
     problem = _dirichlet(1.0)
     problem = problem.with_budget(fraction * problem.bayes_leakage)
     repaired = _repaired(problem, problem.bayes_estimator)
@@ -90,7 +90,7 @@ def test_blend_uses_the_whole_budget(fraction: float) -> None:
     assert repaired.error < problem.constant_error
 
 
-def test_least_share_is_found_when_it_is_minute() -> None:
+def test_least_share_is_found_when_it_is_minute():
     """A budget smaller by a relative 1e-9 costs a share of about that size."""
     problem = _dirichlet(1.0)
     own = normalise(0.9 * problem.bayes_estimator + 0.05)
@@ -100,7 +100,7 @@ def test_least_share_is_found_when_it_is_minute() -> None:
     assert repaired.error == pytest.approx(problem.error_probability(own), rel=1e-7)
 
 
-def test_an_estimator_worse_than_a_constant_is_replaced_by_it() -> None:
+def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
     """An estimator worse than a constant is replaced by the constant, instead of being blended as
     little as possible.
     """
@@ -110,7 +110,7 @@ def test_an_estimator_worse_than_a_constant_is_replaced_by_it() -> None:
     assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
 
-def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless() -> None:
+def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
     problem = _dirichlet(0.0, outcomes=8)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
     good = remove_leakage(problem.p_xz, even, problem.marginal)
@@ -127,7 +127,7 @@ def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless() -> None:
 
 
 @pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
-def test_budgets_below_rounding_leave_a_constant(budget: float) -> None:
+def test_budgets_below_rounding_leave_a_constant(budget):
     problem = _dirichlet(budget)
     repaired = _repaired(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
     assert exactly.leakage(problem, repaired.estimator) == 0
@@ -135,7 +135,7 @@ def test_budgets_below_rounding_leave_a_constant(budget: float) -> None:
     assert repaired.error == problem.constant_error
 
 
-def test_one_private_value_needs_no_repair_at_any_budget() -> None:
+def test_one_private_value_needs_no_repair_at_any_budget():
     problem = Problem.from_joint(
         np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4), 1e-300
     )
@@ -144,7 +144,7 @@ def test_one_private_value_needs_no_repair_at_any_budget() -> None:
 
 
 @given(garbage((3, 7)))
-def test_normalise_makes_columns_of_anything(matrix: Array) -> None:
+def test_normalise_makes_columns_of_anything(matrix):
     before = matrix.copy()
     estimator = normalise(matrix)
     _assert_stochastic(estimator)
@@ -154,7 +154,7 @@ def test_normalise_makes_columns_of_anything(matrix: Array) -> None:
 
 
 @given(estimators((3, 5)))
-def test_normalise_is_idempotent_to_an_ulp(matrix: Array) -> None:
+def test_normalise_is_idempotent_to_an_ulp(matrix):
     once = normalise(matrix)
     np.testing.assert_allclose(normalise(once), once, rtol=2.0**-50)
     vertices = np.eye(3)[:, [0, 1, 2, 1, 0]]
@@ -162,13 +162,13 @@ def test_normalise_is_idempotent_to_an_ulp(matrix: Array) -> None:
 
 
 @given(estimators((3, 5)))
-def test_column_error_covers_the_columns(matrix: Array) -> None:
+def test_column_error_covers_the_columns(matrix):
     estimator = normalise(matrix)
     sums = [sum(map(exactly.Fraction, column.tolist())) for column in estimator.T]
     assert max(abs(total - 1) for total in sums) <= column_error(estimator)
 
 
-def test_underflow_does_not_make_a_leaking_estimator_private() -> None:
+def test_underflow_does_not_make_a_leaking_estimator_private():
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
     problem = Problem(
         np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0

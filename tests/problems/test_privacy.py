@@ -51,7 +51,7 @@ def solved(problem: Problem, backend: str) -> tuple[Solution, Certificate]:
     return solution, solution.certificate
 
 
-def test_what_is_not_known_at_all_is_not_private() -> None:
+def test_what_is_not_known_at_all_is_not_private():
     """A doubt of ∞ excuses no distance: such a law may be anything."""
     assert is_private(0.0, math.inf)
     assert not is_private(1e-300, math.inf)
@@ -94,9 +94,7 @@ def rare_outcome(loss: float) -> Problem:
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
 @pytest.mark.parametrize("apart", [2e-14, 2e-12, 2e-8])
-def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(
-    backend: str, apart: float
-) -> None:
+def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(backend, apart):
     problem = nearly_independent(apart)
     assert exactly.perfect_privacy_optimum(problem) > Fraction(0.49)
     solution, judged = solved(problem, backend)
@@ -108,7 +106,7 @@ def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
-def test_private_values_almost_alike_are_certified_only_with_their_tolerance(backend: str) -> None:
+def test_private_values_almost_alike_are_certified_only_with_their_tolerance(backend):
     problem = nearly_equal_values()
     _, judged = solved(problem, backend)
     assert judged.private_within > 0.0 or Fraction(judged.upper) >= exactly.perfect_privacy_optimum(
@@ -118,7 +116,7 @@ def test_private_values_almost_alike_are_certified_only_with_their_tolerance(bac
 
 @pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
 @pytest.mark.parametrize("loss", [1.0, 1e12])
-def test_a_rare_guess_that_tells_x_is_not_private(backend: str, loss: float) -> None:
+def test_a_rare_guess_that_tells_x_is_not_private(backend, loss):
     problem = rare_outcome(loss)
     telling = np.array([[1.0, 0.0], [0.0, 1.0]])
     judged = ds.certify(problem, telling)
@@ -131,7 +129,7 @@ def test_a_rare_guess_that_tells_x_is_not_private(backend: str, loss: float) -> 
 
 
 @pytest.mark.parametrize("sensors", [3, 10, 30])
-def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors: int) -> None:
+def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors):
     """Its exact dual bound lay above its upper bound once, by 2e-13 of it."""
     problem = ds.problems.paper_multi(sensors=sensors, budget=0.0)
     solution = ds.solve(problem, "tilt")
@@ -143,7 +141,7 @@ def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors: int) -> N
     assert Fraction(judged.lower) <= bound <= Fraction(judged.upper)
 
 
-def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None:
+def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved():
     """Their deviations are larger than what rounding leaves of independence, and smaller than any
     direction that is kept.
     """
@@ -162,7 +160,7 @@ def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None
 
 
 @given(st.data())
-def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -> None:
+def test_brackets_hold_the_optimum_of_what_they_are_about(data):
     problem = data.draw(problems(0.0))
     shape = (problem.m, problem.N)
     tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
@@ -173,20 +171,20 @@ def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -
 
 
 @given(problems(0.0, outcomes=4), st.sampled_from(["tilt", "highs"]))
-def test_solutions_hold_the_optimum_of_what_they_are_about(problem: Problem, backend: str) -> None:
+def test_solutions_hold_the_optimum_of_what_they_are_about(problem, backend):
     if ds.solve(problem, backend).certificate is not None:  # masses of 5e-324 are too much for some
         solved(problem, backend)
 
 
 @given(problems(0.0, outcomes=4), st.floats(1e-12, 1.0), st.floats(1e-12, 1.0))
-def test_less_private_estimators_err_no_more(problem: Problem, one: float, other: float) -> None:
+def test_less_private_estimators_err_no_more(problem, one, other):
     near, far = sorted((one, other))
     values = [exactly.perfect_privacy_optimum(problem, within) for within in (0.0, near, far)]
     assert values == sorted(values, reverse=True)
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 3), (3, 2), (3, 3)])
-def test_answers_of_tilt_are_exactly_private(n: int, m: int) -> None:
+def test_answers_of_tilt_are_exactly_private(n, m):
     for seed in range(6):
         joint = np.random.default_rng(seed).dirichlet(np.full(n * m * 6, 0.7)).reshape(n, m, 6)
         solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
@@ -194,7 +192,7 @@ def test_answers_of_tilt_are_exactly_private(n: int, m: int) -> None:
         assert judged.private_within == 0.0
 
 
-def test_a_rule_and_its_matrix_prove_the_same() -> None:
+def test_a_rule_and_its_matrix_prove_the_same():
     problem = ds.problems.weighted_mixture(n=2, m=5, N=300, budget=0.0)
     solution = ds.solve(problem, "tilt")
     assert isinstance(solution.rule, OutcomeRule)
@@ -205,7 +203,7 @@ def test_a_rule_and_its_matrix_prove_the_same() -> None:
         assert judged.upper == pytest.approx(solution.certificate.upper, rel=1e-13)
 
 
-def test_a_tie_class_is_exactly_private_through_its_members() -> None:
+def test_a_tie_class_is_exactly_private_through_its_members():
     """The members of a tie class share a column; the exactly private estimator may give one of them
     another.
     """
@@ -228,7 +226,7 @@ def test_a_tie_class_is_exactly_private_through_its_members() -> None:
     assert judged.upper == pytest.approx(solution.certificate.upper, rel=1e-12)
 
 
-def test_a_bracket_excludes_only_what_it_is_about() -> None:
+def test_a_bracket_excludes_only_what_it_is_about():
     judged = certify(
         nearly_independent(1e-14), nearly_independent(1e-14).bayes_estimator
     ).certificate
@@ -239,7 +237,7 @@ def test_a_bracket_excludes_only_what_it_is_about() -> None:
     assert not judged.excludes(above)
 
 
-def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
+def test_a_guess_too_rare_to_be_told_is_not_called_private():
     problem = Problem(
         np.array([[0.5, 1e-300], [0.5, 0.0]]), np.array([[0.0, 1e-300], [1.0, 0.0]]), 0.0
     )
@@ -251,7 +249,7 @@ def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1e-300])
-def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None:
+def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share):
     """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
     value has it.
     """
@@ -264,7 +262,7 @@ def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share: float) -> None
     assert verify(solution.problem, solution).budget_kept
 
 
-def test_an_entry_that_underflows_counts_beside_others_of_its_guess() -> None:
+def test_an_entry_that_underflows_counts_beside_others_of_its_guess():
     """The guess has a mass of 1e-240, but all of it that comes from a private value of probability
     1e-190 underflows.
     """
@@ -276,7 +274,7 @@ def test_an_entry_that_underflows_counts_beside_others_of_its_guess() -> None:
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0 - 2.0**-53])
-def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share: float) -> None:
+def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share):
     problem = ds.problems.paper_single(bins=16, budget=0.0)
     solution = ds.solve(problem, "tilt")
     assert solution.tilt is not None
@@ -291,7 +289,7 @@ def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share: float) -> 
     assert found.error[0] <= blended.certificate.upper
 
 
-def test_a_file_states_a_rule_with_a_share_as_it_was_judged() -> None:
+def test_a_file_states_a_rule_with_a_share_as_it_was_judged():
     """The matrix of such a rule is rounded, and at budget 0 its δ is that of its roundings."""
     p_xz = np.array(
         [
@@ -308,7 +306,7 @@ def test_a_file_states_a_rule_with_a_share_as_it_was_judged() -> None:
     assert "rule_tilt" in solution.members()
 
 
-def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
+def test_moves_of_equal_effect_do_not_crowd_out_others():
     """A tie repeated fifty times has the fifty heaviest moves, but they are all of
     one direction.
     """
@@ -321,7 +319,7 @@ def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
     assert judged.private_within == repeated.private_within == 0.0
 
 
-def test_a_few_moves_are_kept_for_every_guess() -> None:
+def test_a_few_moves_are_kept_for_every_guess():
     rng = np.random.default_rng(0)
     p_xz = rng.random((3, 1000))
     loss = rng.random((4, 1000))
@@ -337,7 +335,7 @@ def test_a_few_moves_are_kept_for_every_guess() -> None:
 
 
 @pytest.mark.parametrize(("share", "private"), [(0.2, True), (0.9, True), (1.1, False)])
-def test_the_limit_is_on_what_a_single_guess_tells(share: float, private: bool) -> None:
+def test_the_limit_is_on_what_a_single_guess_tells(share, private):
     problem = nearly_independent(share * PRIVATE_LIMIT)
     judged = certify(problem, problem.bayes_estimator).certificate
     assert judged.own_private_within == pytest.approx(share * PRIVATE_LIMIT, rel=1e-3)

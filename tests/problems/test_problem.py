@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from typing import Any
 
 import exactly
 import numpy as np
@@ -71,7 +70,7 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
         (None, LOSS, "p_xz"),
     ],
 )
-def test_bad_arrays_are_named_in_one_sentence(p_xz: Any, loss: Any, words: str) -> None:
+def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
     with pytest.raises(InputError, match=words) as caught:
         Problem(p_xz, loss, 0.1)
     assert "\n" not in str(caught.value)
@@ -100,7 +99,7 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz: Any, loss: Any, words: str) 
         (np.ones((2, 2, 2)) / 8, np.ones(2), r"loss_matrix has shape \[2\]"),
     ],
 )
-def test_bad_joints_are_named_in_one_sentence(joint: Any, matrix: Any, words: str) -> None:
+def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
     with pytest.raises(InputError, match=words):
         Problem.from_joint(joint, 0.1, loss_matrix=matrix)
 
@@ -126,14 +125,14 @@ def test_bad_joints_are_named_in_one_sentence(joint: Any, matrix: Any, words: st
         ({"equivocation": "H"}, "the equivocation is 'H', which is not a number"),
     ],
 )
-def test_bad_budgets_are_named_in_one_sentence(budgets: dict[str, Any], words: str) -> None:
+def test_bad_budgets_are_named_in_one_sentence(budgets, words):
     with pytest.raises(InputError, match=words):
         Problem(P_XZ, LOSS, **budgets)
     with pytest.raises(InputError, match=words):
         Problem(P_XZ, LOSS, 1.0).with_budget(**budgets)
 
 
-def test_every_refusal_is_also_a_value_error() -> None:
+def test_every_refusal_is_also_a_value_error():
     with pytest.raises(ValueError, match="sums to"):
         Problem(P_XZ * 2, LOSS, 0.1)
     with pytest.raises(ValueError, match="nats"):
@@ -146,7 +145,7 @@ def test_every_refusal_is_also_a_value_error() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_three_problems_are_one_type() -> None:
+def test_the_papers_three_problems_are_one_type():
     problem = Problem(P_XZ, LOSS, 0.1)
     assert not problem.constraint.perfect
     assert not problem.constraint.oblivious
@@ -158,7 +157,7 @@ def test_the_papers_three_problems_are_one_type() -> None:
     assert problem.with_budget(math.inf).equivocation == -math.inf
 
 
-def test_equivocation_and_budget_determine_each_other() -> None:
+def test_equivocation_and_budget_determine_each_other():
     problem = Problem(P_XZ, LOSS, equivocation=0.5)
     assert problem.budget == pytest.approx(math.log(2.0) - 0.5, rel=1e-15)
     assert problem.equivocation == pytest.approx(0.5, rel=1e-15)
@@ -167,14 +166,14 @@ def test_equivocation_and_budget_determine_each_other() -> None:
     assert problem.with_budget(equivocation=0.0).budget == problem.entropy_x
 
 
-def test_equivocation_zero_is_possible_when_x_is_certain() -> None:
+def test_equivocation_zero_is_possible_when_x_is_certain():
     """Rounding may carry π_1 over one; the entropy must not become negative."""
     for seed in range(20):
         p_xz = np.random.default_rng(seed).dirichlet(np.ones(7))[None]
         assert Problem(p_xz, np.zeros((2, 7)), equivocation=0.0).budget < 1e-15
 
 
-def test_with_budget_shares_the_arrays_and_leaves_the_original() -> None:
+def test_with_budget_shares_the_arrays_and_leaves_the_original():
     problem = Problem(P_XZ, LOSS, 0.1, name="one")
     other = problem.with_budget(0.2)
     assert (other.budget, problem.budget) == (0.2, 0.1)
@@ -186,7 +185,7 @@ def test_with_budget_shares_the_arrays_and_leaves_the_original() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_problems_cannot_be_changed() -> None:
+def test_problems_cannot_be_changed():
     source = P_XZ.copy()
     problem = Problem(source, LOSS, 0.1)
     source[0, 0] = 0.0
@@ -206,7 +205,7 @@ def test_problems_cannot_be_changed() -> None:
 
 
 @given(problems(), st.floats(-9e-10, 9e-10))
-def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
+def test_building_again_from_the_arrays_gives_the_arrays(problem, off):
     """Scaling twice is scaling once, also for totals near one."""
     scaled = Problem(problem.p_xz * (1 + off), problem.loss * (1 + off), 0.1)
     # The total is itself rounded before it is compared.
@@ -216,20 +215,20 @@ def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: 
     np.testing.assert_array_equal(again.loss, scaled.loss)
 
 
-def test_pickling_keeps_the_numbers() -> None:
+def test_pickling_keeps_the_numbers():
     problem = Problem(P_XZ, LOSS, 0.1, name="kept")
     other = pickle.loads(pickle.dumps(problem))
     np.testing.assert_array_equal(other.p_xz, problem.p_xz)
     assert (other.name, other.budget, other.bayes_error) == ("kept", 0.1, problem.bayes_error)
 
 
-def test_integers_and_lists_are_converted() -> None:
+def test_integers_and_lists_are_converted():
     problem = Problem([[1, 0]], [[0, 0], [1, 0]], 1)
     assert (problem.n, problem.m, problem.N) == (1, 2, 2)
     assert problem.p_xz.dtype == np.float64
 
 
-def test_repr_names_the_problem() -> None:
+def test_repr_names_the_problem():
     assert (
         repr(Problem(P_XZ, LOSS, 0.1, name="toy"))
         == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
@@ -242,7 +241,7 @@ def test_repr_names_the_problem() -> None:
 
 
 @given(st.data())
-def test_joint_gives_zero_one_loss(data: st.DataObject) -> None:
+def test_joint_gives_zero_one_loss(data):
     joint = data.draw(joints())
     problem = Problem.from_joint(joint, 0.1)
     estimator = data.draw(estimators((problem.m, problem.N)))
@@ -259,14 +258,14 @@ def test_joint_gives_zero_one_loss(data: st.DataObject) -> None:
     assert abs(problem.error_probability(estimator) / float(exact) - 1) < 1e-15
 
 
-def test_loss_masses_keep_small_errors() -> None:
+def test_loss_masses_keep_small_errors():
     """1 − Pr(right guess) would be 0 here."""
     joint = np.array([[[0.5 - 1e-25, 1e-25], [1e-25, 0.5 - 1e-25]]])
     problem = Problem.from_joint(joint, math.inf)
     assert problem.bayes_error == pytest.approx(2e-25, rel=1e-15)
 
 
-def test_general_loss_matrices() -> None:
+def test_general_loss_matrices():
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 2, 3)
     matrix = np.array([[0.0, 1.0, 0.25], [5.0, 0.0, 0.5]])
     problem = Problem.from_joint(joint, 0.1, loss_matrix=matrix)
@@ -277,7 +276,7 @@ def test_general_loss_matrices() -> None:
 
 
 @given(st.data())
-def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
+def test_bayes_rule_has_the_least_error(data):
     problem = data.draw(problems(math.inf))
     best = exactly.error_probability(problem, problem.bayes_estimator)
     assert best <= exactly.error_probability(
@@ -288,26 +287,26 @@ def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
     assert problem.constant_error == problem.constant_errors.min()
 
 
-def test_ties_of_the_bayes_rule_go_to_the_first_guess() -> None:
+def test_ties_of_the_bayes_rule_go_to_the_first_guess():
     problem = Problem(P_XZ, np.array([[0.2, 0.3], [0.2, 0.1]]), 0.1)
     np.testing.assert_array_equal(problem.bayes_estimator, [[1, 0], [0, 1]])
 
 
 @given(problems(0.1))
-def test_phi_is_centred_both_ways(problem: Problem) -> None:
+def test_phi_is_centred_both_ways(problem):
     assert np.abs(problem.phi.sum(axis=1)).max() < 1e-13
     assert np.abs(problem.p_x @ problem.phi).max() < 1e-13
     assert (problem.phi[problem.p_x == 0.0] == 0.0).all()
 
 
-def test_phi_of_the_definition() -> None:
+def test_phi_of_the_definition():
     np.testing.assert_allclose(
         Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]]
     )
 
 
 @pytest.mark.parametrize(("n", "outcomes"), [(2, 5), (3, 5), (4, 3), (3, 2)])
-def test_rank_of_generic_phi(n: int, outcomes: int) -> None:
+def test_rank_of_generic_phi(n, outcomes):
     p_xz = np.random.default_rng(0).dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
     found = Problem(p_xz, np.zeros((2, outcomes)), 0.0).phi_rank
     assert found.rank == min(n, outcomes) - 1
@@ -317,7 +316,7 @@ def test_rank_of_generic_phi(n: int, outcomes: int) -> None:
 
 
 @pytest.mark.parametrize("outcomes", [2, 50, 20_000])
-def test_independence_has_rank_zero_whatever_the_number_of_outcomes(outcomes: int) -> None:
+def test_independence_has_rank_zero_whatever_the_number_of_outcomes(outcomes):
     rng = np.random.default_rng(1)
     p_xz = np.outer(rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(outcomes)))
     found = Problem(p_xz / p_xz.sum(), np.zeros((2, outcomes)), 0.0).phi_rank
@@ -326,7 +325,7 @@ def test_independence_has_rank_zero_whatever_the_number_of_outcomes(outcomes: in
 
 
 @pytest.mark.parametrize("correlation", [1.0, 1e-3, 1e-12])
-def test_rank_sees_faint_dependence_among_many_outcomes(correlation: float) -> None:
+def test_rank_sees_faint_dependence_among_many_outcomes(correlation):
     w = np.full(20_000, 1 / 20_000)
     sign = np.where(np.arange(20_000) % 2, 1.0, -1.0)
     p_xz = 0.5 * w * np.array([1 + correlation * sign, 1 - correlation * sign])
@@ -335,7 +334,7 @@ def test_rank_sees_faint_dependence_among_many_outcomes(correlation: float) -> N
     assert found.singular_values[0] == pytest.approx(correlation, rel=1e-3)
 
 
-def test_rank_of_certain_private_values() -> None:
+def test_rank_of_certain_private_values():
     assert Problem([[0.5, 0.5]], np.zeros((2, 2)), 0.0).phi_rank.rank == 0
     empty = Problem(np.array([[0.5, 0.5], [0.0, 0.0]]), np.zeros((2, 2)), 0.0)
     assert empty.phi_rank.rank == 0
@@ -348,7 +347,7 @@ def test_rank_of_certain_private_values() -> None:
     ).all()
 
 
-def test_one_secret_is_one_term_of_one_group() -> None:
+def test_one_secret_is_one_term_of_one_group():
     problem = Problem(P_XZ, LOSS, 0.1)
     for each in (problem, BlockProblem.of(problem)):
         (term,) = each.terms

@@ -19,7 +19,7 @@ from discreet.problems.reduction import reduce
 
 
 @given(st.data())
-def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None:
+def test_restored_estimators_keep_error_and_leakage(data):
     problem = data.draw(problems(0.1))
     reduced = reduce(problem)
     estimator = data.draw(estimators((problem.m, reduced.problem.N)))
@@ -35,7 +35,7 @@ def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None
 
 
 @given(st.data())
-def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
+def test_pruning_alone_changes_no_number(data):
     joint = data.draw(joints())
     dead = data.draw(st.integers(0, joint.shape[2]))
     problem = Problem.from_joint(np.insert(joint, dead, 0.0, axis=2), 0.1)
@@ -55,7 +55,7 @@ def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
 
 
 @given(st.data(), st.integers(1, 4))
-def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> None:
+def test_copies_of_outcomes_merge_again(data, copies):
     joint = data.draw(joints())
     assume(joint[joint > 0].min() > 1e-290)  # halves of the smallest doubles are not proportional
     problem = Problem.from_joint(joint, 0.1)
@@ -67,7 +67,7 @@ def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> Non
     np.testing.assert_allclose(again.problem.loss, once.problem.loss, rtol=1e-14)
 
 
-def test_merging_keeps_the_optimum() -> None:
+def test_merging_keeps_the_optimum():
     rng = np.random.default_rng(2)
     joint = rng.dirichlet(np.ones(16)).reshape(2, 2, 4)
     split = np.concatenate([joint * 0.3, joint[:, :, ::-1] * 0.7], axis=2)
@@ -81,7 +81,7 @@ def test_merging_keeps_the_optimum() -> None:
     assert judged_few.lower == pytest.approx(judged_many.lower, rel=1e-9)
 
 
-def test_groups_keep_the_order_of_first_appearance() -> None:
+def test_groups_keep_the_order_of_first_appearance():
     p_xz = np.array([[0.2, 0.1, 0.0, 0.1, 0.05], [0.1, 0.2, 0.0, 0.05, 0.2]])
     problem = Problem(p_xz, np.array([[1.0, 1.0, 0.0, 0.5, 0.2], [0.0, 0.0, 0.0, 0.0, 0.1]]), 0.1)
     reduced = reduce(problem)
@@ -91,7 +91,7 @@ def test_groups_keep_the_order_of_first_appearance() -> None:
     np.testing.assert_allclose(reduced.problem.loss, [[1.5, 1.0, 0.2], [0.0, 0.0, 0.1]])
 
 
-def test_an_impossible_outcome_gets_the_law_of_the_output() -> None:
+def test_an_impossible_outcome_gets_the_law_of_the_output():
     problem = Problem(
         np.array([[0.5, 0.0, 0.25], [0.125, 0.0, 0.125]]),
         np.array([[0.1, 0.0, 0.2], [0.3, 0.0, 0.0]]),
@@ -102,7 +102,7 @@ def test_an_impossible_outcome_gets_the_law_of_the_output() -> None:
     np.testing.assert_allclose(full[:, 1], [0.625, 0.375])
 
 
-def test_private_values_of_probability_zero_get_tilt_zero() -> None:
+def test_private_values_of_probability_zero_get_tilt_zero():
     problem = Problem(np.array([[0.5, 0.25], [0.0, 0.0], [0.125, 0.125]]), np.ones((2, 2)), 0.1)
     reduced = reduce(problem)
     assert reduced.problem.n == 2
@@ -111,7 +111,7 @@ def test_private_values_of_probability_zero_get_tilt_zero() -> None:
     )
 
 
-def test_without_anything_to_remove_the_reduction_is_the_problem_itself() -> None:
+def test_without_anything_to_remove_the_reduction_is_the_problem_itself():
     problem = Problem(np.array([[0.5, 0.1], [0.1, 0.3]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1)
     reduced = reduce(problem)
     assert reduced.problem is problem
@@ -121,12 +121,12 @@ def test_without_anything_to_remove_the_reduction_is_the_problem_itself() -> Non
 
 
 @pytest.mark.parametrize("difference", [1e-9, 1e-12])
-def test_nearly_proportional_outcomes_are_not_merged(difference: float) -> None:
+def test_nearly_proportional_outcomes_are_not_merged(difference):
     p_xz = np.array([[0.3, 0.3 * (1 + difference)], [0.2, 0.2]])
     assert reduce(Problem(p_xz / p_xz.sum(), np.zeros((2, 2)), 0.1)).problem.N == 2
 
 
-def test_outcomes_with_losses_above_their_mass_are_not_merged_wrongly() -> None:
+def test_outcomes_with_losses_above_their_mass_are_not_merged_wrongly():
     """Loss divided by mass overflows here; the two outcomes have different best guesses."""
     p_xz = np.array([[1.0, 5e-324, 5e-324], [0.0, 5e-324, 5e-324]])
     problem = Problem(p_xz, np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]), math.inf)
@@ -135,13 +135,13 @@ def test_outcomes_with_losses_above_their_mass_are_not_merged_wrongly() -> None:
     assert reduced.problem.bayes_error == problem.bayes_error == 2.0
 
 
-def test_negative_zero_is_zero() -> None:
+def test_negative_zero_is_zero():
     p_xz = np.array([[0.25, 0.25], [0.25, 0.25]])
     loss = np.array([[0.0, -0.0], [1.0, 1.0]])
     assert reduce(Problem(p_xz, loss, 0.1)).problem.N == 1
 
 
-def test_many_copies_add_up_without_drift() -> None:
+def test_many_copies_add_up_without_drift():
     joint = np.random.default_rng(4).dirichlet(np.ones(8)).reshape(2, 2, 2)
     copies = 50_000
     many = Problem.from_joint(np.repeat(joint / copies, copies, axis=2), 0.1)
@@ -150,6 +150,6 @@ def test_many_copies_add_up_without_drift() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_copy_of_an_outcome_merges(seed: int) -> None:
+def test_every_copy_of_an_outcome_merges(seed):
     problem = catalog.build("duplicated", n=2, m=3, N=12, copies=8, seed=seed, fraction=0.5)
     assert reduce(problem).problem.N == 12

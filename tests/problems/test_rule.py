@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -47,7 +44,7 @@ def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
 
 
 @given(st.data())
-def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> None:
+def test_off_ties_a_rule_is_the_first_least_tilted_loss(data):
     problem = data.draw(problems())
     tilt = np.array(
         data.draw(
@@ -63,7 +60,7 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> 
     np.testing.assert_array_equal(columns.sum(axis=0), 1.0)
 
 
-def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small() -> None:
+def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small():
     problem = random_problem(2, 3, 5)
     tilt = np.zeros((3, 2))
     estimator = OutcomeRule(tilt).dense(blocks_of(problem))
@@ -74,7 +71,7 @@ def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small() -> N
     np.testing.assert_array_equal(rule.dense(blocks_of(problem)), estimator)
 
 
-def test_equal_losses_go_to_the_first_guess() -> None:
+def test_equal_losses_go_to_the_first_guess():
     rule = OutcomeRule(np.zeros((3, 2)))
     a = np.full((2, 4), 0.125)
     loss = np.zeros((3, 4))
@@ -88,7 +85,7 @@ def test_equal_losses_go_to_the_first_guess() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
-def test_blocks_of_any_size_give_the_same_estimator(size: int) -> None:
+def test_blocks_of_any_size_give_the_same_estimator(size):
     problem = random_problem(3, 4, 300)
     rule = random_rule(problem, 9, share=0.25)
     whole = rule.columns_for(0, problem.p_xz, problem.loss)
@@ -99,7 +96,7 @@ def test_blocks_of_any_size_give_the_same_estimator(size: int) -> None:
     )
 
 
-def test_ties_may_come_in_any_order() -> None:
+def test_ties_may_come_in_any_order():
     problem = random_problem(2, 2, 30)
     columns = np.array([[0.25, 0.5], [0.75, 0.5]])
     left = OutcomeRule(np.zeros((2, 2)), [20, 3], columns)
@@ -111,7 +108,7 @@ def test_ties_may_come_in_any_order() -> None:
     assert left.ties_in(21, 5) == slice(2, 2)
 
 
-def test_blending_composes() -> None:
+def test_blending_composes():
     problem = random_problem(2, 3, 40)
     rule = random_rule(problem, 4, share=0.1)
     towards = np.array([0.0, 1.0, 0.0])
@@ -131,9 +128,7 @@ def test_blending_composes() -> None:
     st.integers(0, 100),
     st.booleans(),
 )
-def test_the_compiled_pass_has_the_labels_of_the_rule(
-    n: int, m: int, outcomes: int, seed: int, coarse: bool
-) -> None:
+def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coarse):
     """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are
     tied.
     """
@@ -165,7 +160,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
+def test_dense_into_a_file_is_all_or_nothing(tmp_path):
     problem = random_problem(2, 3, 500)
     rule = random_rule(problem, 5)
     target = tmp_path / "estimator.npy"
@@ -178,7 +173,7 @@ def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
     rule.dense(blocks_of(problem), str(target), overwrite=True)
 
     class Breaking(ArrayBlocks):
-        def chunks(self) -> Any:
+        def chunks(self):
             yield from list(super().chunks())[:2]
             raise KeyboardInterrupt
 
@@ -188,7 +183,7 @@ def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["estimator.npy"]
 
 
-def test_dense_into_an_array() -> None:
+def test_dense_into_an_array():
     problem = random_problem(2, 2, 50)
     rule = random_rule(problem, 2)
     out = np.empty((2, 50))
@@ -197,13 +192,13 @@ def test_dense_into_an_array() -> None:
         rule.dense(blocks_of(problem), np.empty((2, 49)))
 
 
-def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
+def test_a_dense_estimator_that_is_too_large_needs_out():
     class Huge:
         n = 2
         m = 2
         N = 10**10
 
-        def chunks(self) -> Any:
+        def chunks(self):
             raise AssertionError("must be refused before anything is read")
 
     with pytest.raises(InputError, match="out="):
@@ -232,12 +227,12 @@ def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
         (([[0.0]], (), None, 0.5, [0.5, 0.5]), "towards has shape"),
     ],
 )
-def test_invalid_rules_are_refused(arguments: tuple[Any, ...], words: str) -> None:
+def test_invalid_rules_are_refused(arguments, words):
     with pytest.raises(InputError, match=words):
         OutcomeRule(*arguments)
 
 
-def test_rules_are_frozen() -> None:
+def test_rules_are_frozen():
     columns: Array = np.array([[1.0], [0.0]])
     rule = OutcomeRule(np.zeros((2, 1)), [0], columns)
     with pytest.raises(ValueError, match="read-only"):
@@ -246,7 +241,7 @@ def test_rules_are_frozen() -> None:
     assert rule.columns[0, 0] == 1.0
 
 
-def test_a_rule_is_shown_in_one_line() -> None:
+def test_a_rule_is_shown_in_one_line():
     rule = OutcomeRule([[0.0, 0.1], [0.2, 0.0]], ties=[3], columns=[[0.5], [0.5]])
     assert repr(rule) == "OutcomeRule(n=2, m=2, 1 ties)"
     assert (

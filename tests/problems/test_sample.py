@@ -4,8 +4,6 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,9 +38,7 @@ def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> dict[int, Array]:
     st.booleans(),
     st.integers(1, 400),
 )
-def test_draws_are_systematic(
-    shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int
-) -> None:
+def test_draws_are_systematic(shape, count, seed, by_error, size):
     n, m = shape
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
@@ -69,7 +65,7 @@ def test_draws_are_systematic(
         assert np.median(np.abs(np.sort(counts) / expected - 1.0)) <= 1e-9
 
 
-def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
+def test_a_draw_for_every_outcome_is_the_problem_itself():
     count = 256
     rng = np.random.default_rng(0)
     split = rng.dirichlet(np.ones(3), size=count).T / count
@@ -82,7 +78,7 @@ def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
         np.testing.assert_allclose(counts, 1.0, rtol=1e-12)
 
 
-def test_only_the_strips_that_are_drawn_from_are_read() -> None:
+def test_only_the_strips_that_are_drawn_from_are_read():
     p_xz = np.full((2, 4096), 1e-12)
     loss = np.full((2, 4096), 5e-13)
     p_xz[:, 3000:3100] = 0.005
@@ -91,7 +87,7 @@ def test_only_the_strips_that_are_drawn_from_are_read() -> None:
     read: list[int] = []
 
     class Watched(ArrayBlocks):
-        def chunks(self) -> Iterator[Chunk]:
+        def chunks(self):
             for chunk in blocks.chunks():
                 yield Chunk(
                     chunk.start,

@@ -656,7 +656,7 @@ def test_other_people_without_a_column_that_is_seen_are_refused():
         report.outcome_of({"0": [1.0], "1": ["a"]})
 
 
-def test_the_defaults_of_a_table_are_those_of_its_binning() -> None:
+def test_the_defaults_of_a_table_are_those_of_its_binning():
     defaults = inspect.signature(ds.Problem.from_frame).parameters
     for name, value in vars(Binning()).items():
         assert defaults[name].default == value

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,7 +55,7 @@ TWO = several((FIRST, 0.01), (SECOND, 0.02, "chi-square"))
 # --------------------------------------------------------------------------------------------------
 
 
-def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
+def test_rows_are_one_under_the_other_and_terms_say_whose_they_are():
     problem = several((FIRST, 0.01), (SECOND, 0.0, "total-variation"), (GIVEN, 0.02, CONDITIONAL))
     assert problem.p_xz.shape == (9, 12)
     np.testing.assert_array_equal(problem.p_xz[2:5], SECOND)
@@ -78,7 +77,7 @@ def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
     assert problem.equivocation == -math.inf
 
 
-def test_what_is_about_one_budget_names_the_terms() -> None:
+def test_what_is_about_one_budget_names_the_terms():
     for ask in (
         lambda: TWO.constraint,
         lambda: TWO.budget,
@@ -196,13 +195,13 @@ def test_what_is_about_one_budget_names_the_terms() -> None:
         ),
     ],
 )
-def test_bad_input_is_refused_in_a_sentence(build: Any, words: str) -> None:
+def test_bad_input_is_refused_in_a_sentence(build, words):
     with pytest.raises(InputError, match=words) as caught:
         build()
     assert "\n" not in str(caught.value)
 
 
-def test_budgets_change_one_by_one() -> None:
+def test_budgets_change_one_by_one():
     other = TWO.with_budget([0.5, LeakageBudget(0.25, measure_of("maximal-leakage"))])
     assert [str(term.budget) for term in other.terms] == [
         "0.5 nats",
@@ -213,13 +212,13 @@ def test_budgets_change_one_by_one() -> None:
     assert TWO.with_budget([math.inf, math.inf]).oblivious
 
 
-def test_scaled_to_one_each() -> None:
+def test_scaled_to_one_each():
     scaled = several((FIRST * (1.0 + 5e-10), 0.01), (SECOND * (1.0 - 4e-10), 0.02, "chi-square"))
     np.testing.assert_allclose(scaled.p_xz, TWO.p_xz, rtol=1e-15)
     np.testing.assert_allclose(scaled.loss, TWO.loss / (1.0 + 5e-10), rtol=1e-15)
 
 
-def test_reduction_keeps_terms() -> None:
+def test_reduction_keeps_terms():
     """Values and given values that never occur are left out, equal outcomes are merged."""
     given_value = np.concatenate([GIVEN, np.zeros((1, 2, 12))])
     wide = [
@@ -283,7 +282,7 @@ def secrets(draw: Any) -> Problem:
 
 
 @given(st.data(), secrets())
-def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
+def test_no_certificate_is_false(data, problem):
     """With budgets set to what one estimator leaks, no duals prove that it errs more; and no
     ceiling is too low.
     """
@@ -315,7 +314,7 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
 
 
 @given(st.data(), secrets())
-def test_leakages_are_exact_and_duals_feasible(data: st.DataObject, problem: Problem) -> None:
+def test_leakages_are_exact_and_duals_feasible(data, problem):
     estimator = normalise(data.draw(estimators((problem.m, problem.N))))
     ceilings = problem.law(estimator).ceilings(2.0**-80)
     for found, exact, ceiling in zip(
@@ -337,7 +336,7 @@ def test_leakages_are_exact_and_duals_feasible(data: st.DataObject, problem: Pro
                 assert exactly.support(part, duals[0][:, group], 0.7) <= 0  # type: ignore[arg-type]
 
 
-def test_information_given_a_constant_is_mutual_information() -> None:
+def test_information_given_a_constant_is_mutual_information():
     plain = Problem(FIRST, LOSS, 0.005)
     constant = Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
     assert constant.measures[0].conditional
@@ -348,7 +347,7 @@ def test_information_given_a_constant_is_mutual_information() -> None:
     assert judged.upper == pytest.approx(solution.error_probability, rel=1e-12)
 
 
-def test_given_y_from_a_joint_is_the_same_as_given_by_hand() -> None:
+def test_given_y_from_a_joint_is_the_same_as_given_by_hand():
     joint = FULL.sum(axis=1)
     one = Problem.from_joint(joint, 0.01, measure=CONDITIONAL)
     two = Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL)
@@ -357,7 +356,7 @@ def test_given_y_from_a_joint_is_the_same_as_given_by_hand() -> None:
     assert one.constraint == LeakageBudget(0.01, measure_of(CONDITIONAL))
 
 
-def test_the_same_secret_twice_and_one_that_is_slack_change_nothing() -> None:
+def test_the_same_secret_twice_and_one_that_is_slack_change_nothing():
     """The bracket of the single problem, by its own answer with its duals shared out."""
     plain = Problem(SECOND, LOSS, 0.003)
     solution = ds.solve(plain, "tilt")
@@ -376,7 +375,7 @@ def test_the_same_secret_twice_and_one_that_is_slack_change_nothing() -> None:
     assert worst[0] == pytest.approx(worst[1], rel=1e-9)
 
 
-def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept() -> None:
+def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
     budgets = [0.5 * leaked for leaked in TWO.bayes_leakages]
     for share in ([1.0, 4.0], [4.0, 1.0], [1.0, 1.0]):
         case = TWO.with_budget([a * b for a, b in zip(budgets, share, strict=True)])
@@ -416,7 +415,7 @@ def _private(problem: Problem, rows: list[slice]) -> Array:
     return np.vstack([share, 1.0 - share])
 
 
-def test_exact_privacy_of_one_secret_beside_a_budget_of_another() -> None:
+def test_exact_privacy_of_one_secret_beside_a_budget_of_another():
     problem = several((FIRST, 0.0), (SECOND, 0.05))
     judged = ds.certify(problem, _private(problem, [problem.terms[0].rows])).certificate
     assert judged is not None
@@ -428,7 +427,7 @@ def test_exact_privacy_of_one_secret_beside_a_budget_of_another() -> None:
     assert second.leakage <= second.leakage_ceiling <= 0.05
 
 
-def test_exact_moves_count_for_the_budgets_of_others() -> None:
+def test_exact_moves_count_for_the_budgets_of_others():
     """A budget that the stored estimator keeps by less than the moves may change is not called
     kept.
     """
@@ -441,7 +440,7 @@ def test_exact_moves_count_for_the_budgets_of_others() -> None:
     assert judged.upper <= certify(free, answer).certificate.upper * (1.0 + 1e-9)
 
 
-def test_both_secrets_and_given_values_are_exactly_private() -> None:
+def test_both_secrets_and_given_values_are_exactly_private():
     for problem in (
         several((FIRST, 0.0), (SECOND, 0.0)),
         Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL),
@@ -452,7 +451,7 @@ def test_both_secrets_and_given_values_are_exactly_private() -> None:
         assert verdict.moved.size
 
 
-def test_an_answer_that_is_not_private_is_replaced() -> None:
+def test_an_answer_that_is_not_private_is_replaced():
     problem = several((FIRST, 0.0), (SECOND, 0.05))
     judged = ds.certify(problem, problem.bayes_estimator)
     assert judged.status is ds.Status.VIOLATED_PRIVACY
@@ -466,7 +465,7 @@ def test_an_answer_that_is_not_private_is_replaced() -> None:
 # --------------------------------------------------------------------------------------------
 
 
-def test_an_answer_of_tilt_that_is_nearly_private_is_made_private() -> None:
+def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
     """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves
     beliefs by 1e-4.
     """
@@ -505,16 +504,14 @@ def three_secrets(seed: int, budget: float) -> Problem:
 
 
 @pytest.mark.parametrize("seed", [1, 6, 13, 25])
-def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed: int) -> None:
+def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed):
     solution = ds.solve(three_secrets(seed, 1e-4), "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
     assert solution.certificate is not None
     assert solution.certificate.blend == 0.0
 
 
-def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_of_no_gain() -> (
-    None
-):
+def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_of_no_gain():
     estimator = ds.solve(three_secrets(1, 1e-4), "tilt", gap=1e-9).estimator
     certificate = certify(three_secrets(1, 1e-4 * (1.0 - 1e-9)), estimator).certificate
     assert 0.0 < certificate.blend < 1e-3
@@ -526,9 +523,7 @@ def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_
     [(2, 30, (2, 2), 3), (2, 30, (3, 2), 6), (1, 40_000, (2, 3), 5)],
     ids=str,
 )
-def test_equalized_odds_are_served_at_every_size(
-    axes: int, points: int, shape: tuple[int, int], seed: int
-) -> None:
+def test_equalized_odds_are_served_at_every_size(axes, points, shape, seed):
     """Sensors with Gaussian noise on a grid, of which one group of X given Y is nearly known: the
     first steps are slow.
     """
@@ -545,7 +540,7 @@ def test_equalized_odds_are_served_at_every_size(
     assert solution.certificate.private_within == solution.certificate.blend == 0.0
 
 
-def test_groups_that_say_the_same_are_one_condition() -> None:
+def test_groups_that_say_the_same_are_one_condition():
     """The problem drawn("secrets", 1, 90) of the campaign: with two outcomes one number says what
     all groups do.
     """
@@ -558,7 +553,7 @@ def test_groups_that_say_the_same_are_one_condition() -> None:
     assert solution.status is ds.Status.CERTIFIED, solution
 
 
-def test_blocks_and_arrays_are_judged_alike() -> None:
+def test_blocks_and_arrays_are_judged_alike():
     for problem in (
         TWO,
         Problem(GIVEN, LOSS, 0.002, measure=CONDITIONAL),
@@ -585,7 +580,7 @@ def test_blocks_and_arrays_are_judged_alike() -> None:
     ],
     ids=["two", "given", "mixed"],
 )
-def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
+def test_files_keep_all_constraints(problem, tmp_path):
     path = tmp_path / "problem.npz"
     ds.save_problem(path, problem)
     again = ds.load_problem(path)
@@ -609,7 +604,7 @@ def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
     assert ds.audit(problem, place).error_probability == pytest.approx(judged.error_probability)
 
 
-def test_damaged_constraints_are_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_damaged_constraints_are_refused_in_a_sentence(tmp_path):
     path = tmp_path / "problem.npz"
     entry = {"groups": [2], "measure": "chi-square", "budget": 0.1}
     for stated in (
@@ -629,7 +624,7 @@ def test_damaged_constraints_are_refused_in_a_sentence(tmp_path: Path) -> None:
         ds.load_problem(path)
 
 
-def test_records_state_each_constraint() -> None:
+def test_records_state_each_constraint():
     told = ds.certify(TWO, TWO.bayes_estimator).to_dict()
     assert [each["measure"] for each in told["constraints"]] == ["mutual-information", "chi-square"]
     assert [each["budget"] for each in told["constraints"]] == [0.01, 0.02]
@@ -644,7 +639,7 @@ def test_records_state_each_constraint() -> None:
     assert " and " in repr(ds.certify(TWO, TWO.bayes_estimator))
 
 
-def test_a_term_knows_its_level_and_price() -> None:
+def test_a_term_knows_its_level_and_price():
     term = Term.of(LeakageBudget(0.5, measure_of("maximal-leakage")), [2, 3], 1)
     assert (term.rows, term.sizes) == (slice(1, 6), [2, 3])
     assert term.level == pytest.approx(math.expm1(0.5))

@@ -54,9 +54,7 @@ def _bayes_error(problem: BlockProblem) -> Fraction:
 @pytest.mark.parametrize("scale", [1.0, 1.0 + 2.0**-31, 1.0 - 2.0**-32])
 @pytest.mark.parametrize("small", [2.0**-54 * 0.99, 2.0**-54 * 1.01, 2.0**-53 * 0.99])
 @pytest.mark.parametrize("n", [128, 4096])
-def test_totals_of_many_private_values_do_not_move_the_bracket(
-    n: int, small: float, scale: float
-) -> None:
+def test_totals_of_many_private_values_do_not_move_the_bracket(n, small, scale):
     """A plain sum of these p(x) loses or gains half a last place at every eighth of them."""
     p_x = np.zeros(n)
     p_x[:2] = 0.5
@@ -69,7 +67,7 @@ def test_totals_of_many_private_values_do_not_move_the_bracket(
 
 
 @pytest.mark.parametrize("total", [1.0 + 1e-10, 1.0 - 1e-10])
-def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> None:
+def test_quotients_of_the_smallest_losses_are_rounded_outward(total):
     p_xz = np.array([[0.25, 0.25], [0.25, 0.25]]) * total
     problem = _blocks(p_xz, np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY)
     judged = certify_rule(problem, OutcomeRule(np.zeros((2, 2))), 0.0).certificate
@@ -79,9 +77,7 @@ def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> N
 @pytest.mark.parametrize("off", [-8, -1, 1, 5, 8])
 @pytest.mark.parametrize("scale", [1.0, 2.0**-1064])
 @pytest.mark.parametrize("budget", [math.inf, 1e-3, 1e-10, 0.0])
-def test_a_bracket_holds_for_masses_divided_by_their_total(
-    off: int, scale: float, budget: float
-) -> None:
+def test_a_bracket_holds_for_masses_divided_by_their_total(off, scale, budget):
     """Arrays within 2⁻⁵⁰ of a total of one are taken as they are; `verify` divides them."""
     p_xz = np.array([[0.25, 0.125, 0.125], [0.125, 0.125, 0.25 + off * 2.0**-53]])
     problem = Problem(p_xz, np.array([[0.125, 0.25, 0.0], [0.25, 0.0, 0.375]]) * scale, budget)
@@ -99,7 +95,7 @@ def test_a_bracket_holds_for_masses_divided_by_their_total(
             assert Fraction(judged.lower) <= least <= Fraction(judged.upper)
 
 
-def test_no_loss_is_none_in_blocks_too() -> None:
+def test_no_loss_is_none_in_blocks_too():
     judged = certify_rule(
         _blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), OutcomeRule(np.zeros((2, 2))), 0.0
     ).certificate
@@ -107,7 +103,7 @@ def test_no_loss_is_none_in_blocks_too() -> None:
 
 
 @pytest.mark.parametrize("budget", [1e-30, 1e-3])
-def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> None:
+def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget):
     """The rule reveals X; its repair is a guess that ignores the outcome, always or mostly."""
     total = 1.0 - 1e-10
     loss = np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY
@@ -119,7 +115,7 @@ def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> 
     assert exact / exactly.dot(np.array([0.5, 0.5]) * total) <= Fraction(verdict.certificate.upper)
 
 
-def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
+def test_plain_sums_over_many_outcomes_are_more_in_doubt():
     """The share of a law that comes from drawn guesses is a plain sum of 2⁴⁰ terms, off by up to
     2⁴⁰ u.
     """
@@ -134,7 +130,7 @@ def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
 @given(
     st.integers(0, 10**6), st.sampled_from([0, 3, 40, 60, 100]), st.sampled_from([math.inf, 1e-3])
 )
-def test_losses_near_the_smallest_number(seed: int, exponent: int, budget: float) -> None:
+def test_losses_near_the_smallest_number(seed, exponent, budget):
     rng = np.random.default_rng(seed)
     m, n, outcomes = (int(each) for each in rng.integers(2, 5, 3))
     p_xz = rng.dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
@@ -169,7 +165,7 @@ def _completed(columns: Array) -> Array:
 
 @pytest.mark.parametrize("uneven", [0.0, 0.3])
 @pytest.mark.parametrize("m", [2, 3, 11, 25, 50, 61])
-def test_a_certificate_holds_however_a_column_is_completed(m: int, uneven: float) -> None:
+def test_a_certificate_holds_however_a_column_is_completed(m, uneven):
     """Divided by its sum, or its likeliest guess given what the others leave: m times as much, for
     one probability.
 
@@ -199,7 +195,7 @@ def test_a_certificate_holds_however_a_column_is_completed(m: int, uneven: float
 
 
 @pytest.mark.parametrize("n", [4096, 65536])
-def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
+def test_the_ceiling_holds_for_many_private_values(n):
     """r is 1 ± ½ everywhere. Sums with four accumulators lose half a last place for nearly every
     private value.
     """
@@ -216,9 +212,7 @@ def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "digits"), [(1e-3, 13), (1e-12, 11), (1e-22, 3), (1e-30, 0)])
-def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(
-    size: float, digits: int
-) -> None:
+def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(size, digits):
     """Leakage is about size². Beside the columns, 0.5 ± 2⁻⁴⁰ exactly, the joint law alone brings it
     down.
     """
@@ -238,7 +232,7 @@ def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_hold
     assert exact <= judged.own_leakage_ceiling
 
 
-def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
+def test_sums_over_more_outcomes_are_more_in_doubt():
     """One addition of double-doubles, up to 2⁻¹⁰⁴, for every block of outcomes; and one for 2¹³
     products.
     """
@@ -248,7 +242,7 @@ def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
     assert sum_doubt(1 << 40, 4) < 2.0**-63
 
 
-def test_more_guesses_than_short_integers_count() -> None:
+def test_more_guesses_than_short_integers_count():
     """Labels, and the guesses that are drawn, may be any of 70,000."""
     m = 70_000
     p_xz = np.array([[0.25, 0.125, 0.125], [0.125, 0.25, 0.125]])
@@ -270,9 +264,7 @@ def test_more_guesses_than_short_integers_count() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0))
-def test_a_leakage_within_the_budget_keeps_the_equivocation(
-    seed: int, n: int, share: float
-) -> None:
+def test_a_leakage_within_the_budget_keeps_the_equivocation(seed, n, share):
     p_x = np.random.default_rng(seed).dirichlet(np.full(n, 0.3))
     wanted = share * float(-(p_x[p_x > 0.0] * np.log(p_x[p_x > 0.0])).sum())
     problem = Problem(p_x[:, None], np.zeros((1, 1)), equivocation=wanted)

@@ -22,7 +22,7 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def test_numbers_are_numbers_and_codes_with_leading_zeros_are_texts(people: Path) -> None:
+def test_numbers_are_numbers_and_codes_with_leading_zeros_are_texts(people):
     found = read_table(people)
     assert list(found) == ["age", "zip", "name", "score"]
     np.testing.assert_array_equal(found["age"], [40.0, np.nan, 7.0])
@@ -33,7 +33,7 @@ def test_numbers_are_numbers_and_codes_with_leading_zeros_are_texts(people: Path
     assert list(whole) == ["score", "age"]
 
 
-def test_parquet_and_packed_csv_hold_the_same_columns(people: Path) -> None:
+def test_parquet_and_packed_csv_hold_the_same_columns(people):
     import duckdb
 
     parquet = people.with_suffix(".parquet")
@@ -55,7 +55,7 @@ def test_parquet_and_packed_csv_hold_the_same_columns(people: Path) -> None:
         assert other["name"].tolist() == ["Ann", None, "Bo"]
 
 
-def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_path: Path) -> None:
+def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_path):
     import duckdb
 
     path = tmp_path / "few.parquet"
@@ -81,9 +81,7 @@ def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_p
         (None, "", "cannot be read"),
     ],
 )
-def test_bad_tables_are_refused_in_one_sentence(
-    tmp_path: Path, name: str | None, text: str, said: str
-) -> None:
+def test_bad_tables_are_refused_in_one_sentence(tmp_path, name, text, said):
     path = tmp_path / (name or "none.parquet")
     if name is not None:
         path.write_text(text, encoding="utf-8")
@@ -107,9 +105,7 @@ ENDS = {  # a column whose last cells decide what it is
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 @pytest.mark.parametrize("together", [1, 3, 7, 100])
-def test_a_stream_has_the_columns_of_the_table_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, together: int
-) -> None:
+def test_a_stream_has_the_columns_of_the_table_as_a_whole(tmp_path, monkeypatch, ending, together):
     monkeypatch.setattr(tables, "TOGETHER", together)
     path = tmp_path / f"people{ending}"
     text = "\n".join([",".join(ENDS), *map(",".join, zip(*ENDS.values(), strict=True))])
@@ -159,13 +155,13 @@ def test_a_stream_has_the_columns_of_the_table_as_a_whole(
         (b"a\n" + b"x" * (1 << 24), "has a line of over"),
     ],
 )
-def test_a_stream_refuses_what_is_no_table(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_a_stream_refuses_what_is_no_table(tmp_path, content, complaint):
     (tmp_path / "people.csv").write_bytes(content)
     with pytest.raises(FileError, match=complaint):
         assert TableStream(tmp_path / "people.csv").people
 
 
-def test_a_stream_notices_that_its_file_was_changed(people: Path) -> None:
+def test_a_stream_notices_that_its_file_was_changed(people):
     stream = TableStream(people)
     assert stream.people == 3
     people.write_text(TEXT.replace("40", "forty"), encoding="utf-8")

@@ -28,7 +28,7 @@ from discreet.reports.measurements import write_csv
 LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 1e-3 + 1e-4 * bins}
 
 
-def test_the_features_of_a_problem_are_those_of_its_row() -> None:
+def test_the_features_of_a_problem_are_those_of_its_row():
     for problem in (
         sensor(16),
         sensor(16, 0.0),
@@ -44,7 +44,7 @@ def test_the_features_of_a_problem_are_those_of_its_row() -> None:
     assert Features.of_problem(ds.problems.independent(budget=0.0)).kind == "slack"
 
 
-def test_the_fastest_is_advised_on_either_side_of_a_crossover() -> None:
+def test_the_fastest_is_advised_on_either_side_of_a_crossover():
     rows = grid(LAWS)
     small, large = (ds.advise(sensor(bins), reference=rows) for bins in (8, 200))
     assert (small.backend, large.backend) == ("blahut-arimoto", "tilt")
@@ -57,7 +57,7 @@ def test_the_fastest_is_advised_on_either_side_of_a_crossover() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.VIOLATED_PRIVACY, Status.FAILED, Status.TIMED_OUT])
-def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None:
+def test_one_that_failed_nearby_is_not_safe_however_fast(status):
     rows = [
         replace(
             row(sensor(64), "blahut-arimoto", 1e-5, entry=each.entry, status=status),
@@ -73,7 +73,7 @@ def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None
     assert status.value in advice.not_chosen["blahut-arimoto"]
 
 
-def test_advice_about_a_measure_comes_from_rows_of_that_measure_only() -> None:
+def test_advice_about_a_measure_comes_from_rows_of_that_measure_only():
     rows = grid(LAWS)
     other = grid({"conic": lambda bins: 1e-6, "highs": lambda bins: 1e-7 * bins})
     lift = [
@@ -93,7 +93,7 @@ def test_advice_about_a_measure_comes_from_rows_of_that_measure_only() -> None:
     )
 
 
-def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability() -> None:
+def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability():
     problem = sensor(64).with_budget(0.01, measure="chi-square")
     advice = ds.advise(problem, reference=grid(LAWS))
     served = {
@@ -113,7 +113,7 @@ def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability(
     assert "does not serve a positive finite budget of chi-square" in advice.not_chosen["highs"]
 
 
-def test_perfect_privacy_is_one_problem_under_all_measures_that_separate() -> None:
+def test_perfect_privacy_is_one_problem_under_all_measures_that_separate():
     rows = grid(LAWS, fraction=0.0)
     one, other = (
         ds.advise(sensor(64).with_budget(0.0, measure=name), reference=rows)
@@ -128,11 +128,11 @@ def test_perfect_privacy_is_one_problem_under_all_measures_that_separate() -> No
     )
 
 
-def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None:
+def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one():
     cells = observations_of(grid({"tilt": LAWS["tilt"]}))
     here = Features.of_problem(sensor(16))
 
-    def with_failure(bins: int) -> float:
+    def with_failure(bins):
         bad = row(sensor(bins), "tilt", 1.0, entry="another", status=Status.VIOLATED_PRIVACY)
         return certainty([*cells, *observations_of([bad])], here, 1e-9).bound
 
@@ -144,7 +144,7 @@ def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None
     assert certainty([], here, 1e-9).bound == 0.0
 
 
-def test_a_wide_gap_is_no_success_for_a_tight_request() -> None:
+def test_a_wide_gap_is_no_success_for_a_tight_request():
     rows = [replace(each, relative_gap=1e-8) for each in grid({"tilt": LAWS["tilt"]}, gap=1e-6)]
     assert ds.advise(sensor(64), 1e-6, reference=rows).safe
     tight = ds.advise(sensor(64), 1e-10, reference=rows)
@@ -154,12 +154,12 @@ def test_a_wide_gap_is_no_success_for_a_tight_request() -> None:
     assert any("never asked" in note for note in tight.notes)
 
 
-def test_a_loose_request_is_answered_by_asking_for_the_usual_gap() -> None:
+def test_a_loose_request_is_answered_by_asking_for_the_usual_gap():
     rows = grid({"tilt": LAWS["tilt"]}) + grid({"tilt": lambda bins: 1e-4}, gap=1e-4)
     assert ds.advise(sensor(64), 1e-3, reference=rows).gap_to_ask == 1e-9
 
 
-def test_beyond_what_was_measured_it_says_so_and_the_interval_widens() -> None:
+def test_beyond_what_was_measured_it_says_so_and_the_interval_widens():
     rows = grid(LAWS)
     near = ds.advise(sensor(100), reference=rows)
     far = ds.advise(sensor(1000), reference=rows)
@@ -174,7 +174,7 @@ def test_beyond_what_was_measured_it_says_so_and_the_interval_widens() -> None:
     )
 
 
-def test_where_nothing_near_was_measured_no_time_is_predicted() -> None:
+def test_where_nothing_near_was_measured_no_time_is_predicted():
     advice = ds.advise(sensor(50_000), reference=grid(LAWS))
     assert advice.chosen is not None
     assert not advice.safe
@@ -188,7 +188,7 @@ def test_where_nothing_near_was_measured_no_time_is_predicted() -> None:
     assert "the nearest is kind-17 budget=" in next(iter(advice.not_chosen.values()))
 
 
-def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None:
+def test_sizes_that_were_only_measured_apart_are_not_measured_together():
     """3 × 40 guesses at N = 30,000 was told 58 ms, nine times in ten under 127 ms,
     and took 29 s.
     """
@@ -208,9 +208,7 @@ def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None
     assert low < middle < high
 
 
-def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch):
     rows = grid(
         {
             **LAWS,
@@ -237,9 +235,7 @@ def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(
     }
 
 
-def test_a_library_that_does_not_import_is_found_before_it_is_advised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_library_that_does_not_import_is_found_before_it_is_advised(monkeypatch):
     monkeypatch.setattr(
         "discreet.reports.advice.choose._trouble",
         lambda name: "broken" if name == "blahut-arimoto" else "",
@@ -250,7 +246,7 @@ def test_a_library_that_does_not_import_is_found_before_it_is_advised(
     assert advice.runner_up is None
 
 
-def test_nothing_measured_is_said_and_auto_is_named() -> None:
+def test_nothing_measured_is_said_and_auto_is_named():
     advice = ds.advise(sensor(8).with_budget(0.0), reference=grid(LAWS))
     assert (advice.chosen, advice.backend, advice.settings, advice.safe) == (
         None,
@@ -261,13 +257,13 @@ def test_nothing_measured_is_said_and_auto_is_named() -> None:
     assert "nothing that was measured" in advice.notes[0]
 
 
-def test_a_slack_budget_that_nobody_measured_is_judged_by_binding_ones() -> None:
+def test_a_slack_budget_that_nobody_measured_is_judged_by_binding_ones():
     advice = ds.advise(sensor(64).with_budget(math.inf), reference=grid(LAWS))
     assert advice.safe
     assert any("no slack budget was measured" in note for note in advice.notes)
 
 
-def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> None:
+def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones():
     shipped = grid(LAWS)
     slow = [replace(each, solve_seconds=3.0 * each.solve_seconds) for each in shipped[:20]]
     before, after = (ds.advise(sensor(150), reference=shipped, results=own) for own in ([], slow))
@@ -282,7 +278,7 @@ def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> 
     assert ds.advise(sensor(200), reference=shipped, results=crossed).backend == "blahut-arimoto"
 
 
-def test_answers_of_shared_local_rows_count_and_their_times_do_not() -> None:
+def test_answers_of_shared_local_rows_count_and_their_times_do_not():
     shipped = grid(LAWS)
     shared = [
         replace(each, solve_seconds=9.0 * each.solve_seconds, executor="dask") for each in shipped
@@ -300,7 +296,7 @@ def test_answers_of_shared_local_rows_count_and_their_times_do_not() -> None:
     assert ds.advise(sensor(150), reference=shipped, results=broken).backend != alone.backend
 
 
-def test_local_results_are_read_from_files(tmp_path: Path) -> None:
+def test_local_results_are_read_from_files(tmp_path):
     path = tmp_path / "mine.csv.gz"
     write_csv(grid(LAWS)[:8], path)
     assert ds.advise(sensor(64), reference=grid(LAWS), results=[path]).local_rows == 8
@@ -308,7 +304,7 @@ def test_local_results_are_read_from_files(tmp_path: Path) -> None:
         ds.advise(sensor(64), reference=[], results=[tmp_path / "nowhere"])
 
 
-def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
+def test_peers_are_told_by_their_capabilities_or_their_settings():
     assert Option("ipopt", "{}", 1e-9).is_peer
     assert Option("highs", '{"method": "pdlp"}', 1e-9).is_peer
     assert not Option("highs", '{"method": "ipx"}', 1e-9).is_peer
@@ -316,7 +312,7 @@ def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
     assert not Option("of-nobody", "{}", 1e-9).is_peer
 
 
-def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_are_advised_only_if_asked(monkeypatch):
     monkeypatch.setattr(
         Option, "is_peer", property(lambda option: option.backend == "blahut-arimoto")
     )
@@ -326,21 +322,21 @@ def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ds.advise(sensor(8), reference=rows, peers=True).backend == "blahut-arimoto"
 
 
-def test_the_record_is_json_without_infinities() -> None:
+def test_the_record_is_json_without_infinities():
     record = ds.advise(sensor(64), reference=grid(LAWS)).to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert len(record["chosen"]["evidence"]) == 5
 
 
 @pytest.mark.parametrize(("gap", "seconds"), [(0.0, None), (1.5, None), (1e-9, 0.0), (1e-9, -1.0)])
-def test_bad_requests_are_refused(gap: float, seconds: float | None) -> None:
+def test_bad_requests_are_refused(gap, seconds):
     with pytest.raises(InputError, match="give a"):
         ds.advise(sensor(8), gap, seconds, reference=[])
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.01, 100.0), st.integers(4, 5000))
-def test_scaling_all_times_scales_every_estimate(factor: float, bins: int) -> None:
+def test_scaling_all_times_scales_every_estimate(factor, bins):
     cells = observations_of(grid({"tilt": LAWS["tilt"]}))
     here = Features.of_problem(sensor(bins))
     plain = TimeModel(cells).predict(here)
@@ -362,7 +358,7 @@ def held_out(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("advice.held_out")
 
 
-def test_cross_validation_of_lawful_times_has_no_regret(held_out: Any) -> None:
+def test_cross_validation_of_lawful_times_has_no_regret(held_out):
     found = held_out.cross_validate(grid(LAWS))
     assert len(found.trials) == 2 * len(ENTRIES)
     assert not found.failures
@@ -372,8 +368,8 @@ def test_cross_validation_of_lawful_times_has_no_regret(held_out: Any) -> None:
 
 
 def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_noise_are_not(
-    held_out: Any,
-) -> None:
+    held_out,
+):
     rows = grid({"tilt": lambda bins: 2e-3, "blahut-arimoto": lambda bins: 1e-3})
     odd = [
         replace(each, status=Status.FAILED, upper=math.inf)
@@ -391,9 +387,7 @@ def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_no
     assert {trial.regret for trial in close.trials} == {1.0}
 
 
-def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(
-    held_out: Any,
-) -> None:
+def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(held_out):
     from discreet.reports.measurements import reference_measurements
 
     found = held_out.cross_validate(reference_measurements())
@@ -407,7 +401,7 @@ def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_ne
     assert np.isfinite([trial.regret for trial in found.trials]).all()
 
 
-def test_what_is_called_safe_is_certified_also_with_rare_private_values() -> None:
+def test_what_is_called_safe_is_certified_also_with_rare_private_values():
     """Nothing of the kind was measured, so the advice relies on the backend not to lose digits
     there.
     """

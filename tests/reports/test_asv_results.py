@@ -41,7 +41,7 @@ def written(folder: Path, content: str) -> Path:
     return folder
 
 
-def test_values_lie_row_major_and_skips_are_not_failures(tmp_path: Path) -> None:
+def test_values_lie_row_major_and_skips_are_not_failures(tmp_path):
     written(tmp_path, json.dumps(held()))
     about = {NAME: {"param_names": ["backend", "size"], "unit": "seconds"}, "version": 2}
     (tmp_path / "benchmarks.json").write_text(json.dumps(about))
@@ -58,7 +58,7 @@ def test_values_lie_row_major_and_skips_are_not_failures(tmp_path: Path) -> None
     assert "somewhere" not in repr(points)
 
 
-def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path: Path) -> None:
+def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path):
     written(tmp_path, json.dumps(held(results={NAME: [None, GRID]})))
     assert [record.outcome for record in read_asv(tmp_path)] == ["failed"] * 4
 
@@ -74,13 +74,13 @@ def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path: Path
         (json.dumps(held(date="yesterday")), "damaged"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, content: str, words: str) -> None:
+def test_damage_is_named(tmp_path, content, words):
     with pytest.raises(FileError, match=words) as caught:
         read_asv(written(tmp_path, content))
     assert "c0ffee-env.json" in str(caught.value)
 
 
-def test_a_folder_without_results_says_how_to_get_some(tmp_path: Path) -> None:
+def test_a_folder_without_results_says_how_to_get_some(tmp_path):
     with pytest.raises(FileError, match="set-commit-hash"):
         read_asv(tmp_path)
     with pytest.raises(FileError, match="is not a folder"):

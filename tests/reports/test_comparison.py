@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -71,9 +70,7 @@ def comparison(trial: None, model: Problem) -> Comparison:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_row_for_every_attempt_also_of_those_that_crash(
-    comparison: Comparison, model: Problem
-) -> None:
+def test_a_row_for_every_attempt_also_of_those_that_crash(comparison, model):
     assert comparison.labels == ("fake-bayes:knob=1", *NAMES)
     assert len(comparison.rows) == 12
     by_key = {(row.instance, row.label): row for row in comparison.rows}
@@ -95,7 +92,7 @@ def test_a_row_for_every_attempt_also_of_those_that_crash(
     assert comparison.uncertified_cases == ("half", "perfect")
 
 
-def test_a_case_has_the_best_bracket_of_its_rows(comparison: Comparison, model: Problem) -> None:
+def test_a_case_has_the_best_bracket_of_its_rows(comparison, model):
     for case in comparison.cases:
         rows = [row for row in comparison.rows_of(case) if row.answered]
         lower, upper = comparison.bracket(case)
@@ -107,9 +104,7 @@ def test_a_case_has_the_best_bracket_of_its_rows(comparison: Comparison, model: 
         )
 
 
-def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(
-    comparison: Comparison,
-) -> None:
+def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(comparison):
     """An estimator private within 1.2e-14 errs 0, all exactly private ones err .4 at least."""
     case = comparison.cases[2]
     known = {"lower": 0.4, "upper": 0.5, "private_within": 0.0, "own_private_within": 0.0}
@@ -124,7 +119,7 @@ def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(
     assert "No pair of certified brackets, of 1, excludes one another." in found.verdict()
 
 
-def test_the_record_is_strict_json(comparison: Comparison) -> None:
+def test_the_record_is_strict_json(comparison):
     record = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert len(record["rows"]) == 12
     assert record["rows"][3]["error_probability"] is None
@@ -134,7 +129,7 @@ def test_the_record_is_strict_json(comparison: Comparison) -> None:
     assert record["agreements"][0]["case"] in {case.title for case in comparison.cases}
 
 
-def test_other_measures_are_compared_in_their_own_unit(trial: None, model: Problem) -> None:
+def test_other_measures_are_compared_in_their_own_unit(trial, model):
     asked = Case("fair", model.with_budget(0.01, measure="parity-difference"))
     found = run_comparison([asked], [*map(Configuration, ("highs", "slsqp", "fake-bayes"))])
     assert [row.status.value for row in found.rows] == ["certified", "unsupported", "unsupported"]
@@ -148,7 +143,7 @@ def test_other_measures_are_compared_in_their_own_unit(trial: None, model: Probl
     assert Status.UNSUPPORTED not in {row.status for row in default.rows}
 
 
-def test_several_secrets_are_compared_by_the_largest_share_of_a_budget() -> None:
+def test_several_secrets_are_compared_by_the_largest_share_of_a_budget():
     problem = catalog.build(
         "census", secrets=2, educations=2, occupations=2, fraction=0.5, measure="parity-difference"
     )
@@ -161,7 +156,7 @@ def test_several_secrets_are_compared_by_the_largest_share_of_a_budget() -> None
     assert " and leaks " in wording.facts(problem)
 
 
-def test_bad_plans_are_refused(trial: None, model: Problem) -> None:
+def test_bad_plans_are_refused(trial, model):
     with pytest.raises(InputError, match="nothing to compare"):
         run_comparison([])
     with pytest.raises(InputError, match="'a'"):
@@ -178,7 +173,7 @@ def test_bad_plans_are_refused(trial: None, model: Problem) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
+def test_a_disagreement_is_said_in_words(comparison):
     at = next(
         k
         for k, row in enumerate(comparison.rows)
@@ -191,8 +186,8 @@ def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
     assert "at least one certificate is wrong" in told
 
 
-def test_it_ends_with_what_to_use(comparison: Comparison) -> None:
-    def told(*rows: tuple[str, int, float]) -> str:
+def test_it_ends_with_what_to_use(comparison):
+    def told(*rows):
         """The advice after these were certified: backend, number of the case, seconds."""
         first = comparison.rows[0]
         made = (
@@ -225,12 +220,12 @@ def test_it_ends_with_what_to_use(comparison: Comparison) -> None:
     assert none.advice() == "Use none of them: no answer is certified."
 
 
-def test_the_terminal_shows_every_case_and_who_agrees(comparison: Comparison) -> None:
+def test_the_terminal_shows_every_case_and_who_agrees(comparison):
     shown = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
     assert [len(table.lines) for table in shown] == [4, 4, 4, 3]
 
 
-def test_a_narrow_terminal_shows_every_digit(comparison: Comparison) -> None:
+def test_a_narrow_terminal_shows_every_digit(comparison):
     for table in tables.case_tables(comparison):
         found = []
         for width in (80, 200):
@@ -252,12 +247,12 @@ def test_a_narrow_terminal_shows_every_digit(comparison: Comparison) -> None:
         (0.0, 3e-40, "[0, 3e-40]"),
     ],
 )
-def test_brackets_share_their_digits(lower: float, upper: float, words: str) -> None:
+def test_brackets_share_their_digits(lower, upper, words):
     assert numerals.bracket(lower, upper) == words
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_a_bracket_can_always_be_written(one: float, other: float) -> None:
+def test_a_bracket_can_always_be_written(one, other):
     lower, upper = sorted((one, other))
     words = numerals.bracket(lower, upper)
     assert words
@@ -265,7 +260,7 @@ def test_a_bracket_can_always_be_written(one: float, other: float) -> None:
     assert "inf" not in words
 
 
-def test_numbers_in_words() -> None:
+def test_numbers_in_words():
     assert numerals.scientific(3.2e-7) == "3.2·10⁻⁷"
     assert numerals.scientific(1e-9) == "10⁻⁹"
     assert numerals.scientific(0.58) == "0.58"
@@ -284,7 +279,7 @@ def test_numbers_in_words() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> None:
+def test_the_pictures_have_a_mark_for_every_answer(comparison):
     leaks = claimed_leaks(comparison.rows)
     answered = [row for row in comparison.rows if row.answered]
     perfect = [row for row in leaks if row.regime == "perfect"]
@@ -300,9 +295,7 @@ def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> No
     assert any("fake-crashes: 0 of 3 answered" in row for row in gap_figure(comparison.rows).rows)
 
 
-def test_a_comparison_is_written_twice_but_never_over_foreign_files(
-    comparison: Comparison, tmp_path: Path
-) -> None:
+def test_a_comparison_is_written_twice_but_never_over_foreign_files(comparison, tmp_path):
     folder = tmp_path / "new" / "report"
     first = write_comparison(comparison, folder)
     assert [path.name for path in first] == [

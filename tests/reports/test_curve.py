@@ -44,8 +44,8 @@ def grid(curve: ds.Frontier) -> Array:
 @given(models, st.floats(0.0, 1.1), st.integers(3, 10))
 @settings(max_examples=25)
 def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
-    problem: ds.Problem, fraction: float, points: int
-) -> None:
+    problem, fraction, points
+):
     curve = ds.frontier(problem, points=points)
     at = grid(curve)
     upper = curve.upper(at)
@@ -66,7 +66,7 @@ def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
 
 
 @pytest.mark.parametrize("width", [0.1, 0.01, 0.002])
-def test_a_stated_width_is_reached_everywhere(width: float) -> None:
+def test_a_stated_width_is_reached_everywhere(width):
     problem = ds.problems.paper_single(bins=32)
     curve = ds.frontier(problem, width=width)
     assert curve.reached
@@ -77,7 +77,7 @@ def test_a_stated_width_is_reached_everywhere(width: float) -> None:
     assert (curve.upper(at) - curve.lower(at)).max() <= width * curve.envelope.height * (1.0 + 1e-9)
 
 
-def test_points_are_ends_own_budget_and_then_where_the_bracket_is_widest() -> None:
+def test_points_are_ends_own_budget_and_then_where_the_bracket_is_widest():
     problem = ds.problems.paper_single(bins=32, budget=0.005)
     two, three, four = (ds.frontier(problem, points=k) for k in (2, 3, 4))
     horizon = two.envelope.horizon
@@ -89,7 +89,7 @@ def test_points_are_ends_own_budget_and_then_where_the_bracket_is_widest() -> No
     assert three.reached  # only a number was asked for
 
 
-def test_the_default_is_one_per_cent() -> None:
+def test_the_default_is_one_per_cent():
     curve = ds.frontier(ds.problems.paper_multi(sensors=5))
     assert curve.asked_width == 0.01
     assert curve.width <= 0.01
@@ -102,14 +102,14 @@ def test_the_default_is_one_per_cent() -> None:
     "name",
     ["x-equals-y", "independent", "near-deterministic", "duplicated", "zero-mass", "tiny-budget"],
 )
-def test_adversarial_models_have_curves(name: str) -> None:
+def test_adversarial_models_have_curves(name):
     curve = ds.frontier(ds.problems.catalog.build(name), width=0.05)
     assert curve.reached
     at = grid(curve)
     assert (curve.lower(at) <= curve.upper(at)).all()
 
 
-def test_a_model_that_leaks_nothing_has_a_flat_curve() -> None:
+def test_a_model_that_leaks_nothing_has_a_flat_curve():
     x = np.array([0.3, 0.7])
     yz = np.array([[0.4, 0.1], [0.1, 0.4]])
     curve = ds.frontier(ds.Problem.from_joint(x[:, None, None] * yz, 0.0))
@@ -117,7 +117,7 @@ def test_a_model_that_leaks_nothing_has_a_flat_curve() -> None:
     assert curve.reached
 
 
-def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right() -> None:
+def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right():
     problem = ds.problems.paper_single(bins=16)
     curve = ds.frontier(problem, points=5, backend="highs")  # serves perfect privacy only
     statuses = {row.budget: row.status for row in curve.rows}
@@ -129,7 +129,7 @@ def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right() -> None:
     assert curve.upper(0.0) < 0.5 * (1.0 - 1e-6) or problem.constant_error < 0.5
 
 
-def test_a_width_that_cannot_be_reached_ends_and_says_so() -> None:
+def test_a_width_that_cannot_be_reached_ends_and_says_so():
     curve = ds.frontier(ds.problems.paper_single(bins=16), width=1e-9, points=9)
     assert len(curve.rows) == 9
     assert not curve.reached
@@ -149,19 +149,19 @@ def test_a_width_that_cannot_be_reached_ends_and_says_so() -> None:
         ({"settings": {"nothing": 1}, "points": 3}, "no setting 'nothing'"),
     ],
 )
-def test_bad_values_are_refused(options: dict[str, object], words: str) -> None:
+def test_bad_values_are_refused(options, words):
     with pytest.raises(ds.InputError, match=words):
         ds.frontier(ds.problems.paper_single(), **options)  # type: ignore[arg-type]
 
 
-def test_the_watch_hears_of_every_point() -> None:
+def test_the_watch_hears_of_every_point():
     heard: list[tuple[int, int, str]] = []
     ds.frontier(ds.problems.paper_single(), points=4, watch=lambda *news: heard.append(news))
     assert [(done, most) for done, most, _ in heard] == [(0, 4), (1, 4), (2, 4), (3, 4)]
     assert all("nats" in words for _, _, words in heard)
 
 
-def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
+def test_records_are_strict_json_and_csv_that_hold_the_envelopes():
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
     record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
     assert record["problem"] == "paper-single(bins=16)"
@@ -183,7 +183,7 @@ def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
     assert "6 points" in repr(curve)
 
 
-def test_a_sweep_gives_what_solve_gives(ticking: None) -> None:
+def test_a_sweep_gives_what_solve_gives(ticking):
     problem = ds.problems.catalog.build("duplicated")  # has outcomes to merge
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in (0.0, 0.3, 1.0):
@@ -198,7 +198,7 @@ def test_a_sweep_gives_what_solve_gives(ticking: None) -> None:
         assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-8)
 
 
-def test_a_curve_lowers_hardly_any_interior_point(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curve_lowers_hardly_any_interior_point(monkeypatch):
     """Each point alone lowers a problem for the interior point; a sweep goes on from the duals of
     other budgets.
     """

@@ -70,7 +70,7 @@ def levels(curve: ds.Frontier, budgets: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_curve_is_convex_in_the_level_and_does_not_rise(name: str) -> None:
+def test_the_curve_is_convex_in_the_level_and_does_not_rise(name):
     curve = traced(name)
     assert curve.certified
     end = curve.bayes_leakage
@@ -93,7 +93,7 @@ def test_the_curve_is_convex_in_the_level_and_does_not_rise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_every_point_is_that_of_a_single_solve(name: str) -> None:
+def test_every_point_is_that_of_a_single_solve(name):
     curve = traced(name)
     problem = PROBLEMS[name]
     within = 1e-12 if all(term.measure.name in LINEAR for term in problem.terms) else 1e-9
@@ -107,7 +107,7 @@ def test_every_point_is_that_of_a_single_solve(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_its_ends_are_budget_0_and_the_bayes_rule(name: str) -> None:
+def test_its_ends_are_budget_0_and_the_bayes_rule(name):
     curve = traced(name)
     problem = PROBLEMS[name]
     assert curve.rows[-1].upper == pytest.approx(problem.bayes_error, rel=1e-12)
@@ -122,7 +122,7 @@ def test_its_ends_are_budget_0_and_the_bayes_rule(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_points_are_confirmed_by_exact_arithmetic(name: str) -> None:
+def test_points_are_confirmed_by_exact_arithmetic(name):
     problem = PROBLEMS[name]
     budgets = [row.budget for row in traced(name).rows]
     sweep = Sweep(problem, "tilt", gap=1e-9)
@@ -136,7 +136,7 @@ def test_points_are_confirmed_by_exact_arithmetic(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", EACH)
-def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
+def test_measures_of_posteriors_have_no_curve_and_say_why(text):
     problem = model(text)
     for ask in (lambda: ds.frontier(problem), lambda: envelope_of(problem, ())):
         with pytest.raises(
@@ -147,7 +147,7 @@ def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, math.inf, 1e-200])
-def test_budgets_that_no_factor_changes_are_refused(budget: float) -> None:
+def test_budgets_that_no_factor_changes_are_refused(budget):
     with pytest.raises(
         ds.InputError,
         match=r"the budget of constraints\[1\] is .* scales all budgets together",
@@ -155,7 +155,7 @@ def test_budgets_that_no_factor_changes_are_refused(budget: float) -> None:
         ds.frontier(two((0.01, "chi-square"), (budget, "mutual-information")))
 
 
-def test_linear_measures_have_chains_of_segments_which_are_found_exactly() -> None:
+def test_linear_measures_have_chains_of_segments_which_are_found_exactly():
     for name in ("total-variation", "parity-difference"):
         curve = ds.frontier(PROBLEMS[name], width=1e-10)
         assert curve.reached
@@ -163,7 +163,7 @@ def test_linear_measures_have_chains_of_segments_which_are_found_exactly() -> No
         assert len(curve.rows) < 120
 
 
-def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels() -> None:
+def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels():
     problem = SEVERAL["smooth"]
     curve = traced("smooth")
     assert 1.0 in [row.budget for row in curve.rows]
@@ -174,7 +174,7 @@ def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels() -> None
     assert half.certificate.lower <= curve.upper(0.5)
 
 
-def test_records_name_the_measure_and_its_unit() -> None:
+def test_records_name_the_measure_and_its_unit():
     for name, budget in (("chi-square", "budget"), ("maximal-leakage", "budget_nats")):
         curve = traced(name)
         record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
@@ -190,7 +190,7 @@ def test_records_name_the_measure_and_its_unit() -> None:
     assert "nats" not in curve_figure(traced("chi-square")).description
 
 
-def test_files_of_every_unit_are_known_again(tmp_path: Any) -> None:
+def test_files_of_every_unit_are_known_again(tmp_path):
     for name in ("chi-square", "maximal-leakage", "smooth"):
         (tmp_path / "curve.csv").write_text(traced(name).to_csv())
         assert IS_CURVE(tmp_path / "curve.csv")

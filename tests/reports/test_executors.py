@@ -162,8 +162,8 @@ def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
 
 
 def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_local_run(
-    tmp_path: Path, address: str, queue: Path
-) -> None:
+    tmp_path, address, queue
+):
     by_backend = {cell.configuration.backend: cell for cell in study_cells()}
     cells = [by_backend[name] for name in ("highs", "fake-kills-worker", "tilt", "fake-raises")]
     with pytest.MonkeyPatch.context() as patch:
@@ -203,9 +203,7 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
 
 
 @pytest.mark.parametrize("where", ["loky:1", "dask"])
-def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
-    tmp_path: Path, where: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(tmp_path, where, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     with opened(words, tmp_path, AttemptLimits()) as executor:
         with pytest.raises((BrokenProcessPool, distributed.scheduler.KilledWorker)) as died:
@@ -217,7 +215,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(
         assert executor.submit(divmod, 7, 2).result() == (3, 1)
 
 
-def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
+def test_a_job_that_is_lost_or_cancelled(tmp_path, queue):
     with opened("submitit:long", tmp_path, AttemptLimits()) as executor:
         executor._executor._executor.python = "false"  # type: ignore[attr-defined]
         lost = executor.submit(divmod, 7, 2)
@@ -237,10 +235,10 @@ def test_a_job_that_is_lost_or_cancelled(tmp_path: Path, queue: Path) -> None:
     ]
 
 
-def test_ctrl_c_waits_until_a_job_is_known() -> None:
+def test_ctrl_c_waits_until_a_job_is_known():
     known = []
 
-    def submit() -> None:
+    def submit():
         with executors._uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             known.append("a job")
@@ -328,9 +326,7 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> tuple[Cell, ...]:
     return study_cells(SIX)
 
 
-def test_cells_whose_worker_was_lost_run_once_more_alone(
-    tmp_path: Path, cells: tuple[Cell, ...]
-) -> None:
+def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path, cells):
     keys = [cell.key for cell in cells]
     executor = Scripted(2, {keys[0]: 1, keys[1]: 1, keys[3]: 2})
     found = run_scripted(tmp_path, executor, cells)
@@ -351,9 +347,7 @@ def test_cells_whose_worker_was_lost_run_once_more_alone(
     assert sum(row.message.startswith("the worker") for row in found.values()) == 1
 
 
-def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(
-    tmp_path: Path, cells: tuple[Cell, ...]
-) -> None:
+def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cells):
     executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
     with pytest.raises(
         InputError,
@@ -363,9 +357,7 @@ def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(
     assert executor.stopped == [cell.key for cell in cells[1:3]]
 
 
-def test_a_worker_with_other_versions_is_refused(
-    tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: Any
-) -> None:
+def test_a_worker_with_other_versions_is_refused(tmp_path, cells, monkeypatch):
     keys = [cell.key for cell in cells]
     monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
     with pytest.raises(
@@ -376,7 +368,7 @@ def test_a_worker_with_other_versions_is_refused(
     assert [cell.key for cell in cells] == keys
 
 
-def test_a_setting_of_bad_value_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_bad_value_is_a_row(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     cells = study_cells(
         SIX.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
@@ -390,10 +382,8 @@ def test_a_setting_of_bad_value_is_a_row(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(row.certified for row in found.values()) == 4
 
 
-def test_what_goes_wrong_around_a_backend_is_a_row_too(
-    tmp_path: Path, cells: tuple[Cell, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measured(study: str, cell: Cell) -> Measurement:
+def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypatch):
+    def measured(study, cell):
         if cell is cells[0]:
             raise MemoryError("cannot allocate 8 GiB")
         return replace(runner._failed(study, cell, "for the test"), status=Status.CERTIFIED)
@@ -425,12 +415,12 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(
         ("submitit:", "'submitit:' is no executor; give submitit:PARTITION"),
     ],
 )
-def test_other_words_are_refused_in_one_sentence(words: str, said: str, tmp_path: Path) -> None:
+def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):
     assert said in refused("bench", "quick", "--executor", words, "--out", str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
-def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_refused_with_its_extra(monkeypatch):
     others = [each for each in executors._EXECUTORS.values() if each.library[0]]
     for each in others:
         name, extra = each.library
@@ -439,9 +429,7 @@ def test_a_missing_library_is_refused_with_its_extra(monkeypatch: pytest.MonkeyP
             checked(f"{each.name}:1")
 
 
-def test_no_scheduler_and_no_queue_are_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
@@ -493,9 +481,7 @@ parameters = { bins = 4 }
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 @pytest.mark.parametrize("where", ["loky:2", "dask"])
-def test_ctrl_c_ends_every_process(
-    tmp_path: Path, where: str, note: Path, request: pytest.FixtureRequest
-) -> None:
+def test_ctrl_c_ends_every_process(tmp_path, where, note, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     variables = {"FAKE_CHILD": str(note), "DISCREET_BACKENDS": os.environ["DISCREET_BACKENDS"]}
     (tmp_path / "hangs.toml").write_text(HANGING)

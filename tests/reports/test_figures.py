@@ -59,9 +59,7 @@ CATEGORIES = Figure(
 
 
 @given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=8), st.booleans(), st.booleans())
-def test_an_axis_shows_everything_and_its_ticks_lie_on_it(
-    values: list[float], log: bool, padded: bool
-) -> None:
+def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values, log, padded):
     low, high = ends = extent(values, log, padded=padded)
     assert low < high
     assert low <= min(values) * (1.0 + 1e-12)
@@ -89,18 +87,18 @@ def test_an_axis_shows_everything_and_its_ticks_lie_on_it(
         ((-1.0, 1.0), False, ["-1.0", "-0.5", "0.0", "0.5", "1.0"]),
     ],
 )
-def test_ticks_are_round_numbers(ends: tuple[float, float], log: bool, words: list[str]) -> None:
+def test_ticks_are_round_numbers(ends, log, words):
     found = [word for _, word in ticks(ends, log)]
     assert found == words or set(words) <= set(found)
 
 
-def test_values_that_cannot_be_shown_are_left_out_of_the_ends() -> None:
+def test_values_that_cannot_be_shown_are_left_out_of_the_ends():
     assert extent([0.0, 0.1, np.inf, np.nan], True, padded=False) == (0.05, 0.2)
     assert extent([], False, padded=True) == (0.5, 1.5)
 
 
 @pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
-def test_the_file_is_well_formed_and_says_what_it_shows(figure: Figure) -> None:
+def test_the_file_is_well_formed_and_says_what_it_shows(figure):
     root = ET.fromstring(standalone(figure))
     assert root.attrib["role"] == "img"
     assert figure.title in root.attrib["aria-label"]
@@ -114,7 +112,7 @@ def test_the_file_is_well_formed_and_says_what_it_shows(figure: Figure) -> None:
     assert "nan" not in standalone(figure)
 
 
-def test_everything_stays_inside_the_box() -> None:
+def test_everything_stays_inside_the_box():
     for figure in (FIGURE, CATEGORIES):
         root = ET.fromstring(standalone(figure))
         width, height = map(float, root.attrib["viewBox"].split()[2:])
@@ -129,14 +127,14 @@ def test_everything_stays_inside_the_box() -> None:
             assert 0.0 <= float(start[2]) <= height
 
 
-def test_inside_a_page_there_is_no_second_style_and_no_title() -> None:
+def test_inside_a_page_there_is_no_second_style_and_no_title():
     inside = svg(FIGURE, titled=False)
     assert "<style" not in inside
     assert ">a subtitle<" not in inside
     ET.fromstring(inside)
 
 
-def test_tones_differ_in_more_than_colour() -> None:
+def test_tones_differ_in_more_than_colour():
     looks = [look(tone) for tone in range(len(LIGHT) ** 2)]
     dashes, marks = (set(each) for each in zip(*looks, strict=True))
     assert len(set(LIGHT)) == len(set(DARK)) == len(dashes) == 6
@@ -154,20 +152,20 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize(("tones", "ground"), [(LIGHT, "#ffffff"), (DARK, "#161b22")])
-def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) -> None:
+def test_tones_stand_out_from_their_ground(tones, ground):
     for tone in tones:
         light, dark = sorted((luminance(tone), luminance(ground)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path: Path) -> None:
+def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path):
     FIGURE.save(tmp_path / "all.svg")
     assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
     with pytest.raises(ds.FileError):
         FIGURE.save(tmp_path / "nowhere" / "all.svg")
 
 
-def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
+def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
     series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
     pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
     assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == [
@@ -176,7 +174,7 @@ def test_the_legend_shows_a_hollow_mark_as_the_plane_does() -> None:
     ]
 
 
-def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
+def test_a_series_of_points_keeps_their_order_and_may_be_empty():
     series = Series.of("", [(1.0, 2.0, "one", 3), (0.5, 4.0, "two", -1)], 1)
     assert (series.x, series.y, series.hints, series.behind) == (
         (1.0, 0.5),
@@ -187,7 +185,7 @@ def test_a_series_of_points_keeps_their_order_and_may_be_empty() -> None:
     assert Series.of("", [], 0).x == ()
 
 
-def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
+def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point():
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
     budgets = [row.budget for row in curve.rows]
     figure = curve_figure(curve)
@@ -235,17 +233,17 @@ def unpainted(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
-def test_a_file_is_painted_by_programs_that_know_no_css_variables(figure: Figure) -> None:
+def test_a_file_is_painted_by_programs_that_know_no_css_variables(figure):
     assert "var(" not in standalone(figure)
     assert not unpainted(standalone(figure))
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(path: Path) -> None:
+def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(path):
     text = path.read_text(encoding="utf-8")
     assert "var(" not in text
     assert not unpainted(text)
 
 
-def test_a_picture_in_css_variables_is_noticed() -> None:
+def test_a_picture_in_css_variables_is_noticed():
     assert len(unpainted(f"{svg(FIGURE, style=LOOK_STYLE)}")) > 20

@@ -125,29 +125,29 @@ COMMITS = [
 # --------------------------------------------------------------------------------------------------
 
 
-def test_equal_rows_give_equal_pages_in_any_order() -> None:
+def test_equal_rows_give_equal_pages_in_any_order():
     assert report_page(ROWS) == report_page(list(reversed(ROWS)))
 
 
-def test_no_folder_no_name_and_no_traceback_gets_in() -> None:
+def test_no_folder_no_name_and_no_traceback_gets_in():
     page = report_page(ROWS)
     assert not [word for word in ("someone", "secret") if word in page]
 
 
-def test_the_page_names_no_address_but_that_of_svg(shipped: Path) -> None:
+def test_the_page_names_no_address_but_that_of_svg(shipped):
     page = shipped.read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^\s\"'<)]+", page)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in page
     assert "unsafe" not in page
 
 
-def test_words_of_a_row_cannot_end_the_data() -> None:
+def test_words_of_a_row_cannot_end_the_data():
     page = report_page(ROWS)
     assert page.count("</script>") == 3
     assert "\\u003c/script>" in page
 
 
-def test_every_script_of_the_folder_is_on_the_page_once() -> None:
+def test_every_script_of_the_folder_is_on_the_page_once():
     import discreet.reports.html.interactive as module
 
     folder = Path(module.__file__).parent
@@ -164,7 +164,7 @@ def carried(page: str) -> tuple[dict[str, Any], list[str]]:
     return json.loads(data[1]), lines[1].split("\n")
 
 
-def test_the_figures_of_the_page_are_those_of_the_writer() -> None:
+def test_the_figures_of_the_page_are_those_of_the_writer():
     data, lines = carried(report_page(ROWS))
     rows = cleaned(ROWS)
     for name, figure in (
@@ -180,12 +180,12 @@ def test_the_figures_of_the_page_are_those_of_the_writer() -> None:
         assert [lines[k] for k in data[name]["lines"]] == text.splitlines()
 
 
-def test_no_line_of_a_figure_is_carried_twice() -> None:
+def test_no_line_of_a_figure_is_carried_twice():
     _, lines = carried(report_page(ROWS))
     assert len(lines) == len(set(lines))
 
 
-def test_the_scripts_write_no_number_and_know_no_scale() -> None:
+def test_the_scripts_write_no_number_and_know_no_scale():
     import discreet.reports.html.interactive as module
 
     for name in SCRIPTS:
@@ -195,7 +195,7 @@ def test_the_scripts_write_no_number_and_know_no_scale() -> None:
         ), name
 
 
-def test_one_colour_a_backend_as_in_the_snapshot() -> None:
+def test_one_colour_a_backend_as_in_the_snapshot():
     data, _ = carried(report_page(ROWS))
     known = tones(trials(cleaned(ROWS)))
     keys = [(name, tone) for content in data["contents"] for name, tone in legend(content)]
@@ -209,7 +209,7 @@ def legend(content: Any) -> list[tuple[str, int]]:
     return [(name, tone) for name, _, tone in figure["keys"]] if figure else []
 
 
-def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
+def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
     page = write_report(ROWS, tmp_path / "page.html")
     assert MARK in page.read_text(encoding="utf-8")
     assert write_report(ROWS[:5], page) == page
@@ -360,7 +360,7 @@ def said_in_the_end(part: Any) -> dict[str, str]:
     return {line["contestant"]: line["shares"][-1] for line in part["lines"]}
 
 
-def test_every_choice_shows_the_statistics_of_its_rows(opened: Any, some: Path) -> None:
+def test_every_choice_shows_the_statistics_of_its_rows(opened, some):
     screen = opened(some)
     rows = some_measurements()
     assert said_numbers(screen) == chosen_numbers(rows)
@@ -373,7 +373,7 @@ def test_every_choice_shows_the_statistics_of_its_rows(opened: Any, some: Path) 
         assert screen.tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
 
 
-def test_other_backends_are_left_out_and_change_no_number(opened: Any, some: Path) -> None:
+def test_other_backends_are_left_out_and_change_no_number(opened, some):
     screen = opened(some)
     wanted = chosen_numbers(some_measurements())
     screen.view("label=tilt&label=conic%3Asolver%3Dscs")
@@ -397,7 +397,7 @@ def test_other_backends_are_left_out_and_change_no_number(opened: Any, some: Pat
     )
 
 
-def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened: Any) -> None:
+def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened):
     screen = opened(ROWS)
     assert said_numbers(screen) == chosen_numbers(cleaned(ROWS))
     python = report_numbers(ROWS)
@@ -412,7 +412,7 @@ def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened
 SHOWN_MARKS = "#{} .stage [data-row]:not([hidden])"
 
 
-def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) -> None:
+def test_clicking_filters_changes_every_number_shown(opened, some):
     rows = some_measurements()
     screen = opened(some)
     tab = screen.tab
@@ -442,7 +442,7 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     assert "#" not in tab.url
 
 
-def test_a_view_is_an_address(opened: Any, some: Path) -> None:
+def test_a_view_is_an_address(opened, some):
     screen = opened(some)
     tab = screen.tab
     tab.click("#unfold")
@@ -463,7 +463,7 @@ def test_a_view_is_an_address(opened: Any, some: Path) -> None:
     assert tab.inner_text("#shown").startswith("0 of ")
 
 
-def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> None:
+def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened):
     screen = opened(ROWS)
     before = screen.numbers()
     marks = "#growth figure >> nth=0 >> .stage .mark:not([hidden])"
@@ -502,15 +502,13 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
         ),
     ],
 )
-def test_where_there_is_nothing_a_sentence_says_so(
-    opened: Any, rows: list[Measurement], said: dict[str, str]
-) -> None:
+def test_where_there_is_nothing_a_sentence_says_so(opened, rows, said):
     tab = opened(rows).tab
     for section, words in said.items():
         assert words in tab.inner_text(f"#{section}")
 
 
-def test_empty_filters_leave_a_sentence_in_every_section(opened: Any) -> None:
+def test_empty_filters_leave_a_sentence_in_every_section(opened):
     screen = opened(ROWS)
     screen.view("label=")
     for section in SECTIONS:
@@ -518,7 +516,7 @@ def test_empty_filters_leave_a_sentence_in_every_section(opened: Any) -> None:
         assert screen.tab.query_selector(f"#{section} table") is None, section
 
 
-def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened: Any) -> None:
+def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened):
     screen = opened(ROWS)
     tab = screen.tab
     tab.locator("#claims .stage svg").scroll_into_view_if_needed()
@@ -539,7 +537,7 @@ def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened: Any) -
     assert tab.is_hidden("#tip")
 
 
-def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
+def test_everything_is_reached_and_worked_by_keyboard(opened):
     screen = opened(ROWS)
     tab = screen.tab
     tab.keyboard.press("Tab")
@@ -572,7 +570,7 @@ def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
     } <= passed
 
 
-def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
+def test_light_and_dark_follow_the_system_and_the_button(opened):
     tab = opened(ROWS, color_scheme="dark").tab
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = tab.evaluate(ground)
@@ -584,12 +582,12 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     assert tab.is_hidden("nav")
 
 
-def test_both_pictures_of_claims_have_titles(opened: Any) -> None:
+def test_both_pictures_of_claims_have_titles(opened):
     titles = opened().tab.locator("#claims figcaption strong:not(.hidden)").all_inner_texts()
     assert [title.partition(" ")[0] for title in titles] == ["How", "What"]
 
 
-def test_a_phone_is_wide_enough(opened: Any) -> None:
+def test_a_phone_is_wide_enough(opened):
     tab = opened(width=380).tab
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
     tab.click("#unfold")
@@ -597,13 +595,13 @@ def test_a_phone_is_wide_enough(opened: Any) -> None:
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
 
 
-def test_a_long_name_of_a_benchmark_fits_on_a_phone(opened: Any) -> None:
+def test_a_long_name_of_a_benchmark_fits_on_a_phone(opened):
     long = [replace(each, benchmark=f"bench_{'a' * 40}.{'B' * 40}.time_solve") for each in COMMITS]
     tab = opened(ROWS, asv=long, width=380).tab
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
 
 
-def test_results_of_asv_are_drawn_over_commits_and_only_then(opened: Any) -> None:
+def test_results_of_asv_are_drawn_over_commits_and_only_then(opened):
     screen = opened(ROWS, asv=COMMITS)
     assert screen.tab.query_selector_all("#commits .stage svg") is not None
     assert len(screen.tab.query_selector_all("#commits .stage .mark")) == 6

@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import math
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,14 +108,14 @@ def example(**changes: Any) -> Measurement:
 
 @MODEST
 @given(row=MEASUREMENTS)
-def test_a_row_is_its_record(row: Measurement) -> None:
+def test_a_row_is_its_record(row):
     assert from_record(to_record(row), "here") == row
     assert tuple(to_record(row)) == COLUMNS
 
 
 @MODEST
 @given(found=st.lists(MEASUREMENTS, max_size=3))
-def test_rows_survive_comma_separated_files(found: list[Measurement], tmp_path: Path) -> None:
+def test_rows_survive_comma_separated_files(found, tmp_path):
     for name in ("rows.csv", "rows.csv.gz"):
         write_csv(found, tmp_path / name)
         assert read_csv(tmp_path / name) == found
@@ -127,7 +126,7 @@ def test_rows_survive_comma_separated_files(found: list[Measurement], tmp_path: 
 
 @settings(MODEST, max_examples=10)
 @given(row=MEASUREMENTS)
-def test_a_row_survives_parquet(row: Measurement, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_row_survives_parquet(row, tmp_path_factory):
     pytest.importorskip("duckdb")
     folder = tmp_path_factory.mktemp("study")
     row = replace(row, cell="0123456789abcdef")
@@ -137,7 +136,7 @@ def test_a_row_survives_parquet(row: Measurement, tmp_path_factory: pytest.TempP
     assert read_results([folder, folder / "cells" / "0123456789abcdef.parquet"]) == [row]
 
 
-def test_a_file_of_before_the_later_columns_reads(tmp_path: Path) -> None:
+def test_a_file_of_before_the_later_columns_reads(tmp_path):
     record = to_record(example())
     for name in (
         "samples",
@@ -154,7 +153,7 @@ def test_a_file_of_before_the_later_columns_reads(tmp_path: Path) -> None:
     assert from_record(record | {"unheard_of": 3}, "here") == example()
 
 
-def test_a_required_column_that_is_missing_is_named() -> None:
+def test_a_required_column_that_is_missing_is_named():
     record = to_record(example())
     del record["gap_target"]
     record.pop("outcomes")
@@ -173,9 +172,7 @@ def test_a_required_column_that_is_missing_is_named() -> None:
         ("versions", "{"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named_with_its_line(
-    column: str, text: str, tmp_path: Path
-) -> None:
+def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path):
     write_csv([example(), example()], tmp_path / "rows.csv")
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     import csv
@@ -190,9 +187,7 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(
 
 @settings(MODEST, max_examples=25)
 @given(data=st.data())
-def test_a_damaged_file_is_read_or_refused_never_anything_else(
-    data: st.DataObject, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_read_or_refused_never_anything_else(data, tmp_path):
     written = [example(), example(cell="def")]
     write_csv(written, tmp_path / "whole.csv.gz")
     whole = (tmp_path / "whole.csv.gz").read_bytes()
@@ -213,7 +208,7 @@ def test_a_damaged_file_is_read_or_refused_never_anything_else(
         assert whole_lines == written[: len(whole_lines)]
 
 
-def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:
+def test_results_that_are_not_there_or_not_ours(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "wrong.parquet").write_text("hello")
     (tmp_path / "empty").mkdir()
@@ -228,9 +223,7 @@ def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:
             read_results([tmp_path / name])
 
 
-def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "duckdb", None)
@@ -241,7 +234,7 @@ def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(
         Store(tmp_path)
 
 
-def test_the_reference_results_read_and_hold_nothing_private() -> None:
+def test_the_reference_results_read_and_hold_nothing_private():
     found = reference_measurements()
     assert len(found) > 100
     assert len({row.backend for row in found}) >= 5
@@ -253,7 +246,7 @@ def test_the_reference_results_read_and_hold_nothing_private() -> None:
         )
 
 
-def test_derived_values_fail_safe() -> None:
+def test_derived_values_fail_safe():
     row = example()
     assert row.certified
     assert not row.answered
@@ -265,7 +258,7 @@ def test_derived_values_fail_safe() -> None:
     assert example(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"
 
 
-def test_of_several_constraints_the_unit_is_their_budgets() -> None:
+def test_of_several_constraints_the_unit_is_their_budgets():
     one, two = (ds.problems.census(secrets=count) for count in (1, 2))
     assert Stakes.of(one) == Stakes("mutual-information", 1, one.budget, one.bayes_leakage)
     assert Stakes.of(two) == Stakes("mutual-information", 2, 1.0, pytest.approx(2.0))
@@ -285,7 +278,7 @@ def test_of_several_constraints_the_unit_is_their_budgets() -> None:
     assert told["leakage_ceiling_nats"] <= 1.0
 
 
-def test_budget_zero_of_an_adversarys_gain_is_no_perfect_privacy() -> None:
+def test_budget_zero_of_an_adversarys_gain_is_no_perfect_privacy():
     row = next(
         each for each in reference_measurements() if each.budget_nats == 0.0 and each.certified
     )

@@ -16,7 +16,7 @@ from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write
 CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}
 
 
-def test_a_folder_is_made_written_and_written_again(tmp_path: Path) -> None:
+def test_a_folder_is_made_written_and_written_again(tmp_path):
     folder = tmp_path / "deep" / "down"
     paths = write_folder(folder, CONTENTS, {"command": "test"})
     assert [path.name for path in paths] == ["a.txt", "b.bin"]
@@ -35,7 +35,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path: Path) -> None:
+def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path):
     (tmp_path / "b.bin").write_text("mine")
     before = snapshot(tmp_path)
     for call in (
@@ -47,7 +47,7 @@ def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path: Path) ->
     assert snapshot(tmp_path) == before
 
 
-def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path):
     write_folder(tmp_path, CONTENTS, {})
     (tmp_path / "a.txt").write_text("my notes")
     before = snapshot(tmp_path)
@@ -56,7 +56,7 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path: Path) -> Non
     assert snapshot(tmp_path) == before
 
 
-def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
+def test_links_folders_and_false_manifests_are_refused(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "a.txt").mkdir()
     with pytest.raises(FileError, match="is a folder"):
@@ -81,14 +81,12 @@ def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
         check_folder("null\0character", CONTENTS)
 
 
-def test_an_interruption_leaves_a_folder_that_can_be_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path, monkeypatch):
     write_folder(tmp_path, CONTENTS, {})
     replace = os.replace
     done: list[str] = []
 
-    def interrupted(source: str, target: Path) -> None:
+    def interrupted(source, target):
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(str(target))
@@ -106,9 +104,7 @@ def test_an_interruption_leaves_a_folder_that_can_be_written_again(
     assert (tmp_path / "b.bin").read_text() == "newer"
 
 
-def test_one_file_is_replaced_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     target = tmp_path / "curve.csv"
     assert replace_file(target, "old") == target
     replace_file(target, b"new")
@@ -118,7 +114,7 @@ def test_one_file_is_replaced_whole_or_not_at_all(
     with pytest.raises(FileError, match="cannot be written"):
         replace_file(tmp_path, "x")
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)

@@ -8,7 +8,6 @@ import csv
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -99,7 +98,7 @@ ROWS = [
 ]
 
 
-def test_equal_rows_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
+def test_equal_rows_give_equal_bytes_in_any_order(tmp_path):
     publish(ROWS, tmp_path / "a")
     publish(list(reversed(ROWS)), tmp_path / "b")
     for path in publish(ROWS, tmp_path / "a"):  # and again over what was made here
@@ -110,7 +109,7 @@ def test_equal_rows_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
         assert "secret" not in text
 
 
-def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
+def test_the_page_says_what_was_measured(tmp_path):
     publish(ROWS, tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "| conic | 5 | 4 | 2 | 0.5 | 2 | 100 | – | 0 |" in page
@@ -129,7 +128,7 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
         assert f"({picture}.svg)" in page
 
 
-def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path: Path) -> None:
+def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path):
     for path in publish(ROWS, tmp_path):
         if path.suffix == ".svg":
             text = "".join(ET.parse(path).getroot().itertext())
@@ -140,7 +139,7 @@ def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path: Path) -> 
     assert leakage.count("<title>") == 9
 
 
-def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:
+def test_the_table_has_one_line_a_trial(tmp_path):
     publish(ROWS, tmp_path)
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as stream:
         lines = list(csv.DictReader(stream))
@@ -148,7 +147,7 @@ def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:
     assert {line["status"] for line in lines} == {"certified", "violated-privacy", "failed"}
 
 
-def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: Path) -> None:
+def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path):
     perfect = replace(ROWS[0], budget_nats=0.0, budget_word="perfect", own_phi_residual=1e-20)
     broken = replace(perfect, status=Status.VIOLATED_PRIVACY)
     for backend, base, share, words in (
@@ -179,7 +178,7 @@ def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: 
     assert figure.zone_from == PRIVATE_LIMIT
 
 
-def test_the_lead_picture_tells_rounding_from_harm() -> None:
+def test_the_lead_picture_tells_rounding_from_harm():
     """In nats beyond the budget: a tenth of a picobit is not millions of times a budget."""
     leaks = {1e-14: 0.01 * (1 + 1e-12), 1e-8: 0.01 * (1 + 1e-6 + 1e-9), 1e-5: 0.01005, 0.01: 0.02}
     rows = [
@@ -237,7 +236,7 @@ HISTORY = [
 ]
 
 
-def test_history_is_a_figure_and_a_file(tmp_path: Path) -> None:
+def test_history_is_a_figure_and_a_file(tmp_path):
     publish(ROWS, tmp_path / "a", HISTORY)
     for path in publish(ROWS, tmp_path / "b", list(reversed(HISTORY))):
         if path.name != "commits.csv":
@@ -252,19 +251,19 @@ def test_history_is_a_figure_and_a_file(tmp_path: Path) -> None:
     assert len(lines) == len(HISTORY) - 1
 
 
-def test_one_commit_is_no_course(tmp_path: Path) -> None:
+def test_one_commit_is_no_course(tmp_path):
     names = {path.name for path in publish(ROWS, tmp_path, [HISTORY[0]])}
     assert "commits.csv" in names
     assert "commits.svg" not in names
     assert "one commit only" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-def test_nobody_answered_is_published_too(tmp_path: Path) -> None:
+def test_nobody_answered_is_published_too(tmp_path):
     names = {path.name for path in publish([ROWS[-1]], tmp_path)}
     assert names == {"README.md", "results.csv"}
 
 
-def test_what_stops_a_snapshot_is_a_sentence(tmp_path: Path) -> None:
+def test_what_stops_a_snapshot_is_a_sentence(tmp_path):
     with pytest.raises(InputError, match="no measurements"):
         publish([], tmp_path)
     (tmp_path / "README.md").write_text("mine")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def sound() -> ds.Solution:
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
-def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> None:
+def test_the_second_opinion_agrees_with_sound_certificates(budget):
     found, faults = second_opinion(
         ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9
     )
@@ -63,9 +62,7 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> Non
         ),
     ],
 )
-def test_the_second_opinion_contradicts_what_is_false(
-    sound: ds.Solution, change: Any, said: str
-) -> None:
+def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
     assert sound.verdict is not None
     _, faults = second_opinion(
         replace(sound, verdict=replace(sound.verdict, **change(sound))), 1e-9
@@ -93,9 +90,7 @@ def test_the_second_opinion_contradicts_what_is_false(
         (lambda s: {"certificate": replace(s.certificate, private_within=1e-3)}, "the duals prove"),
     ],
 )
-def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(
-    change: Any, said: str
-) -> None:
+def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(change, said):
     private = ds.solve(ds.problems.paper_single(bins=8, budget=0.0), "tilt")
     assert private.verdict is not None
     assert second_opinion(private, 1e-9)[1] == []
@@ -106,9 +101,7 @@ def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(
 
 
 @pytest.mark.parametrize("share", [1e-14, 1e-13])
-def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(
-    share: float,
-) -> None:
+def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(share):
     """p(z given x) = ½(1 ± share), Y = Z: certified within about that share, and not within a tenth
     of it.
     """
@@ -125,14 +118,12 @@ def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(
     assert any("a guess changes p(x)" in fault for fault in faults)
 
 
-def test_without_python_flint_there_is_no_second_opinion(
-    sound: ds.Solution, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_python_flint_there_is_no_second_opinion(sound, monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     assert second_opinion(sound, 1e-9) == (None, [])
 
 
-def test_without_python_flint_crosscheck_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_python_flint_crosscheck_is_refused(monkeypatch):
     monkeypatch.setattr(gate, "find_spec", lambda name: None)
     with pytest.raises(ds.InputError, match="python-flint"):
         gate.run_crosscheck(select(0, 1), ["tilt"])
@@ -147,9 +138,7 @@ def test_without_python_flint_crosscheck_is_refused(monkeypatch: pytest.MonkeyPa
         (ds.Status.ABSENT, "highspy is not installed", 0),
     ],
 )
-def test_a_backend_of_the_project_that_fails_is_a_finding(
-    status: ds.Status, message: str, findings: int
-) -> None:
+def test_a_backend_of_the_project_that_fails_is_a_finding(status, message, findings):
     instance = select(0, 1).instances[0]
     solved = ds.solve(instance.problem, "tilt")
     failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
@@ -168,9 +157,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(
         ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01"),
     ],
 )
-def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(
-    change: Any, said: str
-) -> None:
+def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change, said):
     instance = SeededInstance(
         "paper-single:bins=8",
         "--leakage 0.01",
@@ -195,9 +182,7 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(
     ("regime", "kinds"),
     [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
 )
-def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(
-    regime: str, kinds: list[str]
-) -> None:
+def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime, kinds):
     instance = SeededInstance(
         "paper-single:bins=8",
         "--leakage 1e-10",
@@ -219,7 +204,7 @@ def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(
     assert [each.kind for each in found] == kinds
 
 
-def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:
+def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable():
     chosen = select(3, DEFAULT_SIZE).instances
     families = {each.family for each in chosen}
     assert {(each.family, each.regime) for each in chosen} == {

@@ -102,9 +102,7 @@ def studies(draw: st.DrawFn) -> list[Measurement]:
 
 
 @given(studies())
-def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(
-    rows: list[Measurement],
-) -> None:
+def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(rows):
     found = trials(rows)
     for profile in (*performance_profiles(found), *data_profiles(found)):
         assert list(profile.shares) == sorted(profile.shares)
@@ -119,7 +117,7 @@ def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(
 
 @given(studies(), st.randoms(use_true_random=False))
 @settings(max_examples=30)
-def test_the_order_of_rows_plays_no_part(rows: list[Measurement], random: Any) -> None:
+def test_the_order_of_rows_plays_no_part(rows, random):
     shuffled = list(rows)
     random.shuffle(shuffled)
     one = trials(rows)
@@ -134,9 +132,7 @@ def test_the_order_of_rows_plays_no_part(rows: list[Measurement], random: Any) -
 
 
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=20), st.floats(0.0, 1e3))
-def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic(
-    values: list[float], shift: float
-) -> None:
+def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic(values, shift):
     mean, low, high = shifted_geometric_mean(values, shift)
     assert low <= mean <= high
     assert min(values) <= mean <= max(values)
@@ -144,7 +140,7 @@ def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic
 
 
 @given(st.lists(TIMES, min_size=3, max_size=6), st.floats(0.5, 3.0))
-def test_an_exact_power_is_found_again(noise: list[float], exponent: float) -> None:
+def test_an_exact_power_is_found_again(noise, exponent):
     sizes = tuple(float(4**k) for k in range(1, 1 + len(noise)))
     fit = fit_exponent(
         CostCurve("a", (1.0, *sizes), (1.0, *(3.0 * size**exponent for size in sizes)))
@@ -155,7 +151,7 @@ def test_an_exact_power_is_found_again(noise: list[float], exponent: float) -> N
     assert fit.factor * 16.0**fit.exponent == pytest.approx(3.0 * 16.0**exponent)
 
 
-def test_the_best_everywhere_has_profile_one_at_ratio_one() -> None:
+def test_the_best_everywhere_has_profile_one_at_ratio_one():
     rows = [
         measured(name, size, t)
         for size in (2, 4)
@@ -166,7 +162,7 @@ def test_the_best_everywhere_has_profile_one_at_ratio_one() -> None:
     assert (slow.at, slow.shares) == ((4.0, 8.0), (0.5, 1.0))
 
 
-def test_failures_are_infinite_and_stay_in_the_number_of_tasks() -> None:
+def test_failures_are_infinite_and_stay_in_the_number_of_tasks():
     rows = [
         measured("a", 2, 1.0),
         measured("a", 4, certified=False),
@@ -178,7 +174,7 @@ def test_failures_are_infinite_and_stay_in_the_number_of_tasks() -> None:
     assert (b.at, b.shares) == ((3.0, 5.0), (0.5, 1.0))
 
 
-def test_what_was_not_tried_is_neither_success_nor_failure() -> None:
+def test_what_was_not_tried_is_neither_success_nor_failure():
     rows = [
         measured("a", 2),
         measured("b", 2, certified=False, status=Status.UNSUPPORTED),
@@ -188,13 +184,13 @@ def test_what_was_not_tried_is_neither_success_nor_failure() -> None:
     assert [mean.failures for mean in means(found)] == [0] * 8
 
 
-def test_one_repeat_that_fails_fails_the_trial() -> None:
+def test_one_repeat_that_fails_fails_the_trial():
     (trial,) = trials([measured(repeat=0), measured(repeat=1, certified=False)])
     assert not trial.success
     assert trial.cost == math.inf
 
 
-def test_means_charge_failures_by_the_limit_and_show_what_all_solved() -> None:
+def test_means_charge_failures_by_the_limit_and_show_what_all_solved():
     rows = [
         measured("a", 2, 1.0),
         measured("a", 4, certified=False),
@@ -217,7 +213,7 @@ def test_means_charge_failures_by_the_limit_and_show_what_all_solved() -> None:
     assert means(found) == means(found)
 
 
-def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without() -> None:
+def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without():
     assert noise_floor(trials([measured(samples=(9.0, 1.0, 1.0))])) == 1.0
     assert noise_floor(trials([measured(samples=(9.0, 1.0, 2.0))])) == 2.0
     assert math.isnan(noise_floor(trials([measured()])))
@@ -230,7 +226,7 @@ def beside(*control: float, **fields: Any) -> Measurement:
     )
 
 
-def test_a_shared_time_counts_where_its_control_stayed_within_five_percent() -> None:
+def test_a_shared_time_counts_where_its_control_stayed_within_five_percent():
     alone = [measured(size=size, executor="local", control_seconds=(0.9, 1.1)) for size in (2, 4)]
     assert control_of([*alone, beside(9.0, 9.0)]) == 1.0
     assert comparable(measured(), math.nan)  # it ran alone, before there was a control
@@ -247,7 +243,7 @@ def test_a_shared_time_counts_where_its_control_stayed_within_five_percent() -> 
     )
 
 
-def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time() -> None:
+def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time():
     control: dict[str, Any] = {"executor": "local", "control_seconds": (1.0, 1.0)}
     rows = [measured(name, size, 5.0, **control) for name in ("a", "b") for size in (2, 4)]
     rows += [measured("a", 8, 5.0, **control), beside(1.5, 1.0, backend="b", size=8, seconds=0.1)]
@@ -284,7 +280,7 @@ def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time() -> No
     assert [each["tasks"] for each in report_numbers(steady)["performance"]] == [3, 3]
 
 
-def test_exclusive_repeats_of_a_trial_tell_its_time() -> None:
+def test_exclusive_repeats_of_a_trial_tell_its_time():
     rows = [
         measured(seconds=3.0, executor="local"),
         beside(1.0, 1.0, seconds=9.0, repeat=1, samples=(9.0, 9.0)),
@@ -312,11 +308,11 @@ def test_exclusive_repeats_of_a_trial_tell_its_time() -> None:
         ("splendid", False),
     ],
 )
-def test_words_claim_success_or_nothing(word: str, solved: bool) -> None:
+def test_words_claim_success_or_nothing(word, solved):
     assert claims_success(word) is solved
 
 
-def test_the_correct_rate_counts_claims_only() -> None:
+def test_the_correct_rate_counts_claims_only():
     broke: dict[str, Any] = {"status": Status.VIOLATED_PRIVACY, "own_leakage_nats": 0.04}
     rows = [
         measured(),
@@ -340,13 +336,13 @@ def test_the_correct_rate_counts_claims_only() -> None:
     ]
 
 
-def test_a_certified_answer_of_the_shipped_results_was_nearly_always_claimed() -> None:
+def test_a_certified_answer_of_the_shipped_results_was_nearly_always_claimed():
     """A backend whose word for success is not known here would lose its claims."""
     records = claim_records(reference_measurements())
     assert not [record.contestant for record in records if record.unclaimed and not record.claims]
 
 
-def test_work_is_shown_at_the_gap_achieved() -> None:
+def test_work_is_shown_at_the_gap_achieved():
     rows = [
         measured(relative_gap=1e-12),
         measured(repeat=1, relative_gap=1e-10),
@@ -370,7 +366,7 @@ def sweep(name: str, costs: Sequence[float]) -> list[Measurement]:
     return [measured(name, 10 ** (k + 1), cost) for k, cost in enumerate(costs)]
 
 
-def test_exponents_are_fitted_above_the_floor_and_crossovers_lie_where_the_lines_meet() -> None:
+def test_exponents_are_fitted_above_the_floor_and_crossovers_lie_where_the_lines_meet():
     found = trials(
         [
             *sweep("steep", (1.0, 1.0, 10.0, 100.0, 1000.0)),
@@ -392,9 +388,7 @@ brackets = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
 
 
 @given(st.lists(brackets, min_size=2, max_size=5))
-def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(
-    ends: list[list[float]],
-) -> None:
+def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(ends):
     rows = [measured(f"b{k}", lower=low, upper=high) for k, (low, high) in enumerate(ends)]
     for pair in agreements(rows):
         one = rows[int(pair.first[1:])]
@@ -405,7 +399,7 @@ def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(
         assert pair.difference == abs(one.upper - other.upper)
 
 
-def test_brackets_that_exclude_one_another_are_named() -> None:
+def test_brackets_that_exclude_one_another_are_named():
     rows = [
         measured("a"),
         measured("b", lower=0.3, upper=0.3),
@@ -420,7 +414,7 @@ def test_brackets_that_exclude_one_another_are_named() -> None:
     assert [pair.agreeing for pair in summarise(found)] == [0, 1, 0]
 
 
-def test_a_vacuous_bracket_agrees_with_nobody() -> None:
+def test_a_vacuous_bracket_agrees_with_nobody():
     good = measured("a", lower=0.2, upper=0.2)
     unsure = {"bayes_error": 0.1, "constant_error": 0.5, "status": Status.INACCURATE}
     for lower, upper, gap in ((0.1, 0.5, 0.8), (0.15, 0.4, 0.625), (0.05, 0.6, 0.4)):
@@ -434,7 +428,7 @@ def test_a_vacuous_bracket_agrees_with_nobody() -> None:
     assert not agreements([good, wrong])[0].agree  # at least one proof is wrong
 
 
-def test_pairs_are_summed_up_over_the_cases_both_answered() -> None:
+def test_pairs_are_summed_up_over_the_cases_both_answered():
     bounds = {
         ("a", 2): (0.1, 0.2),
         ("b", 2): (0.15, 0.3),
@@ -450,8 +444,8 @@ def test_pairs_are_summed_up_over_the_cases_both_answered() -> None:
     assert pair.largest_difference == pytest.approx(0.1)
 
 
-def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_for_both() -> None:
-    def agree(one: float, other: float, budget: float = 0.0) -> bool:
+def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_for_both():
+    def agree(one, other, budget=0.0):
         """Whether a bracket [.2, .2] private within one number and a lower bracket within another
         agree.
         """
@@ -469,7 +463,7 @@ def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_f
     assert not agree(math.inf, math.inf, budget=0.01)
 
 
-def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:
+def test_an_exponent_whose_interval_says_nothing_is_not_told():
     sizes = (10.0, 20.0, 40.0, 80.0)
     clean = fit_exponent(CostCurve("a", (1.0, *sizes), (1.0, *(size**1.1 for size in sizes))))
     assert clean is not None
@@ -477,7 +471,7 @@ def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:
     assert fit_exponent(CostCurve("a", (1.0, *sizes), (1.0, 30.0, 5.0, 80.0, 20.0))) is None
 
 
-def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out() -> None:
+def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out():
     rows = [
         measured(size=k, certified=False, message=f"stopped after {k}.5 s in /tmp/someone/x.py")
         for k in (2, 3)

@@ -49,7 +49,7 @@ def changed(old: str, new: str) -> str:
     return GOOD.replace(old, new, 1)
 
 
-def test_lists_multiply_and_reach_is_a_reason() -> None:
+def test_lists_multiply_and_reach_is_a_reason():
     work = cells_of(parse_study(GOOD, "small.toml"))
     assert len(work.cells) == 2 * 2 * 2 * 2
     assert len({cell.key for cell in work.cells}) == len(work.cells)
@@ -63,7 +63,7 @@ def test_lists_multiply_and_reach_is_a_reason() -> None:
     assert "scs" in scs.versions
 
 
-def test_the_same_study_is_the_same_cells_in_the_same_order() -> None:
+def test_the_same_study_is_the_same_cells_in_the_same_order():
     first, again = (cells_of(parse_study(GOOD, "small.toml")).cells for _ in range(2))
     assert [cell.key for cell in first] == [cell.key for cell in again]
     assert [cell.repeat for cell in first] == [0] * 8 + [1] * 8
@@ -80,13 +80,13 @@ def test_the_same_study_is_the_same_cells_in_the_same_order() -> None:
         ("fraction=0.5", "fraction=0.25"),
     ],
 )
-def test_what_changes_a_number_changes_the_key(old: str, new: str) -> None:
+def test_what_changes_a_number_changes_the_key(old, new):
     before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
     after = {cell.key for cell in cells_of(parse_study(changed(old, new), "a")).cells}
     assert after != before
 
 
-def test_a_changed_version_is_another_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_version_is_another_cell(monkeypatch):
     from discreet.reports.study import cells
 
     before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
@@ -94,7 +94,7 @@ def test_a_changed_version_is_another_cell(monkeypatch: pytest.MonkeyPatch) -> N
     assert not before & {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
 
 
-def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic() -> None:
+def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic():
     text = changed(
         'problem = "paper-single"\nbudgets = ["fraction=0.5", "perfect"]\nparameters = { bins = '
         "[4, 8] }",
@@ -107,7 +107,7 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
     }
 
 
-def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> None:
+def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
     text = changed(
         "bins = [4, 8]", 'bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]'
     )
@@ -178,7 +178,7 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> No
         ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
     ],
 )
-def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
+def test_a_mistake_is_named(old, new, said):
     with pytest.raises(FileError, match=f"small.toml.*{said}"):
         parse_study(changed(old, new), "small.toml")
 
@@ -218,7 +218,7 @@ def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
         ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
     ],
 )
-def test_what_a_problem_refuses_names_the_instance(old: str, new: str, said: str) -> None:
+def test_what_a_problem_refuses_names_the_instance(old, new, said):
     text = changed(old, new)
     if "sigma" in new or "[[instances]]" in new:
         text = text.replace("parameters = { bins = [4, 8] }\n", "")
@@ -227,7 +227,7 @@ def test_what_a_problem_refuses_names_the_instance(old: str, new: str, said: str
 
 
 @given(st.text(characters, max_size=40), st.integers(0, len(GOOD)))
-def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
+def test_any_text_is_a_study_or_refused(junk, place):
     text = GOOD[:place] + junk + GOOD[place:]
     try:
         study = parse_study(text, "x.toml")
@@ -242,7 +242,7 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
     assert said.startswith(name)
 
 
-def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
+def test_only_picks_by_title_and_says_when_nothing_fits():
     cells = cells_of(parse_study(GOOD, "a")).cells
     assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
     with pytest.raises(InputError, match="'bins=5'"):
@@ -250,7 +250,7 @@ def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_shipped_studies_are_valid(name: str) -> None:
+def test_the_shipped_studies_are_valid(name):
     assert read_study(name).name == name
 
 
@@ -264,7 +264,7 @@ def _shrunk(name: str) -> Work:
     return cells_of(parse_study(source, f"{name}.toml"))
 
 
-def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several() -> None:
+def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several():
     text = changed("paper-single", "census").replace(
         "bins = [4, 8]", "educations = 2, secrets = [1, 2]"
     )
@@ -284,7 +284,7 @@ def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_
     assert len({cell.instance.problem.digest for cell in cells}) == 4
 
 
-def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not() -> None:
+def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not():
     work = _shrunk("measures")
     default = _shrunk("default")
     asked = [{term.measure.name for term in cell.instance.problem.terms} for cell in work.cells]
@@ -299,7 +299,7 @@ def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_no
         assert bool(cell.skipped) == bool(able.skipped(cell.instance.problem, cell.settings))
 
 
-def test_the_default_study_has_every_family_and_every_backend() -> None:
+def test_the_default_study_has_every_family_and_every_backend():
     work = _shrunk("default")
     assert len(work.cells) >= 300
     assert {cell.instance.family for cell in work.cells} == set(FAMILIES)
@@ -317,6 +317,6 @@ def test_the_default_study_has_every_family_and_every_backend() -> None:
     )
 
 
-def test_a_study_that_is_not_there() -> None:
+def test_a_study_that_is_not_there():
     with pytest.raises(FileError, match=r"'quik'.*'quick'"):
         read_study("quik")

@@ -90,9 +90,7 @@ def outcome(row: Measurement) -> tuple[object, ...]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
-def test_killed_and_resumed_equals_uninterrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     study = parse_study(DETERMINISTIC, "kill.toml")
     cells = cells_of(study).cells
     solving_here(monkeypatch)
@@ -116,9 +114,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
-def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(
-    tmp_path: Path, ticking: None
-) -> None:
+def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, ticking):
     study = parse_study(FAKES, "fakes.toml")
     with Store(tmp_path) as store:
         summary = run_cells(study.name, cells_of(study).cells, store, {})
@@ -144,7 +140,7 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(
     assert good.violated
 
 
-def test_a_certified_row_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certified_row_is_verified(monkeypatch):
     cell = cells_of(parse_study(DETERMINISTIC, "t")).cells[0]
     solving_here(monkeypatch)
     row = measure("t", cell)
@@ -153,7 +149,7 @@ def test_a_certified_row_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measure("t", cell).contradictions is None
 
 
-def test_a_skip_is_a_row_that_ran_nothing() -> None:
+def test_a_skip_is_a_row_that_ran_nothing():
     cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
     row = measure("kill", next(cell for cell in cells if cell.skipped))
     assert row.status is Status.UNSUPPORTED
@@ -162,7 +158,7 @@ def test_a_skip_is_a_row_that_ran_nothing() -> None:
     assert row.samples == ()
 
 
-def test_a_setting_of_bad_value_names_the_cell() -> None:
+def test_a_setting_of_bad_value_names_the_cell():
     text = FAKES.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
     cell = next(
         c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "tilt"
@@ -174,14 +170,12 @@ def test_a_setting_of_bad_value_names_the_cell() -> None:
         measure("x", cell)
 
 
-def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(tmp_path, monkeypatch):
     cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
     with Store(tmp_path) as store:
         run_cells("kill", cells[:2], store, {})
 
-        def full(*_: object, **__: object) -> None:
+        def full(*_, **__):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(tempfile, "mkdtemp", full)

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "study"
 
 
-def test_what_was_added_is_found(folder: Path) -> None:
+def test_what_was_added_is_found(folder):
     assert [row.cell for row in rows(folder)] == KEYS
     with Store(folder) as store:
         found, notices = store.finished()
@@ -38,9 +38,7 @@ def test_what_was_added_is_found(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["torn", "empty", "junk", "other", "folder"])
-def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(
-    folder: Path, damage: str
-) -> None:
+def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder, damage):
     path = folder / "cells" / f"{KEYS[1]}.parquet"
     content = path.read_bytes()
     if damage == "folder":
@@ -71,14 +69,14 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(
         assert len(store.finished()[0]) == 4
 
 
-def test_two_runs_on_one_folder_are_refused(folder: Path) -> None:
+def test_two_runs_on_one_folder_are_refused(folder):
     with Store(folder), pytest.raises(FileError, match="another run is writing"), Store(folder):
         pass
     with Store(folder):
         pass
 
 
-def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder: Path) -> None:
+def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder):
     left = folder / "cells" / ".abc.parquet.0123.part"
     left.write_bytes(b"half a row")
     with Store(folder) as store:
@@ -87,10 +85,8 @@ def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder: Path) -> No
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_full_disk_is_one_sentence_and_loses_nothing(
-    folder: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
+def test_a_full_disk_is_one_sentence_and_loses_nothing(folder, step, monkeypatch):
+    def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with Store(folder) as store:
@@ -108,7 +104,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are POSIX")
-def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
+def test_a_write_that_really_fails_loses_nothing(folder):
     """Under a limit of file sizes the writes of DuckDB themselves fail, as on a full disk."""
     with (
         Store(folder) as store,
@@ -119,7 +115,7 @@ def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
     assert [row.cell for row in rows(folder)] == KEYS
 
 
-def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
+def test_a_folder_of_another_study_is_refused(folder):
     from discreet.reports.study.plan import read_study
 
     quick = read_study("quick")
@@ -131,13 +127,13 @@ def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
             store.adopt(default.name, default.source)
 
 
-def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_place_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="Not a directory"), Store(tmp_path / "file"):
         pass
 
 
-def test_queries_see_the_rows_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+def test_queries_see_the_rows_and_nothing_else(folder, tmp_path):
     assert query(folder, "SELECT count(*) AS n, max(repeat) AS r FROM cells") == (
         ["n", "r"],
         [(4, 3)],
