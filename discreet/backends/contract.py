@@ -36,7 +36,7 @@ from discreet.errors import InputError
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constrained, Term, only_entry
+from discreet.problems.constraint import Term, kind_of, only_entry
 from discreet.problems.outcomes import Kind as Kind
 from discreet.problems.problem import Problem
 
@@ -53,20 +53,6 @@ AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProb
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
 _Lowered = TypeVar("_Lowered")
 _Found = TypeVar("_Found")
-
-
-def kind_of(problem: AnyProblem) -> Kind:
-    """The kind of a problem; raises InputError for anything else."""
-    if not isinstance(problem, Constrained):
-        kinds = "a Problem, a BlockProblem, a ContinuousProblem or a CausalProblem"
-        raise InputError(f"{type(problem).__name__} is no problem; give {kinds}")
-    return problem.kind
-
-
-def refuse_all_but_arrays(what: str, problem: AnyProblem) -> None:
-    """Raise InputError unless the problem, given to the function of that name, is in arrays."""
-    if (kind := kind_of(problem)) is not Kind.ARRAYS:
-        raise InputError(f"{what} takes {Kind.ARRAYS.value}, not {kind.value}; give a Problem")
 
 
 class Regime(Enum):

@@ -12,15 +12,16 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import pickle
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from discreet.backends.attempts import Attempt
-from discreet.backends.contract import Backend, Options, refuse_all_but_arrays
+from discreet.backends.contract import AnyProblem, Backend, Options
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import (
     Availability,
@@ -31,9 +32,9 @@ from discreet.backends.registry import (
 )
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.checks import brief
+from discreet.checks import brief, freeze
 from discreet.errors import InputError
-from discreet.problems.constraint import LeakageBudget, Term
+from discreet.problems.constraint import LeakageBudget, kind_of
 from discreet.problems.problem import Problem
 
 NOT_BEGUN = "not begun: the time for this backend was over"
@@ -41,7 +42,7 @@ NOT_BEGUN = "not begun: the time for this backend was over"
 
 
 def solve_isolated(
-    problem: Problem,
+    problem: AnyProblem,
     backend: str = "auto",
     *,
     gap: float = 1e-9,
@@ -51,8 +52,7 @@ def solve_isolated(
     memory_limit: int | None = None,
     threads: int | None = None,
 ) -> Solution:
-    """`run.solve` of arrays with the backend in a process of its own; the judge certifies in this
-    one.
+    """`run.solve` with the backend in a process of its own; the judge certifies in this one.
 
     time_limit     seconds from the moment the backend's libraries are imported; at the limit the
                    process is killed
@@ -64,7 +64,7 @@ def solve_isolated(
     Raises InputError for an unknown backend or setting, and for a value that cannot be sent to
     another process. Everything else that can happen is a status of the Solution.
     """
-    refuse_all_but_arrays("solve_isolated", problem)
+    kind_of(problem)
     options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
     return conclude(
         problem, attempt_isolated(problem, backend, options, memory_limit, threads), options
@@ -72,7 +72,7 @@ def solve_isolated(
 
 
 def attempt_isolated(
-    problem: Problem,
+    problem: AnyProblem,
     backend: str,
     options: Options,
     memory_limit: int | None = None,
@@ -94,7 +94,7 @@ def attempt_isolated(
 
 
 def spawn(
-    problems: Sequence[Problem],
+    problems: Sequence[AnyProblem],
     backend: str,
     options: Options,
     memory_limit: int | None = None,
@@ -102,13 +102,23 @@ def spawn(
     repeat_seconds: float = 0.0,
 ) -> Child:
     """A process that attempts the problems one after another; see `failed_start` and
-    `next_attempt`.
+    `next_attempt`. InputError for a problem that cannot be pickled.
     """
-    # No other data of theirs.
-    models = [(each.p_xz, each.loss, each.terms, each.name) for each in problems]
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
-    request = models, backend, asked, memory_limit, repeat_seconds
-    return Child("discreet.backends.isolated:serve_attempts", request, threads)
+    request = [_stated(each) for each in problems], backend, asked, memory_limit, repeat_seconds
+    try:
+        return Child("discreet.backends.isolated:serve_attempts", request, threads)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise InputError(
+            f"this problem cannot be handed to another process ({error}); solve it in this one"
+        ) from None
+
+
+def _stated(problem: AnyProblem) -> AnyProblem:
+    """The problem without what has been computed about it."""
+    bare = object.__new__(type(problem))
+    freeze(bare, **{each.name: vars(problem)[each.name] for each in fields(problem)})
+    return bare
 
 
 def failed_start(child: Child, backend: str) -> Attempt | None:
@@ -152,7 +162,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
 
 
 def attempt_all(
-    backend: str, problems: Sequence[Problem], gap: float, time_limit: float, seconds: float
+    backend: str, problems: Sequence[AnyProblem], gap: float, time_limit: float, seconds: float
 ) -> list[Attempt]:
     """The backend's attempt at each problem, not yet judged, in as few processes as possible.
 
@@ -180,7 +190,7 @@ def attempt_all(
 
 
 def _serve(
-    backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float
+    backend: str, problems: Sequence[AnyProblem], done: list[Attempt], options: Options, ends: float
 ) -> Attempt | None:
     """Attempt in one process until the list or the time is over (None), or until it ends early:
     returns the last attempt.
@@ -250,16 +260,13 @@ def serve_probe(send: Callable[[Any], None], backend: str) -> None:
 
 def serve_attempts(
     send: Callable[[Any], None],
-    models: list[tuple[Any, Any, tuple[Term, ...], str]],
+    problems: list[AnyProblem],
     backend: str,
     asked: tuple[Any, ...],
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, terms, name) with
-    the options asked.
-    """
-    problems = [Problem.of_rows(a, loss, terms, name=name) for a, loss, terms, name in models]
+    """Send `ready`, then the attempt at each problem with the options asked."""
     options = Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
@@ -289,7 +296,7 @@ def serve_attempts(
 
 
 def _again(
-    problem: Problem, first: Attempt, options: Options, repeat_seconds: float
+    problem: AnyProblem, first: Attempt, options: Options, repeat_seconds: float
 ) -> list[Attempt]:
     """Further runs of a short attempt, for timing only: as many as fit into the seconds, up to
     seven runs in all.
@@ -312,7 +319,7 @@ def _seconds(tried: Attempt) -> float:
     return times.lower_seconds + times.solve_seconds + times.lift_seconds
 
 
-def _preload(backend: str, problem: Problem, options: Options) -> None:
+def _preload(backend: str, problem: AnyProblem, options: Options) -> None:
     """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries
     import more only then.
 

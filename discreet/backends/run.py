@@ -21,7 +21,7 @@ import numpy as np
 
 from discreet import judge
 from discreet.backends.attempts import Attempt, Clock, ask
-from discreet.backends.contract import Answer, AnyProblem, Options, Policy, kind_of, refuse_unknown
+from discreet.backends.contract import Answer, AnyProblem, Options, Policy, refuse_unknown
 from discreet.backends.precision import Precision
 from discreet.backends.registry import (
     capabilities_of,
@@ -35,6 +35,7 @@ from discreet.checks import as_numbers, at_most, listed, real_numbers
 from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
+from discreet.problems.constraint import kind_of
 from discreet.problems.reduction import Reduced
 
 

@@ -33,7 +33,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constrained, LeakageBudget, Term, only_entry
+from discreet.problems.constraint import LeakageBudget, Term, arrays_of, only_entry
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import SampleReport
@@ -212,18 +212,13 @@ def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
         raise FileError(f"{where}: {error}") from None
 
 
-def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
+def save_problem(
+    path: _PathLike, problem: Problem | BlockProblem, *, overwrite: bool = False
+) -> None:
     """Write a problem (p_xz, loss, budget, name, report of its samples), all or nothing. Raises
     FileError, InputError.
     """
-    if not isinstance(problem, Problem):
-        got = f"save_problem got a {type(problem).__name__} to write"
-        if isinstance(problem, Constrained):
-            raise InputError(
-                f"{got}, which no such file holds; give a Problem, or keep what this "
-                "one was made from"
-            )
-        raise InputError(f"{got}; give a path first and then a Problem")
+    problem = arrays_of("save_problem", problem)
     where = path_text(path)
     members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
     if problem.measures == (MUTUAL_INFORMATION,):

@@ -21,6 +21,7 @@ from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 
 _FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short
+_LARGEST_ARRAYS = 1 << 31  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,12 @@ class BlockProblem(Constrained):
             [np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1
         )
         return Problem.of_rows(columns[: self.n], columns[self.n :], self.terms, name=self.name)
+
+    def in_arrays(self, what: str) -> Problem:
+        """The same problem in arrays of at most 2 GiB; InputError for more."""
+        if 8 * (self.n + self.m) * self.N > _LARGEST_ARRAYS:
+            return super().in_arrays(what)
+        return self.in_memory()
 
     def totals(self, found: DoubleDouble) -> Totals:
         """Those found in a pass [n + m]; InputError if they differ by more than 1e-9 from those

@@ -28,6 +28,7 @@ from discreet.problems.outcomes import Kind
 from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
+    from discreet.problems.problem import Problem
     from discreet.problems.samples import SampleReport
 
 _PRECISE = Context(prec=40)
@@ -284,6 +285,12 @@ class Constrained:
             )
         return answer.fitted(self)
 
+    def in_arrays(self, what: str) -> Problem:
+        """The problem in arrays, for the function of that name; InputError where there is none."""
+        raise InputError(
+            f"{what} takes {Kind.ARRAYS.value}, not {self.kind.value}; {self.kind.arrays}"
+        )
+
     def with_budget(
         self,
         budget: float | LeakageBudget | Sequence[float | LeakageBudget] | None = None,
@@ -407,6 +414,23 @@ def only_entry(values: Array) -> float:
 
 
 AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)
+
+
+def kind_of(problem: Any) -> Kind:
+    """The kind of a problem; raises InputError for anything else."""
+    if not isinstance(problem, Constrained):
+        kinds = "a Problem, a BlockProblem, a ContinuousProblem or a CausalProblem"
+        raise InputError(f"{type(problem).__name__} is no problem; give {kinds}")
+    return problem.kind
+
+
+def arrays_of(what: str, problem: Any) -> Problem:
+    """A problem given to the function of that name, in arrays; InputError, which says what to give,
+    where it has none.
+    """
+    kind_of(problem)
+    found: Problem = problem.in_arrays(what)
+    return found
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:

@@ -31,21 +31,24 @@ Found = TypeVar("Found")
 class Kind(Enum):
     """The kinds of problem; the value is the word for it in messages.
 
-    answer: what answers a problem of the kind.
+    answer   what answers a problem of the kind
+    arrays   how to make a problem in arrays of one of the kind
     """
 
-    ARRAYS = "outcomes in arrays", "a matrix [m, N] or an OutcomeRule"
-    BLOCKS = "outcomes in blocks", "an OutcomeRule"
-    DENSITIES = "a continuous measurement", "an IntervalRule"
-    STEPS = "guesses over time", "a CausalRule"
+    ARRAYS = "outcomes in arrays", "a matrix [m, N] or an OutcomeRule", "give it as it is"
+    BLOCKS = "outcomes in blocks", "an OutcomeRule", "give fewer outcomes"
+    DENSITIES = "a continuous measurement", "an IntervalRule", "bin it: give `problem.on(edges)`"
+    STEPS = "guesses over time", "a CausalRule", "give its `noncausal`"
 
     answer: str
+    arrays: str
 
-    def __new__(cls, word: str, answer: str) -> Kind:
+    def __new__(cls, word: str, answer: str, arrays: str) -> Kind:
         """A member whose value is its word in messages."""
         member = object.__new__(cls)
         member._value_ = word
         member.answer = answer
+        member.arrays = arrays
         return member
 
 

@@ -335,6 +335,10 @@ class Problem(Constrained):
         """The outcomes as a source."""
         return ArrayBlocks(self.p_xz, self.loss)
 
+    def in_arrays(self, what: str) -> Problem:
+        """The problem itself."""
+        return self
+
     def rule_of(self, answer: Any, anchors: Iterable[Array] = ()) -> Rule:
         """A rule for this problem as it is, and an estimator [m, N] of any numbers normalised."""
         if isinstance(answer, Rule):

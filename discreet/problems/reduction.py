@@ -14,16 +14,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import AnyConstrained, LeakageBudget
+from discreet.problems.constraint import AnyConstrained, LeakageBudget, arrays_of
 from discreet.problems.problem import Problem
 from discreet.problems.stacking import kept_terms
+
+if TYPE_CHECKING:
+    from discreet.problems.blocks import BlockProblem
 
 _DROPPED_BITS = 8  # of the 52 stored bits of a significand
 _BLOCK_OUTCOMES = 1 << 14
@@ -76,15 +78,12 @@ class Reduced:
         return full
 
 
-def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
+def reduce(problem: Problem | BlockProblem, *, merge: bool = True) -> Reduced:
     """Prune zero-mass outcomes and private values; with `merge`, also merge proportional outcomes.
 
-    Raises InputError for what is no `Problem`.
+    Raises InputError for what has no outcomes in arrays.
     """
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"reduce takes a Problem, not a {type(problem).__name__}; give outcomes in arrays"
-        )
+    problem = arrays_of("reduce", problem)
     private_values = np.flatnonzero(problem.p_x > 0)
     alive = problem.p_z > 0
     a = problem.p_xz if private_values.size == problem.n else problem.p_xz[private_values]

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.checks import positive, whole
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import Term
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import Term, arrays_of
 from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch
@@ -293,7 +293,7 @@ class Frontier:
 
 
 def frontier(
-    problem: Problem,
+    problem: Problem | BlockProblem,
     *,
     points: int | None = None,
     width: float | None = None,
@@ -320,7 +320,7 @@ def frontier(
     which have no convex curve.
     """
     started = time.perf_counter()
-    refuse_all_but_arrays("frontier", problem)
+    problem = arrays_of("frontier", problem)
     scale = Scale.of(problem)
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width

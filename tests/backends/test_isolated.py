@@ -25,7 +25,11 @@ from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.errors import InputError
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.catalog.paper import paper_single
+from discreet.problems.causal.model import person_at_home
 from discreet.problems.constraint import Constraint
+from discreet.problems.continuous.model import paper_continuous
 from discreet.problems.problem import Problem
 
 posix = pytest.mark.skipif(os.name != "posix", reason="process groups and signals are POSIX")
@@ -269,3 +273,18 @@ def test_another_process_is_told_all_constraints():
     assert found.status is Status.CERTIFIED, found
     assert found.certificate is not None
     assert len(found.certificate.terms) == 2
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        BlockProblem.of(paper_single(budget=0.005)),
+        paper_continuous(0.01),
+        person_at_home(steps=2, budget=0.01),
+    ],
+    ids=lambda each: each.kind.name,
+)
+def test_every_kind_of_problem_is_solved_in_a_process_of_its_own(problem):
+    apart = solve_isolated(problem)
+    assert apart.status is Status.CERTIFIED
+    assert apart.error_probability == solve(problem).error_probability

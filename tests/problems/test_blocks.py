@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
+import discreet as ds
 from discreet.errors import FileError, InputError
 from discreet.files.mapped import map_problem, write_blocks
 from discreet.files.records import load_problem, save_problem
@@ -512,3 +513,29 @@ def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path):
     assert outcomes == 1_500_000
     assert grown < 10_000  # KiB; the file has 48 MB
     assert np.load(tmp_path / "estimator.npy", mmap_mode="r").shape == (2, 1_500_000)
+
+
+def test_what_takes_arrays_takes_outcomes_in_blocks(tmp_path):
+    problem = random_problem(outcomes=12)
+    blocks = BlockProblem.of(problem)
+    points = [ds.frontier(each, points=4).rows for each in (problem, blocks)]
+    assert [row.upper for row in points[0]] == [row.upper for row in points[1]]
+    advice = ds.advise(blocks)
+    assert advice.features == ds.advise(problem).features
+    assert advice.backend == "tilt"
+    assert (
+        advice.not_chosen["blahut-arimoto"]
+        == "backend blahut-arimoto does not serve outcomes in blocks"
+    )
+    assert ds.inference(blocks, problem.bayes_estimator) == ds.inference(
+        problem, problem.bayes_estimator
+    )
+    programs = [
+        ds.export(each, tmp_path / f"{number}.cbf").read_bytes()
+        for number, each in enumerate((problem, blocks))
+    ]
+    assert programs[0].replace(b"an example", b"") == programs[1].replace(b"an example", b"")
+    variables = problem.bayes_estimator.ravel()
+    np.testing.assert_array_equal(ds.lift(blocks, variables), ds.lift(problem, variables))
+    save_problem(tmp_path / "blocks.npz", blocks)
+    np.testing.assert_array_equal(load_problem(tmp_path / "blocks.npz").p_xz, problem.p_xz)

@@ -17,15 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.contract import Kind, kind_of
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
 from discreet.checks import whole
 from discreet.errors import BackendError, InputError
 from discreet.numerics.double_double import Array
+from discreet.problems.constraint import kind_of
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.outcomes import Kind
 from discreet.problems.sensors.bins import even_edges
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.cones import ConeProgram
-from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.exchange import cbf, clarabel_json, mps
 from discreet.backends.exchange.preamble import Preamble
 from discreet.backends.lowering import Program
@@ -24,7 +23,9 @@ from discreet.checks import brief, nearest, real_numbers
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Certificate
+from discreet.problems.constraint import arrays_of
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.storage.writing import (
@@ -83,7 +84,7 @@ def is_linear(problem: Problem) -> bool:
 
 
 def export(
-    problem: Problem,
+    problem: Problem | BlockProblem,
     path: PathLike,
     format: str | None = None,
     *,
@@ -100,7 +101,7 @@ def export(
     FileError for a file in the way that `export` did not write, unless it is to be overwritten.
     """
     name = format_named(format, path)
-    refuse_all_but_arrays("export", problem)
+    problem = arrays_of("export", problem)
     target = check_output(path, IS_EXPORT, overwrite=overwrite)
     content = exported(problem, name, certificate)
     with replacing(target, overwrite=True) as stream:
@@ -128,15 +129,14 @@ def exported(problem: Problem, name: str, certificate: Certificate | None = None
     return format_.lines(ConeProgram.of(program), Preamble(problem, program, bracket))
 
 
-def lift(problem: Problem, variables: Any) -> Array:
+def lift(problem: Problem | BlockProblem, variables: Any) -> Array:
     """The estimator [m, N] of the variables of an exported program, of which those of the estimator
     come first.
 
     Columns are divided by their sums, which undoes the scales of every format. Raises InputError
     for too few numbers, and for ones that are not finite.
     """
-    refuse_all_but_arrays("lift", problem)
-    reduced = reduce(problem)
+    reduced = reduce(arrays_of("lift", problem))
     m = reduced.problem.m
     outcomes = reduced.problem.N
     numbers = real_numbers("the variables", variables, (np.size(variables),))

@@ -32,7 +32,6 @@ from discreet.errors import InputError
 from discreet.measures.law import output_law
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constrained, entropy
-from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.roots import bisected
 
@@ -93,21 +92,16 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
     column-stochastic of the right shape.
     """
     joint = None
-    if not isinstance(model, Constrained):
+    if isinstance(model, Constrained):
+        model = model.in_arrays("inference")
+        if len(model.groups) > 1:
+            raise InputError(
+                "inference is about one secret; give the problem of one of them, or a joint tensor"
+            )
+        p_xz = model.p_xz
+    else:
         joint = _joint(model)
         p_xz = joint.sum(axis=1)
-    elif model.kind is not Kind.ARRAYS:
-        raise InputError(
-            "inference takes a Problem or a joint tensor [n, m, N], not a "
-            f"{type(model).__name__}; of guesses over time "
-            "give its `noncausal` and the rule's `dense()`"
-        )
-    elif len(model.groups) > 1:
-        raise InputError(
-            "inference is about one secret; give the problem of one of them, or a joint tensor"
-        )
-    else:
-        p_xz = model.p_xz  # type: ignore[attr-defined]
     guesses = _estimator(estimator, p_xz.shape[1])
     law = output_law(p_xz, guesses)
     x_seen = guesses @ p_xz.T

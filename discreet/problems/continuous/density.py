@@ -102,6 +102,7 @@ class Component:
     quantiles     at `LEVELS` of both tails, increasing
     median        intervals below it are measured by the cdf, those above it by the survival
                   function
+    entry         the distribution that it was prepared from
     """
 
     what: str
@@ -117,6 +118,11 @@ class Component:
     breakpoints: Array = field(default_factory=lambda: np.empty(0))
     quantiles: Array = field(default_factory=lambda: np.empty(0))
     median: float = 0.0
+    entry: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as the entry that it was prepared from, since functions cannot be."""
+        return component, (self.entry, self.what)
 
     def pdf(self, z: Array) -> Array:
         """Densities at finite points; 0 at ±inf; may be inf at a pole.
@@ -231,6 +237,7 @@ def component(entry: Any, what: str) -> Component:
         breakpoints=np.unique(points[np.isfinite(points)]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
+        entry=entry,
     )
     _check(found)
     return found

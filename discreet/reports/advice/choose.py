@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Options, refuse_all_but_arrays
+from discreet.backends.contract import Options
 from discreet.backends.isolated import probe
 from discreet.backends.registry import (
     backend_names,
@@ -27,6 +27,8 @@ from discreet.backends.registry import (
 )
 from discreet.checks import listed
 from discreet.errors import InputError, Unsupported
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import arrays_of
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import (
     FEATURES,
@@ -116,7 +118,7 @@ class Advice:
 
 
 def advise(
-    problem: Problem,
+    problem: Problem | BlockProblem,
     gap: float = 1e-9,
     seconds: float | None = None,
     *,
@@ -142,7 +144,7 @@ def advise(
     FileError for results that cannot be read.
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
-    refuse_all_but_arrays("advise", problem)
+    arrays = arrays_of("advise", problem)
     asked = None if among is None else tuple(listed(among, "among", "names of backends"))
     refuse_unknown_names(name.partition(":")[0] for name in asked or ())
     peers = peers or asked is not None
@@ -151,9 +153,9 @@ def advise(
     every_local = observations_of(own, local=True)
     factor = machine_factor(every, every_local)
     shipped, local = (
-        [cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local)
+        [cell for cell in cells if cell.is_about(arrays)] for cells in (every, every_local)
     )
-    features = Features.of_problem(problem)
+    features = Features.of_problem(arrays)
     cells = joined(shipped, local, factor)
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     if asked is not None:
@@ -184,14 +186,14 @@ def advise(
             peers,
             asked,
         ),
-        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(problem), asked),
+        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(arrays), asked),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
         machine_factor=factor,
     )
 
 
-def _by_capability(problem: Problem, gap: float) -> list[Prospect]:
+def _by_capability(problem: Problem | BlockProblem, gap: float) -> list[Prospect]:
     """Every backend that serves a problem like which nothing was measured, in the order in which
     `auto` asks them.
     """
@@ -251,7 +253,7 @@ def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation])
 # --------------------------------------------------------------------------------------------
 
 
-def _refusal(option: Option, problem: Problem, peers: bool) -> str:
+def _refusal(option: Option, problem: Problem | BlockProblem, peers: bool) -> str:
     """Why an option is ruled out for a problem; empty when it is not."""
     name = option.backend
     if name not in backend_names():
@@ -311,7 +313,7 @@ def _reasons(
     chosen: Prospect | None,
     runner_up: Prospect | None,
     considered: Sequence[Prospect],
-    problem: Problem,
+    problem: Problem | BlockProblem,
     peers: bool,
     among: Sequence[str] | None,
 ) -> dict[str, str]:
