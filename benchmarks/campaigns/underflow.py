@@ -156,7 +156,7 @@ def _verified(problem: Any, answer: Any) -> Verification:
 
 
 def _no_price(problem: Any) -> Any:
-    return np.zeros(len(problem.terms)) if len(problem.terms) > 1 else 0.0
+    return np.zeros(len(problem.terms))
 
 
 def _products(rule: CausalRule) -> list[list[int]]:

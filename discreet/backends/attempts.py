@@ -23,10 +23,9 @@ from discreet.errors import BackendError
 from discreet.numerics.compiled import compile_seconds
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce, without_known_secrets
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.rule import OutcomeRule, as_rule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds
@@ -133,17 +132,19 @@ def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
     input of the user.
     """
     outcomes = getattr(problem, "N", 0)
-    expected: list[tuple[str, Array | None, tuple[int, ...]]] = [
-        ("tilt", answer.tilt, (problem.m, problem.n))
-    ]
-    expected.append(("multipliers", answer.multipliers, (len(problem.terms),)))
-    expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
-    if isinstance(answer.estimator, np.ndarray):
-        expected.append(("estimator", answer.estimator, (problem.m, outcomes)))
-    for what, array, shape in expected:
-        if array is not None and np.shape(array) != shape:
+    due = (problem.m, outcomes)
+    shapes: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
+    shapes += [("anchor", np.shape(anchor), due) for anchor in answer.anchors]
+    if answer.tilt is not None:
+        shapes.append(("tilt", np.shape(answer.tilt), (problem.m, problem.n)))
+    if answer.multipliers is not None:
+        shapes.append(("multipliers", np.shape(answer.multipliers), (len(problem.terms),)))
+    if (stated := as_rule(answer.estimator).shape) is not None:
+        shapes.append(("estimator", stated, due))
+    for what, shape, expected in shapes:
+        if shape != expected:
             raise BackendError(
-                f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due"
+                f"the backend's {what} has shape {list(shape)} where {list(expected)} is due"
             )
 
 
@@ -160,9 +161,7 @@ def restored(reduced: Reduced, answer: Answer) -> Answer:
 
 def matrix(problem: Problem, estimator: Any) -> Array:
     """The estimator [m, N] of a small problem."""
-    if isinstance(estimator, OutcomeRule):
-        return estimator.dense(ArrayBlocks(problem.p_xz, problem.loss))
-    return np.asarray(estimator)
+    return as_rule(estimator).matrix(problem)
 
 
 class Clock:

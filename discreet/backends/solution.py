@@ -23,7 +23,7 @@ from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
-from discreet.problems.rule import OutcomeRule, judged_rule
+from discreet.problems.rule import OutcomeRule, as_rule
 from discreet.showing.figures import Figure
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Facts, Toned
@@ -168,7 +168,7 @@ class Solution:
         """
         if self.verdict is None:
             return None
-        judged = judged_rule(self.verdict.answer)
+        judged = as_rule(self.verdict.answer)
         return judged.stated(self.problem, self.verdict.tilt)  # type: ignore[return-value]
 
     @cached_property
@@ -181,7 +181,7 @@ class Solution:
         """
         if self.verdict is None:
             return None
-        return judged_rule(self.verdict.answer).matrix(self.problem)
+        return as_rule(self.verdict.answer).matrix(self.problem)
 
     @property
     def error_probability(self) -> float:
@@ -327,11 +327,11 @@ class Solution:
         if judged is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         problem: Any = self.problem
-        found = judged_rule(judged.answer)
+        found = as_rule(judged.answer)
         if found.unfiled:
             raise FileError(found.unfiled)
         if not problem.streamed and found.share == 0.0:
-            found = judged_rule(found.matrix(problem))
+            found = as_rule(found.matrix(problem))
         private = PrivateRows.of(problem.terms, problem.p_x)
         exact = exact_columns(problem.blocks, found, judged.moved, private)
         return found.answer, judged.tilt, judged.multipliers, exact

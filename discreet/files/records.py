@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.checks import as_numbers, check_columns, check_entries, freeze, whole
+from discreet.checks import as_numbers, check_entries, freeze, whole
 from discreet.errors import FileError, InputError
 from discreet.files import counted
 from discreet.measures.measure import Measure
@@ -33,9 +33,9 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, Term, arrays_of, only_entry
+from discreet.problems.constraint import LeakageBudget, Term, arrays_of, measure_asked, only_entry
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.rule import OutcomeRule, as_rule
 from discreet.problems.samples import SampleReport
 from discreet.storage.archive import (
     DEFAULT_MAX_BYTES,
@@ -47,6 +47,7 @@ from discreet.storage.archive import (
 from discreet.storage.writing import check_output, path_text
 
 _PathLike = str | os.PathLike[str]
+_RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
 _SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 
@@ -142,9 +143,8 @@ def under_budget(
     A problem of one secret is built without a constraint first: errors then come from the file
     (FileError), while a bad budget may be the caller's.
     """
-    stated = _own_constraint(where, stored)
-    terms, own = (stated, None) if isinstance(stated, tuple) else (None, stated)
-    if stated is None and default_budget is not None:
+    terms, own = _own_constraint(where, stored)
+    if terms is None and own is None and default_budget is not None:
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
     try:
@@ -160,27 +160,29 @@ def under_budget(
         )
     if terms is not None and math.inf == budget and equivocation is None:
         return problem.with_budget([math.inf] * len(terms))
-    own_measure = own.measure if own is not None and not isinstance(budget, LeakageBudget) else None
+    own_measure = None
+    if own is not None and measure_asked(budget, None) is None:
+        own_measure = own.measure
     return problem.with_budget(budget, equivocation=equivocation, measure=own_measure)
 
 
-def _own_constraint(where: str, stored: Archive) -> LeakageBudget | tuple[Term, ...] | None:
-    """What a file states: `budget`, or `constraint` for another measure than mutual information, a
-    list for several.
+def _own_constraint(
+    where: str, stored: Archive
+) -> tuple[tuple[Term, ...] | None, LeakageBudget | None]:
+    """What a file states: the terms of `constraint`; or `budget`, or the only constraint as older
+    files state it.
     """
     if "constraint" not in stored.texts:
-        return (
-            _budget_of(where, _scalar(where, stored, "budget"), MUTUAL_INFORMATION)
-            if "budget" in stored.arrays
-            else None
-        )
+        if "budget" not in stored.arrays:
+            return None, None
+        return None, _budget_of(where, _scalar(where, stored, "budget"), MUTUAL_INFORMATION)
     if "budget" in stored.arrays:
         raise FileError(f"{where} has both budget and constraint; keep one")
     try:
         stated = json.loads(stored.texts["constraint"])
         if isinstance(stated, list):
-            return _terms_of(where, stated, stored.arrays)
-        return _budget_of(where, stated["budget"], measure_of(stated["measure"]))
+            return _terms_of(where, stated, stored.arrays), None
+        return None, _budget_of(where, stated["budget"], measure_of(stated["measure"]))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise FileError(
             f"{where}: constraint cannot be read ({error}); write it with save_problem"
@@ -263,11 +265,7 @@ class StoredSolution:
 
     def matrix(self, problem: Problem) -> Array:
         """The estimator as a matrix [m, N], also of a rule."""
-        return (
-            self.estimator.dense(BlockProblem.of(problem).blocks)
-            if isinstance(self.estimator, OutcomeRule)
-            else self.estimator
-        )
+        return as_rule(self.estimator).matrix(problem)
 
 
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
@@ -287,10 +285,12 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     multipliers = _multipliers(where, stored)
     tilt = stored.arrays["tilt"]
     estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
-    _check_solution(where, estimator, tilt, multipliers)
+    estimator = _checked(where, estimator, tilt, multipliers)
     report = counted.report_of(where, stored)
-    shape = np.shape(estimator) if isinstance(estimator, np.ndarray) else None
-    if report is not None and shape != (len(report.guesses), len(report.counts)):
+    if report is not None and as_rule(estimator).shape != (
+        len(report.guesses),
+        len(report.counts),
+    ):
         raise FileError(
             f"{where}: samples are about other guesses or outcomes than estimator; "
             "write it with save_solution"
@@ -300,9 +300,6 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     return StoredSolution(
         estimator, tilt, multipliers, _metadata(where, stored.texts["metadata"]), report
     )
-
-
-_RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
 
 
 def _rule(where: str, stored: Archive) -> OutcomeRule:
@@ -327,13 +324,7 @@ def solution_members(
 
     exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
     """
-    members = {"tilt": tilt, "multiplier": multipliers}
-    if isinstance(estimator, OutcomeRule):
-        members |= {
-            name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE
-        }
-    else:
-        members["estimator"] = estimator
+    members = as_rule(estimator).members() | {"tilt": tilt, "multiplier": multipliers}
     if exact:
         text = json.dumps(
             {str(outcome): [hex(weight) for weight in column] for outcome, column in exact.items()}
@@ -366,13 +357,11 @@ def save_solution(
     """
     where = path_text(path)
     try:
-        if not isinstance(estimator, OutcomeRule):
-            estimator = as_numbers(estimator, "estimator", "[m, N]")
         tilt = as_numbers(tilt, "tilt", "[m, n]")
         multipliers = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
     except (InputError, TypeError) as error:
         raise FileError(f"{where}: {error}") from None
-    _check_solution(where, estimator, tilt, multipliers)
+    estimator = _checked(where, estimator, tilt, multipliers)
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
@@ -390,25 +379,12 @@ def is_solution(path: Path) -> bool:
     return member_names(path) >= _SOLUTION
 
 
-def _check_solution(
-    where: str, estimator: Array | OutcomeRule, tilt: Array, multipliers: Array
-) -> None:
-    # a rule has checked itself
-    estimator = estimator.tilt if (rule := isinstance(estimator, OutcomeRule)) else estimator
-    if (
-        estimator.ndim != 2
-        or tilt.ndim != 2
-        or 0 in estimator.shape + tilt.shape
-        or len(estimator) != len(tilt)
-    ):
-        raise FileError(
-            f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "
-            "give [m, N] and [m, n] with the same m"
-        )
+def _checked(where: str, estimator: Any, tilt: Array, multipliers: Array) -> Any:
+    """The estimator of a solution, whose parts are checked: an array, or a rule."""
+    if tilt.ndim != 2 or not tilt.size:
+        raise FileError(f"{where}: tilt has shape {list(tilt.shape)}; give [m, n]")
     try:
-        if not rule:
-            check_entries(estimator, "estimator")
-            check_columns(estimator, "estimator")
+        rule = as_rule(estimator).checked(len(tilt))
         check_entries(tilt, "tilt", signed=True)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
@@ -416,6 +392,7 @@ def _check_solution(
         raise FileError(
             f"{where}: multiplier is {multipliers}; give numbers ≥ 0 (inf at perfect privacy)"
         )
+    return rule.answer
 
 
 def _metadata(where: str, text: str) -> dict[str, Any]:

@@ -144,6 +144,21 @@ def stated(terms: Sequence[Term]) -> str:
     return f"budget={' and '.join(str(term.budget) for term in terms)}"
 
 
+def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
+    """The measure that a budget is asked for by; None for mutual information by default. InputError
+    for an unknown one, and for another than that of the budget.
+    """
+    stated: Measure | None = getattr(budget, "measure", None)
+    if measure is None:
+        return stated
+    chosen = measure_of(measure)
+    if stated is not None and chosen != stated:
+        raise InputError(
+            f"the budget is one of {stated} and the measure is {chosen}; give one of them"
+        )
+    return chosen
+
+
 def constraint_of(
     budget: float | LeakageBudget | None,
     equivocation: float | None,
@@ -165,17 +180,11 @@ def constraint_of(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and "
             "equivocation= (nats)"
         )
-    chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
+    chosen = measure_asked(budget, measure) or MUTUAL_INFORMATION
     n = np.size(prior[0])
-    if isinstance(budget, LeakageBudget):
-        if measure is not None and chosen != budget.measure:
-            raise InputError(
-                f"the budget is one of {budget.measure} and the measure is {chosen}; "
-                "give one of them"
-            )
-        budget.measure.on(np.arange(n), n)
-        return budget
     chosen.on(np.arange(n), n)
+    if measure_asked(budget, None):
+        return budget  # type: ignore[return-value]
     if equivocation is None:
         return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
     if chosen != MUTUAL_INFORMATION:
@@ -314,8 +323,8 @@ class Constrained:
         terms = []
         for number, (term, asked) in enumerate(zip(self.terms, budgets, strict=True)):
             prior = [part[term.rows] for part in self._prior]
-            chosen = measure
-            if measure is None and equivocation is None and not isinstance(asked, LeakageBudget):
+            chosen = measure_asked(asked, measure)
+            if chosen is None and equivocation is None:
                 chosen = term.measure
             with prefixed(named(number, len(self.terms))):
                 found = constraint_of(asked, equivocation, prior, chosen)

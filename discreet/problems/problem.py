@@ -51,6 +51,7 @@ from discreet.problems.constraint import (
     LeakageBudget,
     Term,
     constraint_of,
+    measure_asked,
     named,
     stated,
 )
@@ -60,7 +61,6 @@ from discreet.problems.rule import Matrix, Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
-    measure_asked,
     private_rows,
     stacked,
 )

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from discreet.checks import (
     as_numbers,
     check_columns,
+    check_entries,
     freeze,
     mass_array,
     positive,
@@ -99,6 +100,7 @@ class Rule:
     explicit   whether it lists the guess of every outcome, so that another pass over the outcomes
                costs no more than the rule itself
     unfiled    why no solution file holds it; empty if one does
+    shape      [m, N] of the matrix that it consists of; None if it is none
     tilt       duals that come with the rule [m, n]; None if none do
     share      probability that what is measured is ignored, and the guess drawn from `towards` [m]
     """
@@ -106,6 +108,7 @@ class Rule:
     kinds: ClassVar[frozenset[Kind]]
     explicit: ClassVar[bool] = False
     unfiled: ClassVar[str] = ""
+    shape: tuple[int, ...] | None = None
     tilt: Array | None = None
     share: float = 0.0
     towards: Array
@@ -167,6 +170,14 @@ class Rule:
         """The rule as a solution states it, with the tilt of its duals [m, n]."""
         return self
 
+    def checked(self, guesses: int) -> Rule:
+        """The rule; InputError unless it is a law of so many guesses at every outcome."""
+        raise NotImplementedError
+
+    def members(self) -> dict[str, Array]:
+        """The arrays that a solution file holds of it, by name."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Rule):
@@ -181,6 +192,11 @@ class Matrix(Rule):
 
     estimator: Array
     near: Iterable[Array] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Of the estimator."""
+        return np.shape(self.estimator)
 
     @property
     def answer(self) -> Array:
@@ -216,18 +232,36 @@ class Matrix(Rule):
 
     def matrix(self, problem: Any) -> Array:
         """The estimator."""
-        return self.estimator
+        return np.asarray(self.estimator)
 
     def stated(self, problem: Any, tilt: Array) -> OutcomeRule:
         """The estimator as a rule with few ties."""
         return OutcomeRule.of(tilt, self.estimator, problem.p_xz, problem.loss)
 
+    def checked(self, guesses: int) -> Matrix:
+        """The rule; InputError unless the estimator [guesses, N] is column-stochastic."""
+        estimator = as_numbers(self.estimator, "estimator", "[m, N]")
+        shape = estimator.shape
+        if len(shape) != 2 or 0 in shape or shape[0] != guesses:
+            raise InputError(
+                f"estimator has shape {list(shape)} and tilt has {guesses} rows; "
+                "give [m, N] and [m, n] with the same m"
+            )
+        check_entries(estimator, "estimator")
+        check_columns(estimator, "estimator")
+        return Matrix(estimator)
 
-def judged_rule(answer: Array | Rule) -> Rule:
-    """The rule of an answer that was judged; a matrix keeps every digit that the certificate is
-    about.
-    """
+    def members(self) -> dict[str, Array]:
+        """The estimator."""
+        return {"estimator": self.estimator}
+
+
+def as_rule(answer: Any) -> Rule:
+    """An answer as a rule; a matrix keeps every digit."""
     return answer if isinstance(answer, Rule) else Matrix(answer)
+
+
+_FIELDS = ("ties", "columns", "share", "towards", "band", "tie_classes")
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -352,6 +386,19 @@ class OutcomeRule(Rule):
         file.
         """
         return self.dense(problem.blocks)
+
+    def checked(self, guesses: int) -> Self:
+        """The rule; InputError for another number of guesses. The rest was checked before."""
+        if self.m != guesses:
+            raise InputError(
+                f"the rule has {self.m} guesses and tilt has {guesses} rows; give as many"
+            )
+        return self
+
+    def members(self) -> dict[str, Array]:
+        """The fields; what a solution file calls tilt are the duals."""
+        values = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
+        return {"rule_tilt": self.tilt, **values}
 
     def ties_in(self, start: int, count: int) -> slice:
         """Which of the ties lie among the outcomes start … start + count − 1."""

@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 from discreet.checks import TOTAL_TOLERANCE, brief, listed, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
-from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import Constraint, LeakageBudget, Term, constraint_of, prefixed
-
-
-def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
-    """The measure that a budget is asked for by; None for mutual information by default. InputError
-    for an unknown one.
-    """
-    if measure is not None:
-        return measure_of(measure)
-    return budget.measure if isinstance(budget, LeakageBudget) else None
+from discreet.problems.constraint import (
+    Constraint,
+    LeakageBudget,
+    Term,
+    constraint_of,
+    prefixed,
+)
+from discreet.problems.constraint import (
+    measure_asked as measure_asked,
+)
 
 
 def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
