@@ -163,13 +163,13 @@ def test_model_coordinates_agree_with_the_problem():
     problem = reduce(catalog.build("dirichlet", n=4, m=3, N=40, fraction=0.3)).problem
     model = model_of(problem, Precision.of(problem, 1e-9))
     estimator = np.random.default_rng(1).dirichlet(np.ones(3), problem.N).T
-    law = model.law_of(estimator[None])
+    (law,) = model.law_of(estimator[None]).blocks
     expected = problem.output_law(estimator)
     assert np.allclose(law.mass, expected.mass, rtol=1e-13)
     assert np.allclose(law.deviation, expected.deviation, rtol=0, atol=1e-15)
     assert law.leakages.sum() == pytest.approx(problem.leakage(estimator), rel=1e-11)
     rows = np.random.default_rng(2).normal(size=(3, problem.n))
-    tilted = model.losses + ((rows * problem.p_x) @ model.chart.frame) @ model.features
+    tilted = model.losses + ((rows * problem.p_x) @ model.chart.blocks[0].frame) @ model.features
     assert np.allclose(
         tilted[0] * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15
     )
