@@ -4,9 +4,9 @@ the optimum.
 Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0
 the ratios fall like √ε and the price tends to a limit. Towards I_MAP, from which on the budget is
 slack, the price falls to 0. So both are interpolated by polynomials in √ε through the nearest
-solved budgets. At a kink, where the number of ties changes, the prediction is worse. Of several
-secrets ε is the common factor of the budgets, and tilts take the place of ratios, as some of the
-prices may be 0.
+solved budgets. At a kink, where the number of ties changes, the prediction is worse. With several
+secrets ε is the common factor of their levels, each has its price, and μ in the ratios is the sum
+of the multipliers, as some of them may be 0.
 
 Under linear measures duals are constant between kinks. The chord between the solved budgets on both
 sides is exact where no kink lies between them, and as good as a polynomial where many do.
@@ -19,8 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,13 +37,15 @@ _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A budget of a model, or a factor of several, with tilt [m, n] and multiplier (inf at 0) of
-    its certified solution.
+    """A place on the curve, with tilt [m, n] and multipliers [C] (inf at 0) of its certified
+    solution.
+
+    budget   there; with several secrets the common factor of their levels
     """
 
     budget: float
     tilt: Array
-    multiplier: Any
+    multipliers: Array
 
     @cached_property
     def root(self) -> float:
@@ -52,23 +53,28 @@ class Known:
         return math.sqrt(self.budget)
 
     @cached_property
-    def price(self) -> Any:
-        """μ √ε, which is finite for positive budgets."""
-        return self.multiplier * self.root
+    def total(self) -> float:
+        """Σ μ: 0 where all budgets are slack, inf at budget 0."""
+        return float(self.multipliers.sum())
+
+    @cached_property
+    def prices(self) -> Array:
+        """μ √ε [C], which are finite for positive budgets."""
+        return np.asarray(self.multipliers * self.root)
 
     @cached_property
     def log_ratio(self) -> Array:
-        """t/μ [m, n] for μ > 0: 0 at budget 0."""
-        return np.asarray(self.tilt / self.multiplier)
+        """t/Σ μ [m, n], unless all budgets are slack; 0 at budget 0."""
+        return np.asarray(self.tilt / self.total)
 
 
 def predicted(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Duals at that budget or factor, the likeliest first; none if the known ones, all distinct, do
-    not suffice.
+    """Duals at that place, the likeliest first; none if the known ones, all distinct, do not
+    suffice. problem: under its budgets there.
     """
     if all(term.measure.name in LINEAR for term in problem.terms):
         return _on_the_chord(known, at)
-    return _interpolated(known, at) if len(problem.terms) > 1 else _of_one_secret(problem, known)
+    return _interpolated(problem, known, at)
 
 
 def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
@@ -76,56 +82,47 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
     for below, above in pairwise(ordered):
         if below.budget < at < above.budget:
             share = (at - below.budget) / (above.budget - below.budget)
-            price = (
-                (1.0 - share) * below.multiplier + share * above.multiplier
-                if below.budget > 0.0
-                else above.multiplier
-            )
-            yield Duals((1.0 - share) * below.tilt + share * above.tilt, price)
+            multipliers = above.multipliers
+            if below.budget > 0.0:
+                multipliers = (1.0 - share) * below.multipliers + share * above.multipliers
+            yield Duals((1.0 - share) * below.tilt + share * above.tilt, multipliers)
 
 
-def _interpolated(known: Sequence[Known], at: float) -> Iterator[Duals]:
-    place = math.sqrt(at)
-    nearest = sorted(known, key=lambda point: abs(point.root - place))
-    priced = [point for point in nearest if np.max(point.multiplier) < math.inf]
-    tilts = [weight * point.tilt for weight, point in _weighted(nearest[:_NEIGHBOURS], place)]
-    prices = [weight * point.price for weight, point in _weighted(priced[:_NEIGHBOURS], place)]
-    if np.any(sum(prices) > 0.0):
-        yield Duals(np.sum(tilts, axis=0), np.maximum(sum(prices) / place, 0.0))
-
-
-def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
-    """Under a smooth measure.
+def _interpolated(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
+    """Under smooth measures.
 
     The first prediction uses the nearest budgets on both sides, two more one side alone, since a
     kink may lie between. If only perfect privacy and slack budgets are known, its tilt comes first,
     scaled in √ε to 0 at the least slack budget.
     """
-    budget = problem.budget
-    place = math.sqrt(problem.budget)
-    if all(at.multiplier in (0.0, math.inf) for at in known):
-        left = 1.0 - place / min(
-            (at.root for at in known if at.multiplier == 0.0), default=math.inf
-        )
-        for tilt in (at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()):
-            yield Duals(left * tilt, left * price_of_perfect(tilt, problem.p_x, problem.terms[0]))
-    none = np.zeros((problem.m, problem.n))
-    nearest = sorted(known, key=lambda at: abs(at.root - place))
-    larger = [at for at in nearest if at.budget > budget]
+    place = math.sqrt(at)
+    if all(point.total in (0.0, math.inf) for point in known):
+        slack = min((point.root for point in known if point.total == 0.0), default=math.inf)
+        left = 1.0 - place / slack
+        for tilt in (point.tilt for point in known if point.total > 0.0 and point.tilt.any()):
+            each = [
+                price_of_perfect(tilt[:, term.rows], problem.p_x[term.rows], term)
+                for term in problem.terms
+            ]
+            yield Duals(left * tilt, left * np.array(each))
+    nearest = sorted(known, key=lambda point: abs(point.root - place))
+    larger = [point for point in nearest if point.budget > at]
     # a slack budget is of use for the budgets next to it only
-    if larger and larger[0].multiplier > 0.0:
-        nearest, larger = (
-            [at for at in points if at.multiplier > 0.0] for points in (nearest, larger)
-        )
-    for points in (nearest, larger, [at for at in nearest if at.budget <= budget]):
-        priced = list(islice((at for at in points if at.multiplier < math.inf), _NEIGHBOURS))
-        tilted = list(islice((at for at in points if at.multiplier > 0.0), _NEIGHBOURS))
-        weighted = list(_weighted(priced, place))
-        price = sum(weight * at.price for weight, at in weighted)
-        weighted = weighted if tilted == priced else list(_weighted(tilted, place))
-        log_ratio = sum((weight * at.log_ratio for weight, at in weighted), start=none)
-        if price > 0.0 and log_ratio.any():
-            yield Duals(price / place * log_ratio, price / place)
+    if larger and larger[0].total > 0.0:
+        nearest = [point for point in nearest if point.total > 0.0]
+        larger = [point for point in larger if point.total > 0.0]
+    for points in (nearest, larger, [point for point in nearest if point.budget <= at]):
+        priced = [point for point in points if point.total < math.inf][:_NEIGHBOURS]
+        tilted = [point for point in points if point.total > 0.0][:_NEIGHBOURS]
+        prices = np.zeros(len(problem.terms))
+        for weight, point in _weighted(priced, place):
+            prices += weight * point.prices
+        log_ratio = np.zeros((problem.m, problem.n))
+        for weight, point in _weighted(tilted, place):
+            log_ratio += weight * point.log_ratio
+        multipliers = np.maximum(prices / place, 0.0)
+        if multipliers.any() and log_ratio.any():
+            yield Duals(multipliers.sum() * log_ratio, multipliers)
 
 
 def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:

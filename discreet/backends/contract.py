@@ -403,10 +403,10 @@ class Policy:
 
 
 class Duals(NamedTuple):
-    """A tilt [m, n] and a multiplier μ (inf at budget 0)."""
+    """A tilt [m, n] and multipliers μ [C] (inf at budget 0)."""
 
     tilt: Array
-    multiplier: float
+    multipliers: Array
 
 
 @runtime_checkable

@@ -22,13 +22,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.measures.measure import Scope
+from discreet.lazy import cached_property
+from discreet.measures.measure import Measure, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.certificate import Certificate
@@ -57,15 +59,27 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """The axis of a curve: one budget, or of several secrets a common factor of their levels, which
-    is 1 as they are stated.
+    """The axis of a curve, along which the levels of all constraints are in proportion.
 
     terms     the constraints as the problem states them
+    measure   a place is a budget of it; with several constraints a common factor, which counts as a
+              level
+    steps     level of each constraint where that of the place is 1 [C]
+    own       where the problem's own budgets are
     horizon   from there on the Bayes rule keeps all budgets, and E is constant
+    title     what places are, for records
+    label     the same for axes
+    unit      of places; empty where they are plain numbers
     """
 
     terms: tuple[Term, ...]
+    measure: Measure
+    steps: Array
+    own: float
     horizon: float
+    title: str
+    label: str
+    unit: str
 
     @classmethod
     def of(cls, problem: Problem) -> Scale:
@@ -81,84 +95,93 @@ class Scale:
                     "(problem.with_budget)"
                 )
         if len(terms) == 1:
-            return cls(terms, problem.bayes_leakage)
-        unscaled = [
-            number for number, term in enumerate(terms) if not _LEAST < term.level < 1.0 / _LEAST
-        ]
-        if unscaled:
-            raise InputError(
-                f"the budget of constraints[{unscaled[0]}] is {terms[unscaled[0]].budget}, and a "
-                "curve of several secrets "
-                "scales all budgets together; give each a positive, finite one (1e-100 or more), "
-                "or solve single problems"
-            )
-        leaks = zip(terms, problem.bayes_leakages, strict=True)
-        factors = [
-            term.measure.level(leaked) / term.level for term, leaked in leaks if leaked > 0.0
-        ]
+            return cls._of_budget(terms[0], problem.bayes_leakage)
+        return cls._of_factor(terms, problem.bayes_leakages)
+
+    @classmethod
+    def _of_budget(cls, term: Term, leakage: float) -> Scale:
+        """Its places are budgets of the only constraint."""
+        measure = term.measure
+        label = "leakage budget ε"
+        if measure != MUTUAL_INFORMATION:
+            label = f"budget of {measure}"
+        if measure.unit:
+            label = f"{label}, {measure.unit}"
+        own = term.budget.amount
+        return cls((term,), measure, np.ones(1), own, leakage, str(measure), label, measure.unit)
+
+    @classmethod
+    def _of_factor(cls, terms: tuple[Term, ...], leakages: Array) -> Scale:
+        """Its places are factors of the levels of all constraints, 1 as they are stated."""
+        for number, term in enumerate(terms):
+            if not _LEAST < term.level < 1.0 / _LEAST:
+                raise InputError(
+                    f"the budget of constraints[{number}] is {term.budget}, and a "
+                    "curve of several secrets "
+                    "scales all budgets together; give each a positive, finite one (1e-100 or "
+                    "more), or solve single problems"
+                )
+        steps = np.array([term.level for term in terms])
+        title = " and ".join(str(term.budget) for term in terms)
+        label = f"factor of the budgets {title}"
+        scale = cls(terms, MUTUAL_INFORMATION, steps, 1.0, math.inf, title, label, "")
         # Amounts at the horizon are rounded, too.
-        return cls(terms, max(factors, default=0.0) * (1.0 + 2.0**-40))
+        return replace(scale, horizon=scale.place(leakages.tolist()) * (1.0 + 2.0**-40))
 
-    @property
-    def own(self) -> float:
-        """Where the problem's own budgets are."""
-        return self.terms[0].budget.amount if len(self.terms) == 1 else 1.0
-
-    def budgets(self, at: float) -> Any:
-        """The budget there, or those of all constraints."""
-        if len(self.terms) == 1:
-            return at
-        if at == 1.0:
+    def budgets(self, at: float) -> list[float]:
+        """The budgets of all constraints there."""
+        if at == self.own:
             return [term.budget.amount for term in self.terms]
-        return [term.measure.amount(at * term.level) for term in self.terms]
+        level = self._level(at)
+        pairs = zip(self.terms, self.steps.tolist(), strict=True)
+        return [term.measure.amount(level * step) for term, step in pairs]
 
     def price(self, multipliers: Array) -> float:
         """What a unit of the level costs in the bound of these duals."""
-        if len(self.terms) == 1:
-            return float(multipliers[0])
-        pairs = zip(self.terms, multipliers.tolist(), strict=True)
-        return float(sum([price * term.level for term, price in pairs]))
+        return float(multipliers @ self.steps)
 
-    def ends(self, at: Any) -> tuple[Array, Array]:
-        """The least and the largest that the levels there may be, up to the horizon; one where
-        budgets are levels.
+    def _level(self, at: float) -> float:
+        """Of a place, rounded upward."""
+        return self.measure.level(at) if at > 0.0 else 0.0
+
+    @cached_property
+    def doubt(self) -> float:
+        """Relative difference of the levels of the budgets at a place from their share of the
+        steps, at most; 0 where a budget is its level.
         """
-        asked = np.asarray(np.minimum(at, self.horizon))
-        if len(self.terms) == 1 and self.terms[0].measure.growth == 0.0:
-            return asked, asked
+        end = self._level(self.horizon)
         exponents = [
-            math.log1p(term.level * self.horizon)
-            for term in self.terms
+            math.log1p(step * end)
+            for term, step in zip(self.terms, self.steps.tolist(), strict=True)
             if term.measure.growth > 0.0
         ]
-        # The levels of the budgets there differ from their share of those that are stated.
-        if len(self.terms) > 1:
-            doubt = (8.0 + 8.0 * max(exponents, default=0.0)) * UNIT
-            return asked * (1.0 - doubt), asked * (1.0 + doubt)
-        high = np.vectorize(self.terms[0].measure.level, otypes=[np.float64])(asked) * (asked > 0.0)
-        doubt = (20.0 + 4.0 * self.terms[0].measure.growth * self.horizon) * UNIT
-        return np.asarray(np.maximum(high * (1.0 - doubt) - 2.0 * SMALLEST, 0.0)), high
+        if not exponents and (self.steps == 1.0).all():
+            return 0.0
+        return (20.0 + 8.0 * max(exponents, default=0.0)) * UNIT
+
+    def ends(self, at: Any) -> tuple[Array, Array]:
+        """The least and the largest that the levels there may be, up to the horizon."""
+        levels = np.asarray(np.minimum(at, self.horizon))
+        if self.measure.growth > 0.0:
+            levels = np.vectorize(self._level, otypes=[np.float64])(levels)
+        least = np.maximum(levels * (1.0 - self.doubt) - 2.0 * SMALLEST, 0.0)
+        return np.asarray(least), np.asarray(levels * (1.0 + self.doubt))
 
     def at(self, levels: Array) -> Array:
         """Where these levels are, rounded to some units in the last place, and never beyond the
         horizon.
         """
-        if len(self.terms) > 1 or self.terms[0].measure.growth == 0.0:
-            return levels
-        return np.asarray(
-            np.minimum(
-                np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels),
-                self.horizon,
-            )
-        )
+        if self.measure.growth > 0.0:
+            levels = np.vectorize(self.measure.amount, otypes=[np.float64])(levels)
+        return np.asarray(np.minimum(levels, self.horizon))
 
     def place(self, leakages: Sequence[float]) -> float:
-        """Where on the scale these leakages by the constraints lie: the largest of their places."""
-        if len(self.terms) == 1:
-            return leakages[0]
-        pairs = zip(self.terms, leakages, strict=True)
-        shares = [term.measure.level(leaked) / term.level for term, leaked in pairs]
-        return float(max(shares) * (1.0 + 8.0 * UNIT))
+        """Where on the scale these leakages by the constraints lie: the largest of their places,
+        rounded to some units in the last place.
+        """
+        each = zip(self.terms, leakages, self.steps.tolist(), strict=True)
+        levels = [term.measure.level(leaked) / step for term, leaked, step in each if leaked > 0.0]
+        return self.measure.amount(max(levels, default=0.0))
 
     def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
         """What the judge's certificate there proves, with the multipliers of the duals that prove
@@ -168,6 +191,7 @@ class Scale:
         relaxed = any(term.gain_is_bounded for term in certificate.terms)
         if 0.0 < certificate.private_within < math.inf or relaxed:
             leaked = self.place([term.leakage_ceiling for term in certificate.terms])
+            leaked *= 1.0 + 16.0 * UNIT
         return Bound(at, certificate.lower, certificate.upper, self.price(multipliers), leaked)
 
 

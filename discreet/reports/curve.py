@@ -189,22 +189,17 @@ class Frontier:
     @property
     def measure(self) -> str:
         """What budgets are about: a measure, or of several secrets the budgets that are scaled."""
-        if len(self.terms) == 1:
-            return str(self.terms[0].measure)
-        return " and ".join(str(term.budget) for term in self.terms)
+        return self.envelope.scale.title
 
     @property
     def unit(self) -> str:
         """Of budgets; empty for those that are plain numbers, as factors are."""
-        return self.terms[0].measure.unit if len(self.terms) == 1 else ""
+        return self.envelope.scale.unit
 
     @property
     def axis(self) -> str:
         """What budgets are, as axes and titles say it."""
-        if len(self.terms) > 1:
-            return f"factor of the budgets {self.measure}"
-        named = f"budget of {self.measure}" if self.is_other else "leakage budget ε"
-        return f"{named}, {self.unit}" if self.unit else named
+        return self.envelope.scale.label
 
     @property
     def _suffix(self) -> str:
@@ -213,7 +208,7 @@ class Frontier:
     @property
     def is_other(self) -> bool:
         """Whether it is about anything but mutual information, so that records name it."""
-        return len(self.terms) > 1 or self.terms[0].measure != MUTUAL_INFORMATION
+        return self.measure != str(MUTUAL_INFORMATION)
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where
@@ -331,16 +326,11 @@ def frontier(
         gap,
         Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings),
     )
-    unit = (
-        f" {problem.terms[0].measure.unit}".rstrip()
-        if len(problem.terms) == 1
-        else " times those stated"
-    )
     waiting = [0.0]
     while waiting:
         budget = waiting.pop(0)
         if watch is not None:
-            watch(len(search.points), most, f"budget {budget:.4g}{unit}")
+            watch(len(search.points), most, f"at {budget:.4g} {scale.unit}".rstrip())
         search.add(budget)
         if len(search.points) == most:
             break

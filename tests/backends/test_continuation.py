@@ -25,14 +25,17 @@ from discreet.backends.tilt.backend import Tilt
 from discreet.problems import Certificate
 from discreet.problems.problem import Problem
 
+NEVER = np.array([math.inf])
+"""The multiplier of perfect privacy."""
+
 
 def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
     found = []
     for budget in budgets:
         solution = ds.solve(problem.with_budget(budget), "tilt")
         assert solution.tilt is not None
-        assert solution.multiplier is not None
-        found.append(Known(budget, solution.tilt, solution.multiplier))
+        assert solution.multipliers is not None
+        found.append(Known(budget, solution.tilt, solution.multipliers))
     return found
 
 
@@ -67,7 +70,7 @@ def test_continuation_declines_where_it_cannot_help():
     assert continued(middle, [], 1e-9) is None
     assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
     # The Bayes rule: no point of the path.
-    assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None
+    assert continued(middle, [Known(0.02, np.zeros((2, 2)), np.zeros(1))], 1e-9) is None
 
 
 @pytest.mark.parametrize("share", [1.0, 2.0])
@@ -84,7 +87,11 @@ def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share):
 def test_a_useless_prediction_costs_iterations_but_nothing_else():
     problem = ds.problems.dirichlet(n=2, m=3, N=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
-    far = [Known(0.5 * middle.budget, np.array([[5.0, -3.0], [-9.0, 4.0], [1.0, 2.0]]), 1e-3)]
+    far = [
+        Known(
+            0.5 * middle.budget, np.array([[5.0, -3.0], [-9.0, 4.0], [1.0, 2.0]]), np.array([1e-3])
+        )
+    ]
     found = continued(middle, far, 1e-9)
     assert found is not None
     assert found.iterations > 0
@@ -133,16 +140,16 @@ def test_a_sweep_is_never_worse_than_a_solve(problem, shares):
 def test_predictions_interpolate_in_the_root_of_the_budget():
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
     line = [
-        Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b)))
+        Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), np.array([0.5 / math.sqrt(b)]))
         for b in (0.01, 0.0225, 0.09)
     ]
-    tilt, multiplier = next(predicted(problem, line, 0.04))
+    tilt, multipliers = next(predicted(problem, line, 0.04))
     np.testing.assert_allclose(tilt, 2.0)
-    assert multiplier == pytest.approx(2.5)
-    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)], 0.04))
-    assert alone == pytest.approx(2.5)
+    assert multipliers == pytest.approx([2.5])
+    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), NEVER)], 0.04))
+    assert alone == pytest.approx([2.5])
     assert list(predicted(problem, [], 0.04)) == []
-    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)], 0.04)) == []
+    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), NEVER)], 0.04)) == []
 
 
 LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-difference"]
@@ -165,12 +172,13 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
 def test_the_chord_is_between_the_neighbours_on_both_sides():
     problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
     line = [
-        Known(b, np.full((2, 2), 5.0 - b), 7.0 - b if b else math.inf) for b in (0.0, 0.1, 0.5, 0.9)
+        Known(b, np.full((2, 2), 5.0 - b), np.array([7.0 - b]) if b else NEVER)
+        for b in (0.0, 0.1, 0.5, 0.9)
     ]
     (found,) = predicted(problem, line, 0.3)
     np.testing.assert_allclose(found.tilt, 4.7)
-    assert found.multiplier == pytest.approx(6.7)
-    assert next(predicted(problem, line, 0.05)).multiplier == pytest.approx(6.9)
+    assert found.multipliers == pytest.approx([6.7])
+    assert next(predicted(problem, line, 0.05)).multipliers == pytest.approx([6.9])
     assert list(predicted(problem, line, 1.0)) == []
 
 

@@ -114,17 +114,16 @@ class Tilt(Unlifted):
             return None
         if (slack := bayes_answer(problem, precision)) is not None:
             return Raw(SLACK, slack, 0)
-        nearby = ((tilt, np.atleast_1d(multiplier)) for tilt, multiplier in starts)
         entropic = is_entropic(problem)
         many = _has_many(problem)
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             deadline = options.deadline()
-            found = (crossover(problem, *near, precision, deadline=deadline) for near in nearby)
+            found = (crossover(problem, *near, precision, deadline=deadline) for near in starts)
             answers = (
                 Answer(at.columns, at.tilt, at.multipliers) for at in found if at is not None
             )
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
-        first = next(nearby, None)
+        first = next(iter(starts), None)
         if first is None or not (entropic or many):
             return None
         # a prediction may be far off
