@@ -66,7 +66,15 @@ def certify_rule(
 ) -> Verdict[OutcomeRule]:
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     return conclude(
-        Case(problem, problem.rule_of(rule), None, multiplier, threads, progress, compiled)
+        Case(
+            problem,
+            problem.rule_of(rule),
+            None,
+            np.array([multiplier]),
+            threads,
+            progress,
+            compiled,
+        )
     )
 
 

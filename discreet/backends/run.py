@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet import judge
 from discreet.backends.attempts import Attempt, Clock, ask
@@ -31,11 +31,11 @@ from discreet.backends.registry import (
 )
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
-from discreet.checks import as_numbers, at_most, listed, real_numbers
+from discreet.checks import at_most, listed
 from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.constraint import kind_of
+from discreet.problems.constraint import each_entry, kind_of
 from discreet.problems.reduction import Reduced
 
 
@@ -75,7 +75,7 @@ def certify(
     problem: AnyProblem | str | os.PathLike[str],
     answer: Any,
     tilt: Any = None,
-    multiplier: float | Array | None = None,
+    multiplier: ArrayLike | None = None,
     *,
     gap: float = 1e-9,
     anchors: Iterable[Array] = (),
@@ -91,8 +91,7 @@ def certify(
     model = opened(problem)
     multipliers = None
     if multiplier is not None:
-        prices = np.atleast_1d(as_numbers(multiplier, "the multiplier", f"[{len(model.terms)}]"))
-        multipliers = real_numbers("multiplier", prices, (len(model.terms),))
+        multipliers = each_entry("multiplier", multiplier, len(model.terms))
     towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
     given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)
@@ -102,7 +101,7 @@ def audit(
     problem: AnyProblem | str | os.PathLike[str],
     estimator: Any,
     tilt: Any = None,
-    multiplier: float | Array | None = None,
+    multiplier: ArrayLike | None = None,
     *,
     gap: float = 1e-9,
 ) -> Solution:

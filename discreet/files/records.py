@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.checks import as_numbers, check_entries, freeze, whole
 from discreet.errors import FileError, InputError
@@ -337,7 +338,7 @@ def save_solution(
     path: _PathLike,
     estimator: Array | OutcomeRule,
     tilt: Array,
-    multipliers: float | Array,
+    multipliers: ArrayLike,
     metadata: Mapping[str, Any],
     *,
     exact: Mapping[int, Sequence[int]] | None = None,
@@ -358,10 +359,10 @@ def save_solution(
     where = path_text(path)
     try:
         tilt = as_numbers(tilt, "tilt", "[m, n]")
-        multipliers = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
+        prices = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
     except (InputError, TypeError) as error:
         raise FileError(f"{where}: {error}") from None
-    estimator = _checked(where, estimator, tilt, multipliers)
+    estimator = _checked(where, estimator, tilt, prices)
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
@@ -370,7 +371,7 @@ def save_solution(
         ) from None
     if overwrite is None:
         check_output(path, is_solution)
-    members = solution_members(estimator, tilt, multipliers, exact) | {"metadata": np.array(text)}
+    members = solution_members(estimator, tilt, prices, exact) | {"metadata": np.array(text)}
     write_archive(path, members | counted.report_members(samples), overwrite=overwrite is not False)
 
 

@@ -162,7 +162,7 @@ class Case:
         problem: Constrained,
         rule: Rule,
         tilt: Array | None,
-        multipliers: float | Array | None,
+        multipliers: Array | None,
         threads: int = 0,
         progress: Progress | None = None,
         compiled: bool | None = None,

@@ -347,7 +347,7 @@ def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
 def usable_duals(
     problem: Constrained,
     tilt: Array | None,
-    multipliers: float | Array | None,
+    multipliers: Array | None,
 ) -> tuple[Array, Array]:
     """The duals made feasible for a problem: tilt [m, n] and multipliers [C].
 
@@ -358,8 +358,7 @@ def usable_duals(
     """
     prices = np.full(len(problem.terms), math.nan)
     if multipliers is not None:
-        given_prices = np.atleast_1d(np.asarray(multipliers))
-        prices = real_numbers("multiplier", given_prices, (len(problem.terms),))
+        prices = real_numbers("multiplier", multipliers, (len(problem.terms),))
     found = None
     if tilt is not None:
         given = real_numbers("tilt", tilt, (problem.m, problem.n))

@@ -8,12 +8,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numpy.typing import ArrayLike
+
 from discreet.judge.cases import Case, Progress
 from discreet.judge.conclusion import conclude
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import LeakageBudget, each_entry
 from discreet.problems.leaks import Leak, Odds, leaks_of
 from discreet.problems.problem import Problem
 
@@ -28,7 +30,7 @@ def certify(
     problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
     answer: _Answer,
     tilt: Array | None = None,
-    multiplier: float | Array | None = None,
+    multiplier: ArrayLike | None = None,
     *,
     anchors: Iterable[Array] = (),
     threads: int = 0,
@@ -54,7 +56,10 @@ def certify(
     negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
     """
     rule = problem.rule_of(answer, anchors)
-    return conclude(Case(problem, rule, tilt, multiplier, threads, progress))
+    multipliers = None
+    if multiplier is not None:
+        multipliers = each_entry("multiplier", multiplier, len(problem.terms))
+    return conclude(Case(problem, rule, tilt, multipliers, threads, progress))
 
 
 def leaks(

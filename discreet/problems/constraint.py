@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from discreet.checks import are_masses, as_numbers, brief, freeze, listed
+from discreet.checks import are_masses, as_numbers, brief, freeze, listed, real_numbers
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.measure import Measure
@@ -420,6 +420,14 @@ def only_entry(values: Array) -> float:
             ".multipliers, which has one for each"
         )
     return float(values[0])
+
+
+def each_entry(what: str, values: Any, count: int) -> Array:
+    """Numbers as users give them, one for each constraint [count], or the only one by itself.
+    InputError for others.
+    """
+    numbers = np.atleast_1d(as_numbers(values, f"the {what}", f"[{count}]"))
+    return real_numbers(what, numbers, (count,))
 
 
 AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)

@@ -35,6 +35,7 @@ from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.checks import brief, nearest, real_numbers
 from discreet.errors import FileError, InputError
+from discreet.problems.constraint import each_entry
 from discreet.reports.measurements import Configuration, Measurement
 from discreet.reports.outputs import Watch
 from discreet.reports.study.cells import Cell, Instance, instances_of
@@ -175,8 +176,7 @@ def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
     multipliers = None
     if "tilt" in arrays:
         tilt = real_numbers("tilt", arrays["tilt"], (problem.m, problem.n))
-        given = np.atleast_1d(arrays["multiplier"])
-        multipliers = real_numbers("multiplier", given, (len(problem.terms),))
+        multipliers = each_entry("multiplier", arrays["multiplier"], len(problem.terms))
     seconds = float(real_numbers("seconds", arrays.get("seconds", math.nan), ()))
     return Answer(estimator, tilt, multipliers), seconds, stored.texts.get("claimed", "")
 
