@@ -146,19 +146,18 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     started = time.perf_counter()
     try:
         found = child.receive(None if limit is None else limit + extra + GRACE_SECONDS)
-    except (EOFError, TimeoutError) as error:
+    except EOFError:
         timings = Timings(solve_seconds=time.perf_counter() - started)
-        if isinstance(error, EOFError):
-            return Attempt(
-                backend, None, Status.FAILED, child.ending("while solving"), timings=timings
-            )
+        return Attempt(backend, None, Status.FAILED, child.ending("while solving"), timings=timings)
+    except TimeoutError:
+        timings = Timings(solve_seconds=time.perf_counter() - started)
         message = f"the process was killed {GRACE_SECONDS:g} s after the time limit of {limit:g} s"
         peak = _status_bytes("VmHWM", child.pid)
         return Attempt(backend, None, Status.TIMED_OUT, message, timings=timings, peak_bytes=peak)
     if isinstance(found, InputError):
         raise found
-    assert isinstance(found, Attempt)  # the only other message
-    return found
+    tried: Attempt = found
+    return tried
 
 
 def attempt_all(
@@ -213,13 +212,12 @@ def probe(backend: str) -> Availability:
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.isolated:serve_probe", (backend,), 1) as child:
         try:
-            found = child.receive(STARTUP_SECONDS)
+            found: Availability = child.receive(STARTUP_SECONDS)
         except EOFError:
             reason = child.ending("while importing it")
         except TimeoutError:
             reason = f"the process had not imported it within {STARTUP_SECONDS:g} s"
         else:
-            assert isinstance(found, Availability)  # the only message
             return found
     return Availability(backend, "broken", f"backend {backend} does not import: {reason}")
 

@@ -40,6 +40,7 @@ STARTUP_SECONDS = 120.0
 limit.
 """
 
+_ENDED = object()  # the message after the last one
 _alive: dict[int, Child] = {}  # by the number of the process
 _thread = threading.local()  # .run: what the children that it starts belong to
 
@@ -129,10 +130,11 @@ class Child:
         try:
             found = self._messages.get(timeout=seconds)
         except queue.Empty:
-            found = TimeoutError()
-        if isinstance(found, EOFError | TimeoutError):
             self.ended = True
-            raise found
+            raise TimeoutError from None
+        if found is _ENDED:
+            self.ended = True
+            raise EOFError
         return found
 
     def end(self) -> None:
@@ -155,7 +157,7 @@ class Child:
         with contextlib.suppress(EOFError, pickle.UnpicklingError):
             while True:
                 self._messages.put(pickle.load(stream))
-        self._messages.put(EOFError())
+        self._messages.put(_ENDED)
 
     def _last_lines(self) -> str:
         length = self._errors.seek(0, os.SEEK_END)

@@ -108,17 +108,15 @@ def load_backend(name: str) -> AnyBackend | Policy:
     """The backend object, without importing its solver library. Raises InputError for an unknown
     name, or Broken.
     """
-    targets = _targets()
-    if not isinstance(name, str) or name not in targets:
-        refuse_unknown_names([name])
-    return _load(name, targets[name])
+    refuse_unknown_names([name])
+    return _load(name, _targets()[name])
 
 
 def refuse_unknown_names(names: Iterable[str]) -> None:
     """Raise InputError for the first name that is no backend's."""
     known = backend_names()
     for name in names:
-        if not isinstance(name, str) or name not in known:
+        if name not in known:
             raise InputError(
                 f"there is no backend {brief(name)}; choose one of: {', '.join(known)}"
             )

@@ -24,6 +24,7 @@ from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule, as_rule
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Facts, Toned
@@ -275,11 +276,7 @@ class Solution:
             if judged is not None:
                 stated = [each.to_dict() for each in judged.terms]
             units = [each.measure.unit for each in terms]
-            told = [
-                {"unit": unit}
-                | {name: number(v) if isinstance(v, float) else v for name, v in one.items()}
-                for unit, one in zip(units, stated, strict=True)
-            ]
+            told = [{"unit": unit, **plain(one)} for unit, one in zip(units, stated, strict=True)]
             return {"constraints": told}, {}
         measure = self.problem.measure
         leakage, ceiling, budget = (
@@ -301,16 +298,7 @@ class Solution:
         if not self.own_leaks:
             return {}
 
-        def record(found: Leak | Odds) -> dict[str, Any]:
-            return {
-                name: number(value) if isinstance(value, float) else value
-                for name, value in asdict(found).items()
-            }
-
-        return {
-            "own_leaks": [*map(record, self.own_leaks)],
-            "own_odds": self.own_odds and record(self.own_odds),
-        }
+        return {"own_leaks": plain(self.own_leaks), "own_odds": plain(self.own_odds)}
 
     @property
     def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:

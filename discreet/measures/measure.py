@@ -197,6 +197,12 @@ class Measure(ABC):
         """The budget whose B is the level, rounded to some units in the last place."""
         return level if self.growth == 0.0 else math.log1p(level) / self.growth
 
+    def best_actions(self, p_x: Array) -> NDArray[np.intp]:
+        """The actions of an adversary that are the best without a guess; none unless leakage is
+        what an adversary gains.
+        """
+        return np.zeros(0, dtype=np.intp)
+
 
 def sum_error(n: int) -> float:
     """Relative error of a support function that is a sum over n private values, at most."""

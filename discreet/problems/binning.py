@@ -113,7 +113,7 @@ class Binning:
 
     def checked(self, names: Sequence[str]) -> Binning:
         """The same, or InputError for what makes no sense of columns of these names."""
-        if not isinstance(self.missing, str) or self.missing not in ("drop", "category"):
+        if self.missing not in ("drop", "category"):
             raise InputError(f"missing is {brief(self.missing)}; give 'drop' or 'category'")
         if self.edges is not None and not isinstance(self.edges, Mapping):
             raise InputError(

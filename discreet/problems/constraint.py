@@ -287,12 +287,13 @@ class Constrained:
         anchors: estimators [m, N] to blend a matrix towards. Raises InputError for what answers
         another kind of problem, and for wrong sizes.
         """
-        if not isinstance(answer, Rule) or self.kind not in answer.kinds:
+        if self.kind not in getattr(answer, "kinds", ()):
             raise InputError(
                 f"the judge was given {type(answer).__name__} for {self.kind.value}; "
                 f"give {self.kind.answer}"
             )
-        return answer.fitted(self)
+        found: Rule = answer.fitted(self)
+        return found
 
     def in_arrays(self, what: str) -> Problem:
         """The problem in arrays, for the function of that name; InputError where there is none."""

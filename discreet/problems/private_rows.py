@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.measures.g_leakage import BestAction, OtherActions
+from discreet.measures.g_leakage import OtherActions
 from discreet.measures.law import OutputLaw, law_of, row_sums
 from discreet.numerics.double_double import Array, DoubleDouble, dd_multiply
 from discreet.problems.constraint import Term
@@ -51,18 +52,21 @@ class PrivateRows:
         proven = list[tuple[int, ...]]()
         gains = np.zeros((0, p_x.size))
         for term in terms:
+            measure: Any = term.measure
             prior = p_x[term.rows]
             actions = np.zeros(0, dtype=np.intp)
-            if term.budget.amount == 0.0 and isinstance(term.measure, BestAction):
-                actions = term.measure.best_actions(prior)
-                if actions.size > 1:
-                    own = _independent(term.measure.gains(prior.size)[actions])
-                    start = p_x.size + len(gains)
-                    groups.append(slice(start, start + len(own)))
-                    whole = np.zeros((len(own), p_x.size))
-                    whole[:, term.rows] = own
-                    gains = np.concatenate([gains, whole])
-            proven.append(tuple(actions.tolist()) if actions.size > 1 else ())
+            if term.budget.amount == 0.0:
+                actions = measure.best_actions(prior)
+            if actions.size < 2:
+                proven.append(())
+                continue
+            proven.append(tuple(actions.tolist()))
+            own = _independent(measure.gains(prior.size)[actions])
+            start = p_x.size + len(gains)
+            groups.append(slice(start, start + len(own)))
+            whole = np.zeros((len(own), p_x.size))
+            whole[:, term.rows] = own
+            gains = np.concatenate([gains, whole])
         return cls(tuple(groups), gains, tuple(proven))
 
     def __bool__(self) -> bool:
@@ -118,10 +122,9 @@ NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
 
 
 def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
-    measure = groups[0].measure
-    if not (proven and isinstance(measure, BestAction)):
+    if not proven:
         return groups
-    others = OtherActions(measure, proven)
+    others = OtherActions(groups[0].measure, proven)  # type: ignore[arg-type]
     return tuple([replace(group, measure=others) for group in groups])
 
 

@@ -159,9 +159,9 @@ def _of_table(
                     f"a table has no parameter {brief(key)}{nearest(key, known)}; it "
                     f"takes {', '.join(known)}"
                 )
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except ValueError:
             raise InputError(f"{key} of the table is {brief(text)}; give a number") from None
     lacking = [key for key in ("hide", "guess") if key not in given]
     if lacking:

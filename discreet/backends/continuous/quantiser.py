@@ -14,6 +14,7 @@ Math. Program. 45 (1989).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from discreet.errors import BackendError, InputError
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import kind_of
 from discreet.problems.continuous.model import ContinuousProblem
-from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.outcomes import Kind
 from discreet.problems.sensors.bins import even_edges
 
@@ -173,10 +173,10 @@ def _starts(
 ) -> list[tuple[str, Array]]:
     """Named starts, as levels [bins − 1], increasing in (0, 1)."""
     equal = np.arange(1, bins) / bins
-    assert isinstance(best.rule, IntervalRule)
+    rule: Any = best.rule
     spread = scale.points[scale.levels > 1e-4][0], scale.points[scale.levels < 1.0 - 1e-4][-1]
     starts = [
-        ("continuous rule", _fitted(scale.inverse(best.rule.boundaries), bins)),
+        ("continuous rule", _fitted(scale.inverse(rule.boundaries), bins)),
         ("equal masses", equal),
         ("even edges", scale.inverse(even_edges(bins, *spread)[1:-1])),
     ]

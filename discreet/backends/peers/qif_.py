@@ -26,7 +26,6 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Unlifted
 from discreet.backends.peers.tuning import Tuning
-from discreet.measures.g_leakage import GLeakage
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -115,12 +114,11 @@ class Qif(Unlifted):
 
 def _gains(problem: Problem, p_x: list[Fraction]) -> list[list[Fraction]]:
     """Gains of actions about X [actions][n]."""
-    measure = problem.measure
+    measure: Any = problem.measure
+    if measure.name != "maximal-leakage":
+        return _rational(measure.gains(problem.n))
     size = range(problem.n)
-    if isinstance(measure, GLeakage):
-        return _rational(np.array(measure.gain))
-    own = [1 / p for p in p_x] if measure.name == "maximal-leakage" else [Fraction(1)] * problem.n
-    return [[own[j] if j == action else Fraction() for j in size] for action in size]
+    return [[1 / p_x[j] if j == action else Fraction() for j in size] for action in size]
 
 
 def _rational(matrix: Array) -> list[list[Fraction]]:

@@ -31,7 +31,7 @@ from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 from discreet.problems.continuous.families import Member, known_breakpoints, ratio_family
 from discreet.problems.roots import bisected, midpoints
-from discreet.problems.sensors.bins import NormalDensity, has_own_sf
+from discreet.problems.sensors.bins import has_own_sf
 
 LEVELS = np.array(
     [1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)]
@@ -227,13 +227,13 @@ def component(entry: Any, what: str) -> Component:
         )
     bare = _functions(entry, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
-    given = entry.breakpoints if isinstance(entry, Density) else known_breakpoints(entry)
+    given = known_breakpoints(entry)
     points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
     found = replace(
         bare,
         located=given is None,
         family=ratio_family(entry),
-        family_stated=getattr(entry, "ratio_family", None) is not None,
+        family_stated=not bare.known and getattr(entry, "ratio_family", None) is not None,
         breakpoints=np.unique(points[np.isfinite(points)]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
@@ -247,7 +247,7 @@ def _functions(entry: Any, what: str) -> Component:
     """The functions of an entry and how accurate they are."""
     member = Member.of(entry)
     accuracy = 0.0 if member is None else member.accuracy
-    known = isinstance(entry, NormalDensity) if member is None else member.steady
+    known = getattr(entry, "steady", False) if member is None else member.steady
     functions = None if member is None else member.functions()
     if functions is not None:
         return Component(what, *functions, 0.0, accuracy, known)

@@ -24,14 +24,13 @@ Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from discreet.numerics.double_double import Array, dd_add, exact_product
-from discreet.problems.sensors.bins import NormalDensity
 
 Function: TypeAlias = Callable[[Array], Array]
 
@@ -364,14 +363,13 @@ _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {
 }
 
 
-def known_breakpoints(entry: Any) -> list[float] | None:
-    """Breakpoints of a frozen scipy.stats distribution (or a normal density); None when they are
-    not known.
+def known_breakpoints(entry: Any) -> Sequence[float] | None:
+    """Breakpoints of a frozen scipy.stats distribution, or those that an entry states; None when
+    they are not known.
     """
-    if isinstance(entry, NormalDensity):
-        return [float(entry.mean)]
+    stated: Sequence[float] | None = getattr(entry, "breakpoints", None)
     member = Member.of(entry)
-    return None if member is None else member.breakpoints
+    return stated if member is None else member.breakpoints
 
 
 def ratio_family(entry: Any) -> Hashable | None:
@@ -380,8 +378,6 @@ def ratio_family(entry: Any) -> Hashable | None:
     """
     if hasattr(entry, "ratio_family"):
         return entry.ratio_family  # type: ignore[no-any-return]
-    if isinstance(entry, NormalDensity):
-        return "normal", float(entry.sigma)
     member = Member.of(entry)
     family = "" if member is None else member.name
     if family in ("laplace", "expon", "uniform"):

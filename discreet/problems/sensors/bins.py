@@ -7,9 +7,9 @@ survival values, so that tail probabilities keep their *relative* precision.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -155,6 +155,8 @@ class NormalDensity:
     not finite, or σ ≤ 0.
     """
 
+    steady: ClassVar[bool] = True
+
     mean: Any
     sigma: Any
 
@@ -176,6 +178,16 @@ class NormalDensity:
             mean=mean if mean.ndim else float(mean),
             sigma=sigma if sigma.ndim else float(sigma),
         )
+
+    @property
+    def breakpoints(self) -> list[float]:
+        """Where its monotony changes."""
+        return [float(self.mean)]
+
+    @property
+    def ratio_family(self) -> Hashable:
+        """A key that densities of monotone ratios share."""
+        return "normal", float(self.sigma)
 
     def pdf(self, z: Any) -> Array:
         """Density at z."""
