@@ -20,7 +20,6 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.outcome_view import outcome_figure, row_names
-from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
 from discreet.problems.rule import OutcomeRule, as_rule
@@ -379,13 +378,10 @@ class Solution:
 
     def _drawn(self) -> tuple[Problem, Array]:
         """The problem and its estimator, both as arrays."""
-        if self.problem.kind is not Kind.ARRAYS:
-            raise InputError(
-                "only a problem in arrays can be shown outcome by outcome; use `solution.rule`"
-            )
+        problem = self.problem.in_arrays("a picture of every outcome")
         if self.estimator is None:
             raise InputError(f"there is no answer to show: {self.message}")
-        return self.problem, self.estimator
+        return problem, self.estimator
 
     def _repr_html_(self) -> str:
         judged = self.certificate

@@ -322,9 +322,8 @@ class Case:
             least = math.fsum(parts)
             # Sum, total and quotient are rounded once each.
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
-        uneven = 0.0
-        if len(self.totals.constraints) > 1:
-            uneven = max(0.0, max(self.totals.constraints) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        largest = max(self.totals.constraints[1:], default=0.0)
+        uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
         return Duals(*self._lowered(shifts), parts, uneven)
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:

@@ -112,15 +112,14 @@ def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
     """The problem without constraints on secrets of which one value alone has a probability:
     nothing can leak of them.
 
-    One constraint is left as it is, so that its Bayes rule is found to keep any budget.
+    If all secrets are known, the problem stays as it is; its Bayes rule is found to keep any
+    budget.
     """
-    if len(problem.terms) == 1:
-        return problem
     known = [
         all(np.count_nonzero(problem.p_x[group]) <= 1 for group in term.groups)
         for term in problem.terms
     ]
-    if not any(known):
+    if all(known) or not any(known):
         return problem
     budgets = zip(known, problem.terms, strict=True)
     return problem.with_budget(

@@ -326,15 +326,12 @@ class Stakes:
     @classmethod
     def of(cls, problem: Problem) -> Stakes:
         """Those of a problem."""
-        terms = problem.terms
-        leaked = problem.bayes_leakages
-        if len(terms) == 1:
-            return cls(str(terms[0].measure), 1, terms[0].budget.amount, leaked[0])
-        measure = " and ".join(dict.fromkeys(str(term.measure) for term in terms))
-        if problem.perfect or problem.oblivious:
-            return cls(measure, len(terms), 0.0 if problem.perfect else math.inf, max(leaked))
-        ratios = (share(most, term.budget.amount) for most, term in zip(leaked, terms, strict=True))
-        return cls(measure, len(terms), 1.0, max(ratios))
+        budgets = [term.budget.amount for term in problem.terms]
+        leaked = problem.bayes_leakages.tolist()
+        measure = " and ".join(dict.fromkeys(map(str, problem.measures)))
+        if len(budgets) == 1 or problem.perfect or problem.oblivious:
+            return cls(measure, len(budgets), budgets[0], max(leaked))
+        return cls(measure, len(budgets), 1.0, max(map(share, leaked, budgets)))
 
 
 def share(leaked: float, budget: float) -> float:

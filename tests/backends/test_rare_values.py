@@ -86,6 +86,9 @@ def test_a_secret_of_one_value_is_no_constraint(known, other):
     alone = Problem(loss=loss, constraints=[secret])
     assert [term.budget.oblivious for term in without_known_secrets(both).terms] == [True, False]
     assert without_known_secrets(alone) is alone
+    certain = Problem(loss=loss, constraints=[sure, sure])
+    assert without_known_secrets(certain) is certain
+    assert solve(certain, "tilt").error_probability == pytest.approx(certain.bayes_error, rel=1e-12)
     found = solve(both, "tilt")
     expected = solve(alone, "tilt")
     assert found.status is expected.status is Status.CERTIFIED
