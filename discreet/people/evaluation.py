@@ -28,11 +28,12 @@ from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.labels import coded, column, columns_of, groups
-from discreet.people.region import Region, binomial_limits, region_of
+from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
