@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.people.probabilities import is_missing
+from discreet.problems.frames import is_missing
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

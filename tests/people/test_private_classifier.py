@@ -450,6 +450,10 @@ KINDS: dict[str, Any] = {
         "timedelta64[s]",
         [timedelta(seconds=10), timedelta(seconds=20), None, timedelta(seconds=10)],
     ),
+    "arrow": (
+        "timestamp[ns][pyarrow]",
+        ["2020-01-01T00:00:00.123456789", "2021-06-01", None, "2020-01-01T00:00:00.123456789"],
+    ),
     "period": ("period[M]", ["2020-01", "2021-06", None, "2020-01"]),
 }
 
@@ -460,6 +464,8 @@ def test_columns_of_every_kind_tell_what_they_hold(kind):
     missing.
     """
     pandas = pytest.importorskip("pandas")
+    if kind == "arrow":
+        pytest.importorskip("pyarrow")
     dtype, values = KINDS[kind] if isinstance(KINDS[kind], tuple) else (None, KINDS[kind])
     frame = pandas.DataFrame({"other": [0.0] * 200, "it": pandas.Series(values * 50, dtype=dtype)})
     differs = np.arange(200) % 4 == 1
