@@ -14,6 +14,7 @@ import re
 from enum import EnumType
 from pathlib import Path
 
+from discreet.measures.measure import Measure
 from discreet.problems.constraint import Constrained
 from discreet.problems.rule import Rule
 
@@ -30,6 +31,11 @@ PACKAGES = (
 PROTOCOL = {
     *(set(vars(Rule)) - {"blended", "decisions"}),
     *("kind", "kinds", "least", "rule_of", "streamed", "totals"),
+}
+# By these `discreet.people` finds limits of a measure over a region.
+LIMITS = {
+    *("cells", "contributions", "largest_level", "least_leakage", "level_from_information"),
+    *("rates_ceiling", "tangents_level", "worth"),
 }
 FILE = Path(__file__).with_name("public_api.txt")
 
@@ -56,6 +62,8 @@ def members(name: str, kind: type) -> list[str]:
         if member.startswith("_") or not owner.__module__.startswith("discreet"):
             continue
         if owner is Rule or (issubclass(kind, Constrained | Rule) and member in PROTOCOL):
+            continue
+        if issubclass(kind, Measure) and member in LIMITS:
             continue
         if isinstance(value, classmethod | staticmethod):
             value = value.__func__

@@ -15,7 +15,9 @@ from typing import final
 
 import numpy as np
 
-from discreet.measures.measure import Cone, Measure, ends
+from discreet.measures.measure import Cells, Cone, Measure, ends
+from discreet.measures.region import Region
+from discreet.measures.sibson import Sibson
 from discreet.measures.water import water_level
 from discreet.numerics.double_double import Array
 
@@ -33,9 +35,31 @@ class ChiSquare(Measure):
     )
     cone = Cone.QUADRATIC
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """Σ_j π_j (W_j − s)²/s is least at the mean s, so s⁺ may stand in the squares."""
+        apart = rates - (rates @ region.top)[:, None]
+        return region.over_mass(apart * apart @ region.share_high, rates)
+
+    def largest_level(self, region: Region) -> float:
         """The mean of 1/π_j − 1, for guesses that reveal X, is the alphabet less one."""
-        return alphabet - 1.0
+        return region.alphabet - 1.0
+
+    def cells(self, law: Array, region: Region) -> Cells:
+        """a (w − q)²/s for the largest share a, the law q and the least mass s of the guess."""
+        most = region.share_high
+        mass = (region.low @ region.share_low)[:, None]
+        return Cells(
+            lambda w: most * (w - law) ** 2 / mass,
+            lambda w: 2.0 * most * (w - law) / mass,
+            lambda c: np.sqrt(0.5 * c * mass / most),
+        )
+
+    def least_leakage(self, region: Region) -> float:
+        """Sibson's information of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least,
+        so 1 + χ² is at least the square of one more than its level.
+        """
+        level = float(region.share_low.sum()) * Sibson(2.0).tangents_level(region)
+        return level * (2.0 + level)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """Σ_j π_j x_j², from the end of each entry that is further from 0."""

@@ -10,6 +10,10 @@ The first three say that the posterior q is in a convex set around π. Their til
 t·q ≤ 0 on that set, so κ(t) = max t·q, and no multiplier is needed. The last has g(u) = max_j
 u_j/π_j − min_j u_j/π_j with V = {v : Σ π_j (v_j)₊ ≤ 1, Σ π_j v_j ≤ 0}: a tilt of mean 0 has the
 multiplier Σ_j π_j (t_j)₊.
+
+Over intervals of rates and shares, KL(posterior ‖ π) is at most the log of the lift, and whatever
+the number c, with s = π·W_i, s KL(posterior ‖ π) ≤ Σ_j π_j (W_ij log(W_ij/c) − W_ij + c), as the
+two differ by s log(s/c) − s + c ≥ 0.
 """
 
 from __future__ import annotations
@@ -22,11 +26,18 @@ import numpy as np
 
 from discreet.measures.maximal_leakage import LargestRatio, peak
 from discreet.measures.measure import Measure, Scope, ends, largest_candidate, sum_error
-from discreet.measures.mutual_information import Divergence, beyond_linear, phi_divergence
+from discreet.measures.mutual_information import (
+    MUTUAL_INFORMATION,
+    Divergence,
+    beyond_linear,
+    phi_divergence,
+)
 from discreet.measures.mutual_information import support_ceiling as log_mean_ceiling
+from discreet.measures.region import OUTWARD, Region
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, UNIT
 
+_CENTRES = 33  # numbers c that are tried
 _FARTHEST = 600.0  # exponents that are tried; their exponentials are doubles
 
 
@@ -42,9 +53,15 @@ class MaxLift(LargestRatio):
     )
     scope = Scope.POSTERIOR
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """A guess that excludes all but the rarest private value reaches it."""
-        return 1.0 / rarest - 1.0 if rarest > 0.0 else math.inf
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """max_j W_j/s − 1."""
+        return np.maximum(region.over_mass(rates.max(axis=1), rates) - 1.0, 0.0)
+
+    def least_leakage(self, region: Region) -> float:
+        """It is at least mutual information, and what the least largest rate says."""
+        mass = np.minimum(region.high @ region.share_high, 1.0)
+        lift = float((region.low.max(axis=1) / mass).max())
+        return max(MUTUAL_INFORMATION.least_leakage(region), math.log(max(lift, 1.0)))
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − (1 + B) s."""
@@ -76,6 +93,20 @@ class LocalDifferentialPrivacy(Measure):
     scope = Scope.POSTERIOR
 
     growth = 1.0
+
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """It depends on the rates alone."""
+        return self.contributions(rates, region.top)
+
+    def least_leakage(self, region: Region) -> float:
+        """The ratio of two rates."""
+        ratio = _ratio(region.low, region.high).max()
+        if region.odds is not None:
+            first = region.least_apart()
+            ratio = max(
+                ratio, np.maximum(_ratio(first, first), _ratio(1.0 - first, 1.0 - first)).min()
+            )
+        return math.log(max(float(ratio), 1.0)) * (1.0 - OUTWARD)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """max r / min r − 1, from the ends of the largest and the least entry; inf where a guess
@@ -122,6 +153,11 @@ class LocalDifferentialPrivacy(Measure):
         )
 
 
+def _ratio(low: Array, high: Array) -> Array:
+    """Of two rates [k, n] in the same row, at least, for rates in these intervals."""
+    return np.asarray(low.max(axis=1) / np.maximum(high.min(axis=1), 1e-300))
+
+
 @final
 @dataclass(frozen=True)
 class PointwiseInformation(Divergence):
@@ -134,9 +170,29 @@ class PointwiseInformation(Divergence):
     )
     scope = Scope.POSTERIOR
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """A guess that excludes all but the rarest private value reaches it."""
-        return -math.log(rarest) if rarest > 0.0 else math.inf
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """Π times s KL(posterior ‖ π) under π⁺, over s."""
+        mass = rates @ region.top
+        value = mass * self.contributions(rates, region.top)
+        return region.over_mass(region.total * value, rates)
+
+    def largest_level(self, region: Region) -> float:
+        """For each guess the log of its lift, or the least over c of what is in the text above."""
+        from scipy.special import kl_div
+
+        lift = MaxLift().rates_ceiling(region.single_ends(), region).reshape(len(region.low), -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            least = region.least_mean(region.low)
+            c = np.linspace(least, region.largest_mean(region.high), _CENTRES)[:, :, None]
+            about = np.maximum(kl_div(region.low, c), kl_div(region.high, c))
+            each = region.largest_mean(about).min(axis=0) / least
+        return float(
+            np.minimum(np.log1p(lift.max(axis=1)), np.where(least > 0.0, each, np.inf)).max()
+        )
+
+    def least_leakage(self, region: Region) -> float:
+        """It is at least mutual information."""
+        return MUTUAL_INFORMATION.least_leakage(region)
 
     def slope(self, x: Array, p_x: Array) -> Array:
         """log r − KL, which is 0 at u."""
@@ -183,9 +239,13 @@ class ParityDifference(Measure):
     citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
     scope = Scope.SHARE
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """It is a difference of probabilities, at most 1."""
-        return 1.0
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """It depends on the rates alone."""
+        return self.contributions(rates, region.top)
+
+    def least_leakage(self, region: Region) -> float:
+        """The difference of two rates."""
+        return region.apart
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """max_j x_j − min_j x_j, from the ends of the largest and the least entry."""

@@ -15,6 +15,7 @@ X itself it is a water level.
 from __future__ import annotations
 
 import json
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, final
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from discreet.checks import check_ceiling, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure, ends
+from discreet.measures.region import Region
 from discreet.measures.water import water_level
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
@@ -61,9 +63,33 @@ class BestAction(Measure):
         """The actions whose prior gains are the largest, up to rounding."""
         return np.flatnonzero(self.rows(p_x) @ p_x > -_TIED)
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """It is at most maximal leakage, for every gain."""
-        return alphabet - 1.0
+    def worth(self, region: Region) -> Array:
+        """What each action gains by a rate beyond the action that is best in the table, relative to
+        the prior gain, at most [actions, n].
+        """
+        gain = self.gains(region.people.size)
+        best = gain[(gain @ region.shares).argmax()]
+        more = gain - best
+        most = np.maximum(more * region.share_low, more * region.share_high)
+        return np.asarray(most / (best @ region.share_low))
+
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """The best action's worth."""
+        return np.asarray(np.maximum(rates @ self.worth(region).T, 0.0).max(axis=1))
+
+    def largest_level(self, region: Region) -> float:
+        """It is at most maximal leakage for every gain, and the worth with each rate at one end."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = self.worth(region)[:, None, :]
+            best = np.maximum(worth * region.low, worth * region.high).sum(axis=2).max(axis=0)
+        return min(region.alphabet - 1.0, float(np.maximum(best, 0.0).sum()))
+
+    def least_leakage(self, region: Region) -> float:
+        """By the actions that are best in the table."""
+        gain = self.gains(region.people.size)
+        action = ((region.rates * region.shares) @ gain.T).argmax(axis=1)
+        reached = max(float((gain[action] * region.low * region.share_low).sum()), 1e-300)
+        return max(0.0, math.log(reached / float((gain @ region.share_high).max())))
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """The rows."""
@@ -205,12 +231,31 @@ class MinEntropyLeakage(BestAction):
         """One for guessing the value right."""
         return np.eye(n)
 
+    def worth(self, region: Region) -> Array:
+        """Less the rate of the likeliest value, as all these add up to one."""
+        likeliest = np.eye(region.people.size)[region.shares.argmax()]
+        return np.asarray(np.diag(_to_largest(region)) - likeliest)
+
+    def largest_level(self, region: Region) -> float:
+        """Σ_i max_j W_ij π_j/max π − 1."""
+        best = (_to_largest(region) * region.high).max(axis=1).sum()
+        return min(region.alphabet, float(best)) - 1.0
+
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
         """The water level of Σ_j (t_j + b_j μ/π* − κ)₊ = μ/π*, b = e_j*, with the largest π*."""
         total = np.full(len(tilt), multiplier / p_x.max())
         return water_level(tilt, np.ones(p_x.size), total, np.eye(p_x.size)[_first_best(p_x)])
+
+
+def _to_largest(region: Region) -> Array:
+    """Each share over the largest, at most [n]."""
+    best = int(region.shares.argmax())
+    with np.errstate(divide="ignore"):
+        ratio = np.minimum(region.share_high / region.share_low[best], 1.0)
+    ratio[best] = 1.0
+    return np.asarray(ratio)
 
 
 @final

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from discreet.measures.measure import Measure, ends
+from discreet.measures.region import Region
 from discreet.measures.water import water_level
 from discreet.numerics.double_double import Array
 
@@ -42,9 +43,17 @@ class MaximalLeakage(LargestRatio):
         "IEEE TIT 66 (2020)"
     )
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """Guesses that reveal X reach it."""
-        return alphabet - 1.0
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """The value itself less the mass under π⁺, as all masses add up to one."""
+        return self.contributions(rates, region.top)
+
+    def largest_level(self, region: Region) -> float:
+        """Guesses that reveal X reach the alphabet less one."""
+        return min(region.alphabet, float(region.high.max(axis=1).sum())) - 1.0
+
+    def least_leakage(self, region: Region) -> float:
+        """It depends on the rates alone."""
+        return self.amount(self.tangents_level(region))
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
         """u_j/π_j − s."""

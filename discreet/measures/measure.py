@@ -26,12 +26,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InputError
+from discreet.measures.region import OUTWARD, Region
 from discreet.numerics.double_double import Array, difference_below
 from discreet.numerics.rounding import SMALLEST, UNIT
 
@@ -52,6 +56,20 @@ class Cone(Enum):
     ENTROPY = "Σ_j u_j log(u_j/w_j)"
     QUADRATIC = "Σ_j (u_j − w_j)²/w_j"
     POWER = "(Σ_j π_j^{1 − α} u_j^α)^{1/α} − s"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A convex function f ≥ 0 of each rate W_ij, of which g is at most the sum.
+
+    value    f(w)
+    slope    f'(w)
+    turn     the w at which f'(w) + c/w is least, for a pull c
+    """
+
+    value: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    turn: Callable[[Array], Array]
 
 
 class Measure(ABC):
@@ -174,13 +192,77 @@ class Measure(ABC):
         """
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """What no law exceeds of what is compared with B; inf if that is not known.
-
-        alphabet: the smaller number of guesses and private values. rarest: a lower bound of the
-        probability of every private value.
+    def contributions(self, rates: Array, shares: Array) -> Array:
+        """What guesses with these rates [k, n] add in groups with these shares [n]: g or, of each
+        posterior, G.
         """
+        mass = rates @ shares
+        x = np.divide(rates, mass[:, None], out=np.ones_like(rates), where=mass[:, None] > 0) - 1.0
+        with np.errstate(over="ignore"):
+            value = self.excess(x, shares)
+        if self.scope is not Scope.POSTERIOR:
+            value = mass * np.where(mass > 0, value, 0.0)
+        return np.asarray(value)
+
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """b(W_i) [k] at rates [k, n] of one guess: what the guess adds is at most that for all π of
+        the region.
+
+        It is convex or, for measures of single guesses, quasi-convex.
+        """
+        raise InputError(f"limits of {self} are not known; use one of discreet.measures")
+
+    def largest_level(self, region: Region) -> float:
+        """Upper bound over the intervals of a region of what is compared with B; inf if none is
+        known.
+
+        A measure of single guesses is the largest of functions that grow or fall with each rate.
+        """
+        if self.scope is Scope.TOTAL:
+            return math.inf
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return float(self.rates_ceiling(region.single_ends(), region).max())
+
+    def level_from_information(self, information: Callable[[], float]) -> float:
+        """Upper bound of what is compared with B from mutual information; inf if none is known."""
         return math.inf
+
+    def cells(self, law: Array, region: Region) -> Cells | None:
+        """Functions of single rates of which g is at most the sum, about a fixed law of Ŷ [m, n];
+        None if none are known.
+        """
+        return None
+
+    def least_leakage(self, region: Region) -> float:
+        """Lower bound of the leakage over a region: here for sums of terms ≥ 0 that are linear in
+        π.
+        """
+        return self.amount(float(region.share_low.sum()) * self.tangents_level(region))
+
+    def tangents_level(self, region: Region) -> float:
+        """The largest lower bound of Σ_i g(u_i) with the least shares, brought to a sum of one.
+
+        From tangents at laws on the way from the table to independence; where the ratio of odds is
+        limited, also from what is made by processing the guess.
+        """
+        if not region.share_low.any():
+            return 0.0
+        shares = region.share_low / region.share_low.sum()
+        best = 0.0
+        if region.odds is not None:
+            first = region.least_apart()
+            # Equal rates leak nothing, and rounding would make a little of it.
+            if (first[:, 0] != first[:, 1]).all():
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    both = [self.contributions(rates, shares) for rates in (first, 1.0 - first)]
+                best = float((both[0] + both[1]).min())
+        flat = (region.rates @ shares)[:, None]
+        for part in np.linspace(0.0, 1.0, 25)[:-1]:
+            at = (1.0 - part) * region.rates + part * flat
+            mass = (at @ shares)[:, None]
+            x = np.divide(at, mass, out=np.ones_like(at), where=mass > 0.0) - 1.0
+            best = max(best, region.least_sum(self.slope(x, shares) * shares))
+        return best * (1.0 - OUTWARD)
 
     def level(self, budget: float) -> float:
         """B, rounded upward."""

@@ -26,7 +26,8 @@ from typing import final
 
 import numpy as np
 
-from discreet.measures.measure import Cone, Measure
+from discreet.measures.measure import Cells, Cone, Measure
+from discreet.measures.region import Region
 from discreet.numerics.double_double import Array, exact_product
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
@@ -104,6 +105,25 @@ class MeanDivergence(Divergence):
         value = support_ceiling(tilt, p_x, multiplier)
         return np.asarray(value + 2.0 * UNIT * np.abs(value) + 8.0 * SMALLEST)
 
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """Π times the divergence under π⁺: the least sum of terms ≥ 0 that are linear in π."""
+        return region.total * self.contributions(rates, region.top)
+
+    def largest_level(self, region: Region) -> float:
+        """It is at most the entropy of the alphabet, in nats, for the share of all people that
+        these are.
+        """
+        return math.log(region.alphabet) * min(1.0, region.total)
+
+    def cells(self, law: Array, region: Region) -> Cells:
+        """a (w log(w/q) − w + q) for the largest share a and the law q."""
+        from scipy.special import kl_div
+
+        most = region.share_high
+        return Cells(
+            lambda w: most * kl_div(w, law), lambda w: most * np.log(w / law), lambda c: c / most
+        )
+
 
 @final
 @dataclass(frozen=True)
@@ -115,10 +135,6 @@ class MutualInformation(MeanDivergence):
         "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical "
         "Journal 27 (1948)"
     )
-
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """It is at most the entropy of the alphabet, in nats."""
-        return math.log(alphabet)
 
 
 MUTUAL_INFORMATION = MutualInformation()

@@ -21,7 +21,8 @@ import numpy as np
 
 from discreet.checks import brief, real
 from discreet.errors import InputError
-from discreet.measures.measure import Cone, Measure, ends, remainder, remainder_ceiling
+from discreet.measures.measure import Cells, Cone, Measure, ends, remainder, remainder_ceiling
+from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 
@@ -62,9 +63,23 @@ class Sibson(Measure):
         """Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1."""
         return (self.alpha - 1.0) / self.alpha
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """Π times the value under π⁺: the least sum of terms ≥ 0 that are linear in π."""
+        return region.total * self.contributions(rates, region.top)
+
+    def largest_level(self, region: Region) -> float:
         """Sibson's information is at most maximal leakage."""
-        return math.expm1(self.growth * math.log(alphabet))
+        return math.expm1(self.growth * math.log(region.alphabet))
+
+    def cells(self, law: Array, region: Region) -> Cells:
+        """a ((w^α q^{1−α} − q)/α − w + q) for the largest share a and the law q."""
+        most = region.share_high
+        order = self.alpha
+        return Cells(
+            lambda w: most * (((w / law) ** order - 1.0) * law / order - w + law),
+            lambda w: most * ((w / law) ** (order - 1.0) - 1.0),
+            lambda c: (c / most * law ** (order - 1.0) / (order - 1.0)) ** (1.0 / order),
+        )
 
     def excess(self, x: Array, p_x: Array) -> Array:
         """N(1 + x) − 1."""

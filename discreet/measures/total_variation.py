@@ -8,12 +8,15 @@ decrease with λ.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from discreet.measures.measure import Measure, ends
+from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 
 
@@ -29,9 +32,36 @@ class TotalVariation(Measure):
         "Distance, IEEE TIFS 15 (2020)"
     )
 
-    def largest_level(self, alphabet: int, rarest: float) -> float:
-        """Total variation is a distance of probabilities, at most 1."""
-        return 1.0
+    def rates_ceiling(self, rates: Array, region: Region) -> Array:
+        """½ Σ_j π_j (|W_j − s⁺| + |s − s⁺|)."""
+        mass = rates @ region.top
+        apart = np.abs(rates - mass[:, None])
+        shift = np.maximum(region.largest_mean(rates) - mass, mass - region.least_mean(rates))
+        return np.asarray(0.5 * (apart @ region.share_high + region.total * shift))
+
+    def largest_level(self, region: Region) -> float:
+        """It is a distance of probabilities, at most 1; of each guess what is above its mass, as
+        much as is below.
+        """
+        least = region.least_mean(region.low)[:, None]
+        most = region.largest_mean(region.high)[:, None]
+        above = region.largest_mean(np.maximum(region.high - least, 0.0))
+        below = region.largest_mean(np.maximum(most - region.low, 0.0))
+        return min(1.0, float(np.minimum(above, below).sum()))
+
+    def level_from_information(self, information: Callable[[], float]) -> float:
+        """Pinsker's inequality."""
+        return math.sqrt(0.5 * information())
+
+    def least_leakage(self, region: Region) -> float:
+        """The deviations of a guess above its mean, as the others deviate as much together."""
+        spread = 0.0
+        if len(region.shares) == 2:
+            spread = 2.0 * region.apart * float(np.prod(region.share_low))
+        gap = region.low[:, :, None] - region.high[:, None, :]
+        gap *= 1.0 - np.eye(len(region.shares))
+        above = np.minimum(gap * region.share_low, gap * region.share_high).sum(axis=2)
+        return max(spread, float((2.0 * region.share_low * above).max()))
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
         """½ Σ_j π_j |x_j|, as the larger of Σ π_j (x_j)₊ and Σ π_j (−x_j)₊ over all values but the

@@ -28,15 +28,17 @@ from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import highest_of, leakage_of, limits_of
-from discreet.people.labels import coded, column, columns_of, groups
-from discreet.people.region import Region, binomial_limits, region_of
+from discreet.people.labels import TOGETHER, about, by_name, coded, column, columns_of, groups
+from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.problems.samples import each_secret
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Table
@@ -244,17 +246,16 @@ class Evaluation:
         """Of each budget: words about whom it protects, the evaluation that it is about, and its
         amount.
         """
-        if not isinstance(budget, Mapping):
-            return [("", self, LeakageBudget(budget, self.measure).amount)]
-        if unknown := [name for name in budget if name not in self.secrets]:
+        budgets = by_name(budget)
+        if unknown := [name for name in budgets if name not in self.each]:
             raise InputError(
                 f"there is no sensitive column {unknown[0]!r}; there are "
                 f"{', '.join(map(repr, self.secrets))}"
             )
-        each = ((name, self.secrets[name], amount) for name, amount in budget.items())
+        parts = ((name, self.each[name], amount) for name, amount in budgets.items())
         return [
-            (f" about {name}", found, LeakageBudget(amount, found.measure).amount)
-            for name, found, amount in each
+            (about(name), found, LeakageBudget(amount, found.measure).amount)
+            for name, found, amount in parts
         ]
 
     def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
@@ -300,6 +301,11 @@ class Evaluation:
             f"proof of {asked} {counted}"
         )
 
+    @property
+    def each(self) -> Mapping[Any, Evaluation]:
+        """Name of a sensitive column → the evaluation of it alone; this one by an empty name."""
+        return {**self.secrets, TOGETHER: self}
+
     @cached_property
     def about_each(self) -> Mapping[str, Limits]:
         """What is said about each sensitive column alone, where there are several, by its measure
@@ -320,35 +326,31 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON; None for what is not finite."""
-
-        def plain(limits: Limits) -> dict[str, float | None]:
-            return {
-                name: value if np.isfinite(value := float(getattr(limits, name))) else None
-                for name in ("estimate", "low", "high")
-            }
-
-        return {
+        found: dict[str, Any] = {
             "people": self.people,
             "confidence": self.confidence,
             "measure": str(self.measure),
-            "error": plain(self.error),
-            "leakage": plain(self.leakage),
-            "leakage_at_most": self.at_most if np.isfinite(self.at_most) else None,
-            "odds": plain(self.odds),
-            "leakages": {name: plain(limits) for name, limits in self.leakages.items()},
+            "error": self.error,
+            "leakage": self.leakage,
+            "leakage_at_most": self.at_most,
+            "odds": self.odds,
+            "leakages": self.leakages,
             "groups": [self.called(group) for group in self.groups],
             "guesses": [str(guess) for guess in self.guesses],
             "table": self.table.tolist(),
             "rates": [
-                {"group": self.called(group), "share": plain(self.shares[group])}
-                | {"guesses": {str(guess): plain(limits) for guess, limits in row.items()}}
+                {
+                    "group": self.called(group),
+                    "share": self.shares[group],
+                    "guesses": {str(guess): limits for guess, limits in row.items()},
+                }
                 for group, row in self.rates.items()
             ],
-        } | (
-            {"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}}
-            if self.secrets
-            else {}
-        )
+        }
+        if self.secrets:
+            found["secrets"] = {str(name): each.to_dict() for name, each in self.secrets.items()}
+        named: dict[str, Any] = plain(found)
+        return named
 
     def to_frame(self) -> pd.DataFrame:
         """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""
@@ -467,13 +469,12 @@ def evaluate(
     level = check_confidence(confidence)
     parts = columns_of(sensitive_features)
     names = [str(name) for name, _ in parts]
-    own_measures = each_secret(
-        measure if isinstance(measure, Mapping) else None, names, "measure", every=False
-    )
-    chosen = MUTUAL_INFORMATION if isinstance(measure, Mapping) else measure_of(measure)
-    by_column = dict(
-        zip(names, each_secret(group_labels, names, "group_labels", every=False), strict=True)
-    )
+    measures = dict(by_name(measure))
+    chosen = measure_of(measures.pop(TOGETHER, MUTUAL_INFORMATION))
+    own_measures = each_secret(measures, names, "measure", every=False)
+    labelled = dict(by_name(group_labels))
+    named = tuple(labelled.pop(TOGETHER, None) or ())
+    own_labels = each_secret(labelled, names, "group_labels", every=False)
     guesses: Any = rule_or_predictions
     known = (
         tuple(labels)
@@ -483,14 +484,9 @@ def evaluate(
     if soft:
         guesses, known = _stated(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = (
-            rule_or_predictions.predict(*X)
-            if isinstance(X, tuple)
-            else rule_or_predictions.predict(X)
-        )
+        guesses = rule_or_predictions.predict(*_arguments(X))
     truth = column(y, "y")
     joined = groups(sensitive_features)
-    named = () if isinstance(group_labels, Mapping) else tuple(group_labels or ())
     found_groups, codes = coded(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
@@ -523,12 +519,8 @@ def evaluate(
 
     alone = {}
     for place, (name, part) in enumerate(parts):
-        more = (
-            by_column[str(name)]
-            if isinstance(group_labels, Mapping)
-            else _values(named, place, len(parts))
-        )
-        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(more or ()))
+        known_labels = own_labels[place] or _values(named, place, len(parts))
+        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(known_labels))
         if len(own) > 1:
             alone[name] = replace(
                 evaluation(own, own_codes, {}),
@@ -572,6 +564,11 @@ def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 
+def _arguments(table: Any) -> tuple[Any, ...]:
+    """What `predict` takes: several arguments, or one table."""
+    return table if isinstance(table, tuple) else (table,)
+
+
 def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The probabilities with which a rule makes its guesses, and their labels; one guess that is
     certain is a label.
@@ -582,10 +579,8 @@ def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[A
             "soft=True asks a rule for predict_proba, which this one lacks; give a "
             "rule, or leave soft= out"
         )
-    labels = tuple(np.asarray(made).tolist()) if isinstance(made, np.ndarray) else tuple(made)
-    found = np.asarray(
-        rule.predict_proba(*table) if isinstance(table, tuple) else rule.predict_proba(table)
-    )
+    labels = tuple(made.tolist() if hasattr(made, "tolist") else made)
+    found = np.asarray(rule.predict_proba(*_arguments(table)))
     if len(known) == 1 < len(labels):
         place = labels.index(known[0])
         if (found[:, place] == 1.0).all():

@@ -33,54 +33,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
 _FAVOURED = 0.9
 _ODDS = 0.75
 _SHARES = 0.05  # of the level: the narrower of box and ball; the odds; shares of the groups
-
-
-@dataclass(frozen=True)
-class Region:
-    """A confidence set of the law of (X, Ŷ); the law of the table itself is in it.
-
-    people                   N_j [n]
-    rates, low, high         Ŵ_ij and what the W_ij may be [m, n]
-    shares, share_low, share_high   N_j/N and what the π_j may be [n]
-    radius                   r, of the ball of all rates; inf if it says nothing
-    given                    how many values the given variable has: so many times as many columns;
-                             1 without one
-    odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value
-                             [given, 2]; or None
-    """
-
-    people: Array
-    rates: Array
-    low: Array
-    high: Array
-    shares: Array
-    share_low: Array
-    share_high: Array
-    radius: float
-    given: int = 1
-    odds: Array | None = None
-
-    def part(self, value: int) -> Region:
-        """Of one value of the given variable: its columns. The shares are those among
-        all people.
-        """
-        n = self.people.size // self.given
-        own = slice(value * n, (value + 1) * n)
-        odds = None if self.odds is None else self.odds[value : value + 1]
-        names = ("people", "rates", "low", "high", "shares", "share_low", "share_high")
-        columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
-        return Region(**columns, radius=self.radius, odds=odds)
 
 
 def region_of(

@@ -17,6 +17,7 @@ from discreet.people.design import about_people, each_secret_of
 from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
 from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
+from discreet.people.labels import by_name, unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
@@ -64,7 +65,7 @@ def save(
     }
     rule = about_people(private.rule_, plain(about))
     contents: dict[str, str | bytes] = {
-        RULE: _text(rule.document),
+        RULE: rule.text,
         GRAPH: graph,
         CARD: card_page(rule.document),
         CARD_DATA: json.dumps(
@@ -76,31 +77,18 @@ def save(
     return rule
 
 
-def _text(document: Mapping[str, Any]) -> str:
-    """As `Rule.save` writes it, a fact a line."""
-    facts = (
-        f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in document.items()
-    )
-    return "{\n" + ",\n".join(facts) + "\n}\n"
-
-
 def _asked(private: Any) -> dict[str, Any]:
-    """What the rule was asked to do; of several sensitive columns with a budget each, mappings from
-    their names.
+    """What the rule was asked to do; with a budget for each sensitive column, mappings from their
+    names.
     """
-    limit = private.limit_
-    if isinstance(limit, Mapping):
-        told: dict[str, Any] = {
-            "budget": {str(name): each.amount for name, each in limit.items()},
-            "fraction": private.fraction,
-            "measure": {str(name): str(each.measure) for name, each in limit.items()},
-            "unit": {str(name): each.measure.unit or None for name, each in limit.items()},
-        }
-    else:
-        told = {"budget": limit.amount, "fraction": private.fraction, "measure": str(limit.measure)}
-        told["unit"] = limit.measure.unit or None
-    return {**told, "confidence": private.confidence}
+    budgets = {str(name): each for name, each in private.budgets_.items()}
+    return {
+        "budget": unnamed({name: each.amount for name, each in budgets.items()}),
+        "fraction": unnamed(by_name(private.fraction)),
+        "measure": unnamed({name: str(each.measure) for name, each in budgets.items()}),
+        "unit": unnamed({name: each.measure.unit or None for name, each in budgets.items()}),
+        "confidence": private.confidence,
+    }
 
 
 def _tried(promise: Any) -> list[dict[str, Any]]:
@@ -117,7 +105,7 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
             "model_error": step.design.solution.error_probability,
             "error": vars(replace(step.people, confidence=each).error),
             **_leaks(step),
-            "passed": step.people.holds(amounts(promise.budget)),
+            "passed": step.people.holds(amounts(promise.budgets)),
             "taken": step is promise.taken,
         }
         for step in promise.tried
@@ -130,8 +118,8 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
         {
             name: told
             | {
-                "leakage": step.found(name).leakage.estimate,
-                "leakage_at_most": step.found(name).at_most,
+                "leakage": step.people.each[name].leakage.estimate,
+                "leakage_at_most": step.people.each[name].at_most,
             }
             for name, told in step.design.in_model.items()
         }
@@ -142,7 +130,7 @@ def _curve(private: Any) -> list[dict[str, Any]]:
     """What rules for other budgets do in the model, for a card that has nobody apart
     to show any.
     """
-    shares = steps_of(private.model_, private.limit_, _CURVE)
+    shares = steps_of(private.model_, private.budgets_, _CURVE)
     designs = [(share, private.design_of(share)) for share in shares.tolist()]
     return [
         {

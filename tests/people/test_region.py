@@ -16,11 +16,11 @@ from scipy.special import rel_entr
 
 from discreet.measures.g_leakage import GLeakage
 from discreet.measures.measure import Measure
+from discreet.measures.region import Region
 from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import (
     Fisher,
-    Region,
     ball_radius,
     binomial_limits,
     levels_of,
@@ -391,3 +391,18 @@ def test_limits_by_rates_are_those_of_all_corners_where_these_are_largest():
             for rates in guess
         ]
         assert highest_of(measure_of(name), region) == pytest.approx(max(values), rel=1e-8)
+
+
+def test_the_least_mass_of_a_guess_is_that_of_a_linear_program():
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(8)
+    region = region_of(table_of(drawn_law(3, 5, rng, null=False), 300, rng), 0.95)
+    bounds = list(zip(region.share_low, region.share_high, strict=True))
+    for rates in rng.random((5, 5)):
+        least, most = (
+            linprog(sign * rates, A_eq=np.ones((1, 5)), b_eq=[1.0], bounds=bounds).fun * sign
+            for sign in (1.0, -1.0)
+        )
+        assert region.least_mean(rates) == pytest.approx(least, rel=1e-9)
+        assert region.largest_mean(rates) == pytest.approx(most, rel=1e-9)

@@ -26,6 +26,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
+MUTUAL = measure_of("mutual-information")
+
 
 def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]:
     """Sex and region hang on one column of X each, and what is guessed on both."""
@@ -386,6 +388,14 @@ def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
         classifier(**given).fit(table, truth, sensitive_features=columns[hidden])
 
 
+@pytest.mark.parametrize(
+    "p_x", [None, 0.5, "text", [[0.5], [0.5, 0.5]], {"sex": None}, np.ones((300, 2, 2)), []]
+)
+def test_probabilities_that_are_none_are_refused(p_x):
+    with pytest.raises(ds.InputError, match="p_x"):
+        ds.design_rule(np.full((300, 2), 0.5), p_x, 0.1)
+
+
 def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
     rng = np.random.default_rng(0)
     p_y, sex, region = (rng.dirichlet(np.ones(k), 300) for k in (2, 2, 3))
@@ -400,7 +410,7 @@ def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
         p_y, {"sex": sex, "region": region}, fraction=0.5, groups={"sex": "fm", "region": "enw"}
     )
     assert half.rule.groups[:2] == (("sex", "f"), ("sex", "m"))
-    model = people_problem(p_y, {"sex": sex, "region": region}, None, None, None)
+    model = people_problem(p_y, {"sex": sex, "region": region}, None, None, [MUTUAL] * 2)
     assert half.budgets == pytest.approx(
         dict(zip(("sex", "region"), np.multiply(0.5, model.bayes_leakages), strict=True))
     )

@@ -1,0 +1,170 @@
+"""A set of laws of (X, Ŷ): intervals of rates and shares, a ball of rates, and odds ratios.
+
+W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
+Measures bound their leakage over such a set (`Measure.largest_level`, `Measure.rates_ceiling`,
+`Measure.cells`, `Measure.least_leakage`). Which set holds the law of a rule with confidence is
+known to `discreet.people.region`.
+
+Linear functions of rates or of shares are least over intervals and simplex where the cheapest
+entries are filled up (`filled_up`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
+
+# Relative: far above what rounding changes, far below what a person changes.
+OUTWARD = 1e-9
+
+# Of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
+_PIECES = 256
+# What rounding adds to terms that cancel, which are powers or logarithms of ratios of rates.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Region:
+    """A set of laws of (X, Ŷ), which holds the law of the table it was made from.
+
+    people                   N_j [n]
+    rates, low, high         Ŵ_ij and what the W_ij may be [m, n]
+    shares, share_low, share_high   N_j/N and what the π_j may be [n]
+    radius                   r, of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if it says nothing
+    given                    how many values the given variable has: so many times as many columns;
+                             1 without one
+    odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value
+                             [given, 2]; or None
+    """
+
+    people: Array
+    rates: Array
+    low: Array
+    high: Array
+    shares: Array
+    share_low: Array
+    share_high: Array
+    radius: float
+    given: int = 1
+    odds: Array | None = None
+
+    @property
+    def parts(self) -> list[Region]:
+        """The columns of each value of the given variable; shares are those among all people."""
+        n = self.people.size // self.given
+        names = ("people", "rates", "low", "high", "shares", "share_low", "share_high")
+        found = []
+        for value in range(self.given):
+            own = slice(value * n, (value + 1) * n)
+            odds = None if self.odds is None else self.odds[value : value + 1]
+            columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
+            found.append(Region(**columns, radius=self.radius, odds=odds))
+        return found
+
+    @property
+    def alphabet(self) -> int:
+        """The smaller number of guesses and groups."""
+        return min(len(self.rates), self.people.size)
+
+    @property
+    def total(self) -> float:
+        """Π = Σ_j high_j: every π of the region has π ≤ Π π⁺."""
+        return float(self.share_high.sum())
+
+    @property
+    def top(self) -> Array:
+        """π⁺ = high/Π [n]."""
+        return np.asarray(self.share_high / self.share_high.sum())
+
+    @property
+    def apart(self) -> float:
+        """The largest difference of two rates of a guess, at least."""
+        apart = float((self.low.max(axis=1) - self.high.min(axis=1)).max())
+        if self.odds is not None:
+            apart = max(apart, float(np.ptp(self.least_apart(), axis=1).min()))
+        return max(apart, 0.0)
+
+    def least_mean(self, values: Array) -> Array:
+        """The least Σ_j π_j v_j [...] of values [..., n], less what rounding may add to it."""
+        rounding = (values.shape[-1] + 4) * UNIT * np.abs(values).max(axis=-1)
+        terms = filled_up(values, self.share_low, self.share_high)
+        return np.asarray(terms.sum(axis=-1) - rounding)
+
+    def largest_mean(self, values: Array) -> Array:
+        """The largest, and what rounding may take from it."""
+        return -self.least_mean(-values)
+
+    def over_mass(self, values: Array, rates: Array) -> Array:
+        """Values [k] ≥ 0 over the masses of guesses with these rates [k, n], at most; 0 for a guess
+        that nobody gets.
+        """
+        least = self.least_mean(rates)
+        ratio = np.divide(values, least, out=np.full(len(values), np.inf), where=least > 0.0)
+        return np.where(rates.any(axis=1), ratio, 0.0)
+
+    def least_sum(self, price: Array) -> float:
+        """The least Σ_ij price_ij W_ij of price [m, n], less what rounding may add to it."""
+        terms = filled_up(price.T, self.low.T, self.high.T)
+        return float(terms.sum() - _ROUNDING * (1.0 + np.abs(terms).sum()))
+
+    def single_ends(self) -> Array:
+        """Rates of single guesses of which one is at its largest and the others at their least
+        [m n, n].
+        """
+        n = self.people.size
+        ends = np.where(np.eye(n, dtype=np.bool_), self.high[:, None, :], self.low[:, None, :])
+        return ends.reshape(-1, n)
+
+    def along_odds(self, odds: Array) -> tuple[Array, Array, Array, Array]:
+        """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w,
+        least and largest v [k].
+
+        The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w
+        + (1 − w) r), which rises with w and falls with r.
+        """
+        w = np.linspace(self.low[0, 0], self.high[0, 0], _PIECES + 1)
+        least, most = odds
+        low = np.zeros(_PIECES)
+        high = np.ones(_PIECES)
+        with np.errstate(over="ignore"):
+            if most < np.inf:
+                low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most))
+            if least > -np.inf:
+                high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least))
+        low = np.maximum(low, self.low[0, 1])
+        high = np.minimum(high, self.high[0, 1])
+        met = low <= high
+        return w[:-1][met], w[1:][met], low[met], high[met]
+
+    def least_apart(self) -> Array:
+        """Where the ratio of odds is limited: rates (w, v) of the first guess [k, 2] of which one
+        can be made from any law of the region by processing the guess.
+
+        What is processed leaks no more: of a box the corner that is least apart, or any equal rates
+        if w and v may be equal.
+        """
+        assert self.odds is not None
+        w_low, w_high, v_low, v_high = self.along_odds(self.odds[0])
+        rates = np.where(
+            w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5)
+        )
+        return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
+
+
+def filled_up(price: Array, low: Array, high: Array) -> Array:
+    """The terms price · w, in the order of their prices, of the w with low ≤ w ≤ high and sum 1
+    along the last axis that make their sum least.
+    """
+    order = np.argsort(price, axis=-1, kind="stable")
+    room = high - low
+    price, low, room = (
+        np.take_along_axis(np.broadcast_to(each, order.shape), order, axis=-1)
+        for each in (price, low, room)
+    )
+    left = 1.0 - low.sum(axis=-1, keepdims=True) - (np.cumsum(room, axis=-1) - room)
+    return np.asarray(price * (low + np.clip(left, 0.0, room)))
