@@ -59,17 +59,16 @@ class Cone(Enum):
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A convex function f ≥ 0 of each rate W_ij, of which g is at most the sum.
+class RatioTerms:
+    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0, for a measure with g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1)
+    whatever the mixture q_i of the rates of a guess is.
 
-    value    f(w)
-    slope    f'(w)
-    turn     the w at which f'(w) + c/w is least, for a pull c
+    value, slope, bend   ψ_j, ψ_j' and ψ_j'' of x [..., n]
     """
 
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
-    turn: Callable[[Array], Array]
+    bend: Callable[[Array], Array]
 
 
 class Measure(ABC):
@@ -227,9 +226,9 @@ class Measure(ABC):
         """Upper bound of what is compared with B from mutual information; inf if none is known."""
         return math.inf
 
-    def cells(self, law: Array, region: Region) -> Cells | None:
-        """Functions of single rates of which g is at most the sum, about a fixed law of Ŷ [m, n];
-        None if none are known.
+    def ratio_terms(self, region: Region) -> RatioTerms | None:
+        """Functions of rates over their mixture of which g is at most the sum; None if none are
+        known.
         """
         return None
 

@@ -1,8 +1,8 @@
-"""A set of laws of (X, Ŷ): intervals of rates and shares, a ball of rates, and odds ratios.
+"""A set of laws of (X, Ŷ): intervals of rates and shares, a limit of an e-value, and odds ratios.
 
 W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
 Measures bound their leakage over such a set (`Measure.largest_level`, `Measure.rates_ceiling`,
-`Measure.cells`, `Measure.least_leakage`). Which set holds the law of a rule with confidence is
+`Measure.ratio_terms`, `Measure.least_leakage`). Which set holds the law of a rule with confidence is
 known to `discreet.people.region`.
 
 Linear functions of rates or of shares are least over intervals and simplex where the cheapest
@@ -35,7 +35,9 @@ class Region:
     people                   N_j [n]
     rates, low, high         Ŵ_ij and what the W_ij may be [m, n]
     shares, share_low, share_high   N_j/N and what the π_j may be [n]
-    radius                   r, of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if it says nothing
+    radius                   r, of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if there is none
+    power, evidence          a in (0, 1] and c: the e-value of a law in the set is at most e^c
+                             (`log_evidence`); c is inf if e-values are not limited
     given                    how many values the given variable has: so many times as many columns;
                              1 without one
     odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value
@@ -50,6 +52,8 @@ class Region:
     share_low: Array
     share_high: Array
     radius: float
+    power: float
+    evidence: float
     given: int = 1
     odds: Array | None = None
 
@@ -63,13 +67,34 @@ class Region:
             own = slice(value * n, (value + 1) * n)
             odds = None if self.odds is None else self.odds[value : value + 1]
             columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
-            found.append(Region(**columns, radius=self.radius, odds=odds))
+            limits = {name: getattr(self, name) for name in ("radius", "power", "evidence")}
+            found.append(Region(**columns, **limits, odds=odds))
         return found
 
     @property
     def alphabet(self) -> int:
         """The smaller number of guesses and groups."""
         return min(len(self.rates), self.people.size)
+
+    @property
+    def weights(self) -> Array:
+        """ρ [n]: positive weights of the groups of a value of the given variable, near N_j/N."""
+        people = self.people.reshape(self.given, -1) + 0.5
+        return np.asarray((people / people.sum(axis=1, keepdims=True)).ravel())
+
+    def log_evidence(self, rates: Array) -> float:
+        """The log of the e-value of rates W [m, n · given] against their own mixture q = Σ_j ρ_j
+        W_j, in which the guess is independent of the group.
+
+        Σ_j N_j (a Σ_i Ŵ_ij log(q_i/W_ij) − log Σ_i q_i^a W_ij^{1−a})
+        """
+        by_value = (rates * self.weights).reshape(len(rates), self.given, -1)
+        mixture = np.repeat(by_value.sum(axis=2), by_value.shape[2], axis=1)
+        seen = self.rates > 0.0
+        ratio = np.divide(mixture, rates, out=np.full(rates.shape, np.inf), where=rates > 0.0)
+        gained = (self.rates * np.log(ratio, where=seen, out=np.zeros_like(rates))).sum(axis=0)
+        scale = (mixture**self.power * rates ** (1.0 - self.power)).sum(axis=0)
+        return float(self.people @ (self.power * gained - np.log(scale)))
 
     @property
     def total(self) -> float:
