@@ -244,7 +244,9 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
             return ds.design_rule(*seen["design"], share * budget, key=key)
 
         yield budget, "plain", Outcome.of(look(made(1.0).rule, "others", others), False)
-        promise = promised(LeakageBudget(budget), made, lambda rule: look(rule, "apart", apart))
+        promise = promised(
+            {"": LeakageBudget(budget)}, made, lambda rule: look(rule, "apart", apart)
+        )
         rule = likeliest if promise.taken is None else promise.taken.design.rule
         yield (
             budget,

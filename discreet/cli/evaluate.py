@@ -13,6 +13,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
+from discreet.people.labels import TOGETHER, by_name, unnamed
 
 if TYPE_CHECKING:
     from discreet.files.tables import TableStream
@@ -83,9 +84,13 @@ def evaluate(
     given = by_column(leakage, hide, "--leakage", float)
     measures = by_column(measure, hide, "--measure")
     own = _about(hide, asked.get("measure") or "mutual-information")
-    promised = _about(hide, asked.get("budget"))
-    chosen = (own or "mutual-information") if measures is None else measures
-    same = measures is None or _measures(measures) == _measures(own)
+    chosen = measures or own
+    budget = given
+    if not given and asked.get("budget") is not None and _measures(chosen) == _measures(own):
+        budget = {
+            name: math.inf if amount is None else amount
+            for name, amount in _about(hide, asked["budget"]).items()
+        }
     needed = [*hide, truth, *([] if guesses is None else [guesses])]
     beside = [person] if person and deployed else []
     seen, texts = (deployed.columns, deployed.texts) if deployed else ((), ())
@@ -96,7 +101,7 @@ def evaluate(
     made = columns[guesses] if guesses is not None else made
     labels = _labels(deployed, hide) if deployed else {}
     parts: Any = {name: columns[name] for name in hide}
-    if len(parts) == 1 and not isinstance(given, dict) and not isinstance(chosen, dict):
+    if len(parts) == 1 and {*given, *chosen} <= {TOGETHER}:
         parts = parts[hide[0]]
     found = evaluated(
         made,
@@ -107,12 +112,14 @@ def evaluate(
         confidence=confidence,
         **labels,
     )
-    promised = promised if given is None and same else None
-    budget = given if promised is None else promised
-    sentence = found.statement(budget)
-    kept = None if budget is None else found.holds(budget)
-    broken = kept is False and (promised is None or found.breaks(promised))
-    record = {"statement": sentence, "budget": budget, "holds": kept}
+    sentence = found.statement(budget or None)
+    kept = found.holds(budget) if budget else None
+    broken = kept is False and (bool(given) or found.breaks(budget))
+    record = {
+        "statement": sentence,
+        "budget": unnamed(budget) if budget else None,
+        "holds": kept,
+    }
     screen.show(
         lambda: record | found.to_dict(),
         lambda _: [table, *found.tables(), sentence],
@@ -159,34 +166,25 @@ def _labels(deployed: DeployedRule, hide: list[str]) -> dict[str, Any]:
     return {"labels": deployed.possible_guesses, "group_labels": known}
 
 
-def _about(hide: list[str], told: Any) -> Any:
-    """What a rule states, or of what it states by column what is about these; a budget of null is
-    none.
-    """
-    if not isinstance(told, dict):
-        return told
-    return {
-        name: math.inf if told[name] is None else told[name] for name in hide if name in told
-    } or None
+def _about(hide: list[str], told: Any) -> dict[str, Any]:
+    """What a rule states about these columns, or about all together."""
+    return {name: each for name, each in by_name(told).items() if name in (*hide, TOGETHER)}
 
 
-def _measures(given: Any) -> Any:
+def _measures(given: dict[str, Any]) -> dict[str, Any]:
     """Measures by what they are, not by how they are called."""
     from discreet.measures.registry import measure_of
 
-    return (
-        {name: measure_of(each) for name, each in given.items()}
-        if isinstance(given, dict)
-        else measure_of(given)
-    )
+    return {name: measure_of(each) for name, each in given.items()}
 
 
 def _known(groups: tuple[Any, ...], measure: Any) -> Any:
     """The groups that a rule knows, or of a rule with a budget for each column its values; None
     under a given variable.
     """
-    if not isinstance(measure, dict):
-        return None if _measures(measure).conditional else groups
+    together = _measures(_about([], measure)).get(TOGETHER)
+    if together is not None:
+        return None if together.conditional else groups
     found: dict[str, list[Any]] = {}
     for name, *_, value in groups:
         found.setdefault(name, []).append(value)

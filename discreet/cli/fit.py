@@ -88,7 +88,7 @@ def fit(
     budget = by_column(leakage, hide, "--leakage", float)
     share = by_column(fraction, hide, "--fraction", float)
     measures = by_column(measure, hide, "--measure")
-    if (budget is None) == (share is None):
+    if bool(budget) == bool(share):
         raise InputError("give one of --leakage and --fraction")
     with screen.progress() as tell:
         tell(0, None, "reading")
@@ -98,8 +98,8 @@ def fit(
         hidden = _frame({name: _labels(people, table, name, True) for name in hide})
         _check_asked(people, hide, guess, truth, hidden, calibration)
         private = PrivateClassifier(
-            budget=budget,
-            fraction=share,
+            budget=budget or None,
+            fraction=share or None,
             measure=measures or "mutual-information",
             confidence=confidence,
             calibration=calibration,
@@ -223,6 +223,8 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
 
 def _facts(out: str, card: dict[str, Any]) -> Facts:
     """What is worth knowing at once."""
+    from discreet.reports.card import asked_budgets
+
     people = card["people"]
     model = card["model"]
     data = card["data"]
@@ -230,12 +232,7 @@ def _facts(out: str, card: dict[str, Any]) -> Facts:
         ("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")
     ]
     if people:
-        secrets = (
-            people.get("secrets", {}).items() if isinstance(card["asked"]["budget"], dict) else ()
-        )
-        leaks = {f"leakage about {name}": each["leakage"] for name, each in secrets} or {
-            "leakage": people["leakage"]
-        }
+        leaks = {f"leakage{each.about}": each.of(people)["leakage"] for each in asked_budgets(card)}
         facts += [
             (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
             for name, limits in ({"errors": people["error"]} | leaks).items()

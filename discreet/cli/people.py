@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from discreet.checks import brief, nearest
 from discreet.cli.flags import argument, option
 from discreet.errors import FileError, InputError
+from discreet.people.labels import TOGETHER
 
 People = Annotated[str, argument("PEOPLE.csv", "CSV or Parquet, a line for each person.")]
 Hide = option("COLUMN", "Sensitive column; may be repeated.")
@@ -32,9 +33,9 @@ def by_column(
     hidden: Sequence[str],
     option: str,
     read: Callable[[str], Any] = str,
-) -> Any:
-    """What an option says: None, one value, or a value for each of the hidden columns that it
-    names. Raises InputError.
+) -> dict[str, Any]:
+    """The values of an option by the hidden columns that it names; one without a name is about all
+    together. Raises InputError.
 
     read: what a value is made of its text.
     """
@@ -45,17 +46,17 @@ def by_column(
         )
         value = text if column is None else text[len(column) + 1 :]
         try:
-            found[column or ""] = read(value)
+            found[column or TOGETHER] = read(value)
         except ValueError:
             raise InputError(
                 f"{option} is {brief(text)}; give a number, or COLUMN=NUMBER for a hidden column"
             ) from None
-    if len(found) < len(given or ()) or (len(found) > 1 and "" in found):
+    if len(found) < len(given or ()) or (len(found) > 1 and TOGETHER in found):
         raise InputError(
             f"{option} is given twice; give it once, or once for each hidden column "
             f"as {option} COLUMN=VALUE"
         )
-    return found.get("", found or None)
+    return found
 
 
 def check_column(path: str, columns: Iterable[str], name: str) -> None:

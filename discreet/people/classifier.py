@@ -6,15 +6,13 @@ cross-fitted probabilities (`discreet.people.design`), and takes the one whose l
 apart is shown to keep the budget (`discreet.people.promise`). The sensitive features are needed to
 fit, never to predict.
 
-scikit-learn is an extra, `people`. This file can be imported without it.
-
 Source: docs/theory.md, sections 7 and 23.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -23,8 +21,6 @@ import numpy as np
 
 from discreet.checks import loss_table, positive
 from discreet.errors import InputError
-from discreet.measures.measure import Measure
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
@@ -34,40 +30,31 @@ from discreet.people.design import (
     about_people,
     constant_rule,
     designed,
+    group_labels,
     people_problem,
 )
+from discreet.people.estimator import TwoClassifiers
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.folder import Column, feeds, record_ids
-from discreet.people.frontier import PeopleFrontier, frontier_of
-from discreet.people.labels import coded, column, columns_of, groups, people_digest
-from discreet.people.probabilities import Calibrated, SideBySide, calibrated, is_missing, taken
-from discreet.people.promise import LADDER, Limit, Promise, amounts, named, promised
+from discreet.people.frontier import PeopleFrontier, frontier_of, units_of
+from discreet.people.labels import (
+    TOGETHER,
+    about,
+    by_name,
+    coded,
+    column,
+    groups,
+    people_digest,
+    unnamed,
+)
+from discreet.people.probabilities import Calibrated, SideBySide, calibrated, taken
+from discreet.people.promise import LADDER, Budgets, Promise, amounts, promised
+from discreet.people.secrets import Asked, asked_about, known_values, objects, secrets_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.frames import Codes
-from discreet.problems.problem import shares_of_bayes
-from discreet.problems.samples import each_secret
-from discreet.problems.stacking import measure_asked
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-except ImportError:  # then the class says what to install when it is used
-
-    class ClassifierMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's."""
-
-    class BaseEstimator:  # type: ignore[no-redef]
-        """Stands for scikit-learn's."""
-
-        def __new__(cls, *_: Any, **__: Any) -> Any:
-            """InputError: nothing can be fitted."""
-            raise InputError(
-                "PrivateClassifier needs scikit-learn, which is not installed; pip "
-                "install 'discreet[people]'"
-            )
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(TwoClassifiers):
     """Guesses y from X while the guess leaks at most a budget about the sensitive features.
 
     estimator          classifier of y with `predict_proba`; gradient boosting by default
@@ -98,8 +85,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model_             the problem whose outcomes are the fitted people, without a budget
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        what the rule did to them, with errors counted; None without them
-    limit_, data_      the budget (of each column by name, if each has one), also where a fraction
-                       was given; digest and number of the people
+    limit_, secrets_   the budget (of each column by name, if each has one), also where a fraction
+                       was given; labels of each column that has a budget
+    data_              digest and number of the people
     statement_         one sentence that says for what, or for whom, the budget holds
     """
 
@@ -142,108 +130,94 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         what scikit-learn raises for tables that it does not take.
         """
         from sklearn.utils import check_random_state
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-        for name, each in self._classifiers():
-            if each is not None and not hasattr(each, "predict_proba"):
-                told = f"{name} is a {type(each).__name__}, which has no predict_proba"
-                raise InputError(
-                    f"{told}; give a classifier that has, such as it in a CalibratedClassifierCV"
-                )
-        table = self._table(X, y, reset=True)
-        truth = column_or_1d(y, warn=True)
-        if truth.dtype.kind == "O" and (
-            nobody := int(sum(is_missing(each) for each in truth.tolist()))
-        ):
-            raise InputError(f"y is missing for {nobody} of {len(truth)} people; leave them out")
-        check_classification_targets(truth)
+        table, truth, weight = self._people(X, y, sample_weight)
         self.classes_, truths = np.unique(truth, return_inverse=True)
         people = len(truths)
-        if table.shape[0] != people:
-            raise InputError(
-                f"X has {table.shape[0]} people and y {people}; give one entry for each"
-            )
-        weight = (
-            None
-            if sample_weight is None
-            else np.asarray(_check_sample_weight(sample_weight, table), dtype=np.float64)
+        stated = map(by_name, (self.budget, self.fraction, self.measure))
+        by_column = any(TOGETHER not in each for each in stated)
+        secrets = secrets_of(sensitive_features, people, by_column=by_column)
+        self.groups_, members = secrets.get(TOGETHER) or coded(
+            groups(sensitive_features), "sensitive_features"
         )
-        if weight is not None and not weight.any():
-            raise InputError(
-                "every sample_weight is zero; give some people a weight, no one can "
-                "be fitted otherwise"
-            )
-        self.groups_, members = self._groups(sensitive_features, people)
-        secrets = self._secrets(sensitive_features, people)
-        measures, asked = self._asked(sensitive_features, secrets)
-        self.secrets_: dict[Any, tuple[Any, ...]] = {
+        asked = self._asked(sensitive_features, secrets)
+        self.hidden_: dict[Any, tuple[Any, ...]] = {
             name: labels for name, (labels, _) in secrets.items()
         }
         rng = np.random.Generator(
             np.random.PCG64(check_random_state(self.random_state).randint(2**31, size=4))
         )
         self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
-        unbound = not isinstance(asked, list) and all(
-            each.oblivious for each in named(asked).values()
-        )
-        promises = len(self.groups_) > 1 and not unbound
+        promises = len(self.groups_) > 1 and asked.bound
         self.columns_ = Column.of(table)
         apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
         seen = taken(table, inside)
         first, second = self._weighed(sample_weight)
-        self.watch(0, 2 + len(LADDER), "fitting the classifier of what is guessed")
+        self._tell(0, "fitting the classifier of what is guessed")
         self.estimator_, p_y = calibrated(
             self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
         )
         parts = list[Calibrated]()
         p_x = dict[Any, Array]()
-        hiding = secrets or {None: (self.groups_, members)}
-        for (name, (labels, codes)), measure in zip(hiding.items(), measures, strict=True):
+        for (name, (labels, codes)), measure in zip(secrets.items(), asked.measures, strict=True):
             given = self.classes_.size if measure.conditional else 1
             hidden = codes if given == 1 else truths * len(labels) + codes
             many = given * len(labels)
-            self.watch(
-                1,
-                2 + len(LADDER),
-                (f"fitting the classifier of {'what is hidden' if name is None else name}"),
-            )
+            self._tell(1, f"fitting the classifier of what is hidden{about(name)}")
             one, p = calibrated(
                 self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
             )
             parts.append(one)
             p_x[name] = p.reshape(len(p), given, -1) if measure.conditional else p
-        self.private_estimator_ = SideBySide(tuple(parts)) if secrets else parts[0]
+        self.private_estimator_ = SideBySide(tuple(parts))
         losses = loss_table(self.loss_matrix, self.classes_.size)
         if losses.shape[1] != self.classes_.size:
             raise InputError(
                 f"loss_matrix has {losses.shape[1]} columns and y {self.classes_.size} classes; "
                 "give a square one"
             )
-        self.model_ = people_problem(
-            p_y, p_x if secrets else p_x[None], losses, mine, measures if secrets else measures[0]
-        )
-        if isinstance(asked, list):
-            asked = self._limits(secrets, measures, shares_of_bayes(self.model_, asked))
-        self.limit_ = asked
+        self.model_ = people_problem(p_y, p_x, losses, mine, asked.measures)
+        self.budgets_: Budgets = dict(zip(secrets, asked.budgets_in(self.model_), strict=True))
         self.data_ = {
             "digest": people_digest(table, self.classes_[truths], members),
             "people": people,
             "calibration people": int(apart.sum()),
         }
 
-        def shown(who: Any) -> Any:
-            hidden = {
-                name: _objects(labels)[codes[who]] for name, (labels, codes) in secrets.items()
-            }
-            return hidden or _objects(self.groups_)[members[who]]
+        def shown(who: Any) -> dict[Any, Any]:
+            return {name: objects(labels)[codes[who]] for name, (labels, codes) in secrets.items()}
 
-        self._decide(asked, taken(table, np.flatnonzero(apart)), truth[apart], shown(apart))
+        self._decide(taken(table, np.flatnonzero(apart)), truth[apart], shown(apart))
         if promises and not apart.any():
             self.statement_ += self._deployed(seen, truth, shown(inside))
         return self
+
+    @property
+    def limit_(self) -> LeakageBudget | Budgets:
+        """The budget, or that of each column by name."""
+        return unnamed(self.budgets_)
+
+    @property
+    def secrets_(self) -> dict[Any, tuple[Any, ...]]:
+        """Labels of each column that has a budget; empty if all together have one."""
+        return {name: labels for name, labels in self.hidden_.items() if name != TOGETHER}
+
+    def _asked(self, sensitive_features: Any, secrets: Any) -> Asked:
+        check_confidence(self.confidence)
+        if sensitive_features is not None:
+            return asked_about(secrets, self.budget, self.fraction, self.measure)
+        if self.fraction is not None or not (self.budget is None or self.budget == np.inf):
+            raise InputError(
+                "there is a budget and no sensitive_features; say whom it "
+                "protects, or leave both out"
+            )
+        measure = measure_of(by_name(self.measure).get(TOGETHER, "mutual-information"))
+        return Asked([measure], [LeakageBudget(np.inf, measure)])
+
+    def _tell(self, done: int, what: str) -> None:
+        self.watch(done, 2 + len(LADDER), what)
 
     def _deployed(self, table: Any, truth: Any, shown: Any) -> str:
         """What the rule leaks among the fitted people with the deployed classifiers, which the
@@ -253,26 +227,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifiers give others, at which no tie is listed.
         """
         found = self._looking(table, truth, shown)(self.rule_, self.confidence)
-        parts = found.under(amounts(self.limit_))
+        budgets = amounts(self.budgets_)
+        parts = found.under(budgets)
         leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
-        broken = ", more than the budget" if found.breaks(amounts(self.limit_)) else ""
+        broken = ", more than the budget" if found.breaks(budgets) else ""
         return (
             f"; with the probabilities that the deployed classifiers give these {found.people:,} "
             "people, the guess leaks "
             f"{leaked}{broken}"
         )
 
-    def _decide(self, limit: Limit, table: Any, truth: Any, shown: Any) -> None:
+    def _decide(self, table: Any, truth: Any, shown: Mapping[Any, Any]) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on,
         that of the budget.
         """
         done = count(2)
 
         def design(share: float) -> RuleDesign:
-            step = share if self.secrets_ else share * limit.amount  # type: ignore[union-attr]
-            told = f"{step:.3g} of the budgets" if self.secrets_ else f"{step:.3g}"
-            self.watch(next(done), 2 + len(LADDER), f"designing a rule for {told}")
-            return self.design_of(step)
+            self._tell(next(done), f"designing a rule for {share:.3g} of the budget")
+            return self._design([share * amount for amount in amounts(self.budgets_).values()])
 
         self.promise_: Promise | None = None
         self.design_: RuleDesign | None = None
@@ -283,7 +256,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.statement_ = self.design_.statement
             return
         look = self._looking(table, truth, shown)
-        self.promise_ = promised(limit, design, lambda rule: look(rule, self.confidence))
+        self.promise_ = promised(self.budgets_, design, lambda rule: look(rule, self.confidence))
         if self.promise_.taken is not None:
             self.design_ = self.promise_.taken.design
             self.evaluation_ = self.promise_.taken.people
@@ -299,69 +272,52 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _labels(self) -> Labels:
-        """What guesses and the columns of the private classifier are called: groups, or pairs of
-        truth and group.
-
-        Of several sensitive columns with a budget each, the name of the column stands before its
-        group.
-        """
+        """What guesses and the columns of the private classifier are called."""
         classes: list[Any] = self.classes_.tolist()
-        hidden = list[Any]()
-        for (name, labels), term in zip(
-            (self.secrets_ or {None: self.groups_}).items(), self.model_.terms, strict=True
-        ):
-            own = (
-                [(truth, group) for truth in classes for group in labels]
-                if term.measure.conditional
-                else labels
-            )
-            hidden += (
-                own
-                if name is None
-                else [(name, *(one if term.measure.conditional else (one,))) for one in own]
-            )
-        return Labels.of(
-            classes, hidden, None, loss_table(self.loss_matrix, len(classes)), len(hidden)
-        )
+        hidden = [
+            label
+            for (name, labels), term in zip(self.hidden_.items(), self.model_.terms, strict=True)
+            for label in group_labels(name, labels, classes if term.measure.conditional else ())
+        ]
+        losses = loss_table(self.loss_matrix, len(classes))
+        return Labels.of(classes, hidden, None, losses, len(hidden))
 
     def design_of(self, step: float) -> RuleDesign:
         """The rule for another budget, optimal in the model.
 
         step: a budget or, where each sensitive column has one, a factor of those asked for.
         """
-        asked = [each.amount for each in named(self.limit_).values()] if self.secrets_ else [1.0]
-        amounts = [step * amount if amount else 0.0 for amount in asked]
-        under = self.model_.with_budget(amounts if len(amounts) > 1 else amounts[0])
+        return self._design([step * unit if unit else 0.0 for unit in units_of(self.budgets_)])
+
+    def _design(self, budgets: list[float]) -> RuleDesign:
+        under = self.model_.with_budget(budgets)
         told = self._labels()
         given = (told.guesses, told.groups, None, told.losses)
-        return designed(under, *given, key=self.key_, secrets=tuple(self.secrets_))
+        return designed(under, *given, key=self.key_, secrets=tuple(self.hidden_))
 
-    def _looking(self, table: Any, truth: Any, shown: Any) -> Callable[[Rule, float], Evaluation]:
-        """What looks at a rule's guesses about people of these truths and groups (or columns), with
+    def _looking(
+        self, table: Any, truth: Any, shown: Mapping[Any, Any]
+    ) -> Callable[[Rule, float], Evaluation]:
+        """What looks at a rule's guesses about people of these truths and sensitive features, with
         a confidence.
         """
         p_y, p_x = self._probabilities(table)
         ids = self._ids(table)
         classes = list[Any](self.classes_.tolist())
-        by_name = dict(
-            zip(self.secrets_, (term.measure for term in self.model_.terms), strict=False)
-        )
-        asked: dict[str, Any] = {
-            "measure": by_name or self.model_.measure,
-            "group_labels": self.secrets_ or self.groups_,
-        }
+        measures = {name: each.measure for name, each in self.budgets_.items()}
 
         def look(rule: Rule, confidence: float) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else classes
-            guesses = _objects(classes)[rule.decide(p_y, p_x, ids)]
+            guesses = objects(classes)[rule.decide(p_y, p_x, ids)]
             return evaluate(
                 guesses,
                 None,
                 truth,
-                sensitive_features=shown,
+                sensitive_features=unnamed(shown),
+                measure=measures,
                 confidence=confidence,
                 labels=sure,
-                **asked,
+                group_labels=self.hidden_,
             )
 
         return look
@@ -390,8 +346,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "sensitive_features"
             )
         truth = column(y, "y")
-        shown = self._known(sensitive_features)
-        people = len(next(iter(shown.values()))) if isinstance(shown, Mapping) else len(shown)
+        shown = known_values(sensitive_features, self.hidden_)
+        people = len(next(iter(shown.values())))
         if not len(truth) == people == table.shape[0]:
             raise InputError(
                 f"X has {table.shape[0]} people, y {len(truth)} and "
@@ -399,146 +355,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         sure = check_confidence(self.confidence if confidence is None else confidence)
         look = self._looking(table, truth, shown)
-        return frontier_of(self.model_, self.limit_, budgets, points, sure, self.design_of, look)
-
-    def _known(self, sensitive_features: Any) -> Any:
-        """The groups of other people, or the values of each sensitive column by name; InputError
-        for one that is new.
-        """
-
-        def known(values: Any, what: str, labels: tuple[Any, ...]) -> Any:
-            found, codes = coded(values, what, labels)
-            if len(found) > len(labels):
-                raise InputError(
-                    f"there is a group {found[-1]!r} that nobody had when the classifier was "
-                    "fitted; leave it out"
-                )
-            return _objects(labels)[codes]
-
-        if not self.secrets_:
-            return known(groups(sensitive_features), "sensitive_features", self.groups_)
-        parts = self._named(sensitive_features)
-        if lacking := [name for name in self.secrets_ if name not in parts]:
-            raise InputError(
-                f"sensitive_features has no column {lacking[0]!r}, which has a budget; give it too"
-            )
-        return {
-            name: known(parts[name], f"sensitive_features {name!r}", labels)
-            for name, labels in self.secrets_.items()
-        }
-
-    # -- what was given
-    # ----------------------------------------------------------------------------------------------
-
-    def _table(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """The table as the classifiers take it: a data frame as it is, anything else as numbers
-        [people, columns].
-        """
-        from sklearn.utils.validation import validate_data
-
-        if reset and y is None:
-            validate_data(self, X, y, reset=True)  # says that y is missing
-        if hasattr(X, "iloc") and hasattr(X, "columns"):
-            if not X.shape[0] or not X.shape[1]:
-                raise InputError(
-                    f"X has shape {list(X.shape)}: Found array with 0 sample(s) or 0 "
-                    "feature(s); give people"
-                )
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            return X
-        missing = self.__sklearn_tags__().input_tags.allow_nan
-        return validate_data(
-            self, X, reset=reset, ensure_all_finite="allow-nan" if missing else True
-        )
-
-    def _secrets(
-        self, sensitive_features: Any, people: int
-    ) -> dict[Any, tuple[tuple[Any, ...], Codes]]:
-        """Labels and codes of each sensitive column by name, where each has a budget; else none.
-        Raises InputError.
-        """
-        if sensitive_features is None or not self._by_column:
-            return {}
-        parts = self._named(sensitive_features)
-        found = {
-            name: _people(part, f"sensitive_features {name!r}", people)
-            for name, part in parts.items()
-        }
-        if alone := [name for name, (labels, _) in found.items() if len(labels) < 2]:
-            raise InputError(
-                f"sensitive_features {alone[0]!r} is the same for everybody, so no guess can tell "
-                "it; leave it out"
-            )
-        return found
-
-    def _named(self, sensitive_features: Any) -> dict[Any, Any]:
-        """The sensitive columns by name; InputError where there is one without a name."""
-        parts = columns_of(sensitive_features)
-        if not parts and getattr(sensitive_features, "name", None) is not None:
-            parts = [(sensitive_features.name, column(sensitive_features, "sensitive_features"))]
-        if not parts:
-            told = "sensitive_features is one column without a name, and there is a budget by name"
-            raise InputError(f"{told}; give a data frame or a mapping, or a number for a budget")
-        return dict(parts)
-
-    @property
-    def _by_column(self) -> bool:
-        """Whether each sensitive column has a budget of its own."""
-        return any(
-            isinstance(given, Mapping) for given in (self.budget, self.fraction, self.measure)
-        )
-
-    def _limits(
-        self, secrets: Mapping[Any, Any], measures: Sequence[Measure], budgets: Sequence[Any]
-    ) -> Limit:
-        each = zip(budgets, measures, strict=True)
-        made = [
-            one if isinstance(one, LeakageBudget) else LeakageBudget(one, measure)
-            for one, measure in each
-        ]
-        return dict(zip(secrets, made, strict=True)) if secrets else made[0]
-
-    def _asked(
-        self, sensitive_features: Any, secrets: Mapping[Any, Any]
-    ) -> tuple[list[Measure], Limit | list[float]]:
-        """The measure of each budget, and the budgets asked for or, as a list, shares of what the
-        plain classifier leaks.
-        """
-        check_confidence(self.confidence)
-        if sensitive_features is None:
-            if self.fraction is not None or not (self.budget is None or self.budget == np.inf):
-                raise InputError(
-                    "there is a budget and no sensitive_features; say whom it "
-                    "protects, or leave both out"
-                )
-            chosen = measure_of(
-                "mutual-information" if isinstance(self.measure, Mapping) else self.measure
-            )
-            return [chosen], LeakageBudget(np.inf, chosen)
-        names = [str(name) for name in secrets] or [""]
-        budgets = each_secret(self.budget, names, "budget", every=True)
-        told = each_secret(self.measure, names, "measure", every=False)
-        measures = [
-            measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, told, strict=True)
-        ]
-        if (self.budget is None) == (self.fraction is None):
-            raise InputError(
-                "give one of budget= and fraction= (of what the plain classifier leaks)"
-            )
-        if self.budget is None:
-            shares = each_secret(self.fraction, names, "fraction", every=True)
-            return measures, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
-        return measures, self._limits(secrets, measures, budgets)
-
-    def _groups(self, sensitive_features: Any, people: int) -> tuple[tuple[Any, ...], Any]:
-        if sensitive_features is None:
-            return (None,), np.zeros(people, dtype=np.intp)
-        joined = groups(sensitive_features)
-        return (
-            coded(joined, "sensitive_features")
-            if self._by_column
-            else _people(joined, "sensitive_features", people)
-        )
+        return frontier_of(self.model_, self.budgets_, budgets, points, sure, self.design_of, look)
 
     def _apart(self, people: int, rng: np.random.Generator) -> Any:
         """Who is kept apart for the promise: anybody alike."""
@@ -550,34 +367,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         apart = np.zeros(people, dtype=bool)
         apart[rng.permutation(people)[: min(int(share * people), people - 2)]] = True
         return apart
-
-    def _weighed(self, sample_weight: Any) -> tuple[bool, bool]:
-        """Whether each classifier is given the weights: with metadata routing as it requests, else
-        always.
-        """
-        from sklearn import get_config
-        from sklearn.utils.metadata_routing import process_routing
-
-        if sample_weight is None or not get_config()["enable_metadata_routing"]:
-            return True, True
-        routed = process_routing(self, "fit", sample_weight=sample_weight)
-        asked = ((each, routed[name].fit) for name, each in self._classifiers())
-        first, second = (given is None or "sample_weight" in found for given, found in asked)
-        return first, second
-
-    def _classifiers(self) -> list[tuple[str, Any]]:
-        return [("estimator", self.estimator), ("private_estimator", self.private_estimator)]
-
-    def get_metadata_routing(self) -> Any:
-        """What `fit` asks for itself, and what it passes on to both classifiers."""
-        from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-
-        router = MetadataRouter(owner=self).add_self_request(self)
-        for name, each in self._classifiers():
-            router.add(
-                **{name: each}, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-            )
-        return router
 
     # -- guesses
     # ----------------------------------------------------------------------------------------------
@@ -630,12 +419,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _probabilities(self, table: Any) -> tuple[Array, Array]:
         return self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
 
-    def _fitted_table(self, X: Any) -> Any:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "rule_")
-        return self._table(X, reset=False)
-
     def _ids(self, table: Any) -> Any:
         """A number for each row of the table, alike for alike rows, by which a deployed rule tosses
         its coin too.
@@ -649,33 +432,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 feeds(table, tuple(replace(each, kind="texts") for each in self.columns_)),
                 self.key_,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        """As the classifiers': missing values are welcome where both take them."""
-        from sklearn.utils import get_tags
-
-        tags = super().__sklearn_tags__()
-        given = [each for each in (self.estimator, self.private_estimator) if each is not None]
-        tags.input_tags.allow_nan = all(get_tags(each).input_tags.allow_nan for each in given)
-        return tags
-
-
-def _people(values: Any, what: str, people: int) -> tuple[tuple[Any, ...], Codes]:
-    """Labels and the code of each person; InputError where there are as many as in a
-    measurement.
-    """
-    found, codes = coded(values, what)
-    if len(codes) != people:
-        raise InputError(f"{what} has {len(codes)} entries for {people} people; give one for each")
-    if len(found) > 10 and 2 * len(found) > people:
-        told = (
-            f"{what} has {len(found):,} different values for {people:,} people, as a "
-            "measurement has"
-        )
-        raise InputError(f"{told}; cut it into ranges, and give those")
-    return found, codes
-
-
-def _objects(labels: Sequence[Any]) -> Any:
-    """Labels as an array that may be indexed: tuples stay one label."""
-    return np.array([*labels, None], dtype=object)[:-1]

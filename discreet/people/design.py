@@ -21,7 +21,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,9 @@ from discreet.checks import check_columns, loss_table, mass_array, positive
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
+from discreet.people.labels import TOGETHER, about, by_name
 from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.problem import Problem, shares_of_bayes
@@ -55,20 +55,18 @@ class RuleDesign:
 
     rule       to save, load and apply
     solution   the judge's word on that rule: status, bracket, leakage, all for this model
-    secrets    names of the sensitive columns, where each has a budget
+    secrets    names of the sensitive columns that have a budget; an empty name is all together
     """
 
     rule: Rule
     solution: Solution
-    secrets: tuple[Any, ...] = ()
+    secrets: tuple[Any, ...] = (TOGETHER,)
 
     @property
     def budgets(self) -> dict[Any, float]:
-        """What it was designed for, by the name of the column; of one budget by None."""
-        return {
-            name: term.budget.amount
-            for name, term in zip(self._names, self.solution.problem.terms, strict=True)
-        }
+        """What it was designed for, by the name of the column."""
+        amounts = [term.budget.amount for term in self.solution.problem.terms]
+        return dict(zip(self.secrets, amounts, strict=True))
 
     @property
     def leakages(self) -> dict[Any, float]:
@@ -76,7 +74,7 @@ class RuleDesign:
         judged = self.solution.certificate
         assert judged is not None  # a design has an answer
         leaked = [term.leakage for term in judged.terms]
-        return dict(zip(self._names, leaked, strict=True))
+        return dict(zip(self.secrets, leaked, strict=True))
 
     @property
     def in_model(self) -> dict[Any, dict[str, float]]:
@@ -86,10 +84,6 @@ class RuleDesign:
             name: {"design_budget": b, "model_leakage": leaked[name]}
             for name, b in self.budgets.items()
         }
-
-    @property
-    def _names(self) -> tuple[Any, ...]:
-        return self.secrets or (None,)
 
     @property
     def statement(self) -> str:
@@ -112,18 +106,7 @@ def each_secret_of(told: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
     """Records by the name of the column as files hold them: in `secrets`, but of all columns
     together as it is.
     """
-    return (
-        dict(told[None])
-        if None in told
-        else {"secrets": {str(name): dict(each) for name, each in told.items()}}
-    )
-
-
-def about(name: Any) -> str:
-    """Words that name the sensitive column that a budget is about; none where one is about all
-    together.
-    """
-    return "" if name is None else f" about {name}"
+    return dict(told.get(TOGETHER) or {"secrets": {str(name): told[name] for name in told}})
 
 
 def design_rule(
@@ -162,8 +145,8 @@ def design_rule(
     """
     if (budget is None) == (fraction is None):
         raise InputError("give one of budget= and fraction= (of what the plain Bayes rule leaks)")
-    secrets = tuple(p_x) if isinstance(p_x, Mapping) else ()
-    names = [str(name) for name in secrets] or [""]
+    p_x = by_name(p_x)
+    names = [str(name) for name in p_x]
     budgets = each_secret(budget, names, "budget", every=True)
     asked = each_secret(measure, names, "measure", every=False)
     measures = [
@@ -176,16 +159,16 @@ def design_rule(
             problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
         )
     under = problem.with_budget(budgets)
-    if secrets or isinstance(groups, Mapping):
-        each = each_secret(groups, names, "groups", every=groups is not None)
-        sizes = (sum(term.sizes) for term in problem.terms)
-        own = zip(secrets, each, sizes, strict=True)
-        groups = [
-            (name, label)
-            for name, given, size in own
-            for label in (range(size) if given is None else given)
-        ]
-    return designed(under, guesses, groups, truths, loss_matrix, key=key, gap=gap, secrets=secrets)
+    each = each_secret(groups, names, "groups", every=True)
+    sizes = (sum(term.sizes) for term in problem.terms)
+    labels = [
+        label
+        for name, given, size in zip(p_x, each, sizes, strict=True)
+        for label in group_labels(name, range(size) if given is None else given)
+    ]
+    return designed(
+        under, guesses, labels, truths, loss_matrix, key=key, gap=gap, secrets=tuple(p_x)
+    )
 
 
 def designed(
@@ -197,11 +180,11 @@ def designed(
     *,
     key: str | None,
     gap: float = 1e-9,
-    secrets: tuple[Any, ...] = (),
+    secrets: tuple[Any, ...] = (TOGETHER,),
 ) -> RuleDesign:
     """The design for a problem whose outcomes are people, as `people_problem` makes it.
 
-    secrets: the names of its constraints, where each sensitive column has a budget.
+    secrets: the names of its constraints.
     """
     tied, judged = _solved(problem, gap)
     rule = judged.rule
@@ -369,22 +352,16 @@ def checked_key(key: str | None) -> str:
 
 def people_problem(
     p_y: Any,
-    p_x: Any,
+    p_x: Mapping[Any, Any],
     loss_matrix: Any,
     sample_weight: Any,
-    measure: str | Measure | Sequence[Measure] | None,
+    measures: Sequence[Measure],
 ) -> Problem:
     """The problem whose outcomes are people with these probabilities, without a constraint so far.
 
-    p_x: an array, or a mapping of one for each sensitive column; measure: as many.
+    p_x: an array for each sensitive column by its name; measures: as many.
     """
-    each = dict(p_x) if isinstance(p_x, Mapping) else {"": p_x}
     by_truth = probabilities(p_y, "p_y")
-    measures = (
-        list(measure)
-        if isinstance(measure, Sequence) and not isinstance(measure, str)
-        else [measure] * len(each)
-    )
     people = len(by_truth)
     weight = np.full(people, 1.0)
     if sample_weight is not None:
@@ -396,9 +373,8 @@ def people_problem(
             )
     weight = weight / weight.sum()
     private = []
-    for (name, given), asked in zip(each.items(), measures, strict=True):
-        chosen = MUTUAL_INFORMATION if asked is None else measure_of(asked)
-        what = f"p_x{about(name or None)}"
+    for (name, given), chosen in zip(p_x.items(), measures, strict=True):
+        what = f"p_x{about(name)}"
         by_group = probabilities(
             given, what, "[people, given, groups]" if chosen.conditional else "[people, groups]"
         )
@@ -409,9 +385,16 @@ def people_problem(
             )
         private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen))
     loss = loss_table(loss_matrix, by_truth.shape[1]).T @ by_truth.T * weight
-    if not isinstance(p_x, Mapping):
-        return Problem(private[0].p_xz, loss, np.inf, measure=private[0].measure)
     return Problem(loss=loss, constraints=private)
+
+
+def group_labels(name: Any, labels: Iterable[Any], truths: Sequence[Any] = ()) -> list[Any]:
+    """What the columns of a private classifier are called: groups or, given the truth, pairs of
+    truth and group; before them the name of the sensitive column, if it has one.
+    """
+    first = () if name == TOGETHER else (name,)
+    pairs = [(*first, truth, label) for truth in truths for label in labels]
+    return pairs or [(*first, label) if first else label for label in labels]
 
 
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
@@ -442,28 +425,19 @@ def as_json(label: Any) -> Any:
 
 def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:
     facts = solution.to_dict()
-    problem = solution.problem
-    model = {
-        name: facts[name] for name in ("status", "error_probability", "lower_bound", "relative_gap")
+    judged = solution.certificate
+    assert judged is not None
+    parts = zip(secrets, judged.terms, solution.problem.terms, strict=True)
+    each = {
+        secret: {
+            "leakage": number(leaked.leakage),
+            "leakage_ceiling": number(leaked.leakage_ceiling),
+            "budget": number(term.budget.amount),
+            "measure": str(term.measure),
+            "unit": term.measure.unit or None,
+        }
+        for secret, leaked, term in parts
     }
-    if secrets:
-        judged = solution.certificate
-        assert judged is not None
-        parts = zip(secrets, judged.terms, problem.terms, strict=True)
-        model["secrets"] = {
-            str(secret): {
-                "leakage": number(leaked.leakage),
-                "leakage_ceiling": number(leaked.leakage_ceiling),
-                "budget": number(term.budget.amount),
-                "measure": str(term.measure),
-                "unit": term.measure.unit or None,
-            }
-            for secret, leaked, term in parts
-        }
-    else:
-        model |= {
-            key: facts[f"{key}{problem.measure.suffix}"]
-            for key in ("leakage", "leakage_ceiling", "budget")
-        }
-        model["measure"] = str(problem.measure)
-    return {"model": {**model, "outcomes": facts["outcomes"]}, "versions": facts["versions"]}
+    names = ("status", "error_probability", "lower_bound", "relative_gap", "outcomes")
+    model = {name: facts[name] for name in names}
+    return {"model": model | each_secret_of(each), "versions": facts["versions"]}

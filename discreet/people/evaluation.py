@@ -32,7 +32,7 @@ from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import highest_of, leakage_of, limits_of
-from discreet.people.labels import coded, column, columns_of, groups
+from discreet.people.labels import TOGETHER, about, by_name, coded, column, columns_of, groups
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -245,17 +245,16 @@ class Evaluation:
         """Of each budget: words about whom it protects, the evaluation that it is about, and its
         amount.
         """
-        if not isinstance(budget, Mapping):
-            return [("", self, LeakageBudget(budget, self.measure).amount)]
-        if unknown := [name for name in budget if name not in self.secrets]:
+        budgets = by_name(budget)
+        if unknown := [name for name in budgets if name not in self.each]:
             raise InputError(
                 f"there is no sensitive column {unknown[0]!r}; there are "
                 f"{', '.join(map(repr, self.secrets))}"
             )
-        each = ((name, self.secrets[name], amount) for name, amount in budget.items())
+        parts = ((name, self.each[name], amount) for name, amount in budgets.items())
         return [
-            (f" about {name}", found, LeakageBudget(amount, found.measure).amount)
-            for name, found, amount in each
+            (about(name), found, LeakageBudget(amount, found.measure).amount)
+            for name, found, amount in parts
         ]
 
     def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
@@ -300,6 +299,11 @@ class Evaluation:
             f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no "
             f"proof of {asked} {counted}"
         )
+
+    @property
+    def each(self) -> Mapping[Any, Evaluation]:
+        """Name of a sensitive column → the evaluation of it alone; this one by an empty name."""
+        return {**self.secrets, TOGETHER: self}
 
     @cached_property
     def about_each(self) -> Mapping[str, Limits]:
@@ -468,13 +472,12 @@ def evaluate(
     level = check_confidence(confidence)
     parts = columns_of(sensitive_features)
     names = [str(name) for name, _ in parts]
-    own_measures = each_secret(
-        measure if isinstance(measure, Mapping) else None, names, "measure", every=False
-    )
-    chosen = MUTUAL_INFORMATION if isinstance(measure, Mapping) else measure_of(measure)
-    by_column = dict(
-        zip(names, each_secret(group_labels, names, "group_labels", every=False), strict=True)
-    )
+    measures = dict(by_name(measure))
+    chosen = measure_of(measures.pop(TOGETHER, MUTUAL_INFORMATION))
+    own_measures = each_secret(measures, names, "measure", every=False)
+    labelled = dict(by_name(group_labels))
+    named = tuple(labelled.pop(TOGETHER, None) or ())
+    own_labels = each_secret(labelled, names, "group_labels", every=False)
     guesses: Any = rule_or_predictions
     known = (
         tuple(labels)
@@ -484,14 +487,9 @@ def evaluate(
     if soft:
         guesses, known = _stated(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = (
-            rule_or_predictions.predict(*X)
-            if isinstance(X, tuple)
-            else rule_or_predictions.predict(X)
-        )
+        guesses = rule_or_predictions.predict(*_arguments(X))
     truth = column(y, "y")
     joined = groups(sensitive_features)
-    named = () if isinstance(group_labels, Mapping) else tuple(group_labels or ())
     found_groups, codes = coded(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
@@ -524,12 +522,8 @@ def evaluate(
 
     alone = {}
     for place, (name, part) in enumerate(parts):
-        more = (
-            by_column[str(name)]
-            if isinstance(group_labels, Mapping)
-            else _values(named, place, len(parts))
-        )
-        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(more or ()))
+        known_labels = own_labels[place] or _values(named, place, len(parts))
+        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(known_labels))
         if len(own) > 1:
             alone[name] = replace(
                 evaluation(own, own_codes, {}),
@@ -573,6 +567,11 @@ def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 
+def _arguments(table: Any) -> tuple[Any, ...]:
+    """What `predict` takes: several arguments, or one table."""
+    return table if isinstance(table, tuple) else (table,)
+
+
 def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The probabilities with which a rule makes its guesses, and their labels; one guess that is
     certain is a label.
@@ -583,10 +582,8 @@ def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[A
             "soft=True asks a rule for predict_proba, which this one lacks; give a "
             "rule, or leave soft= out"
         )
-    labels = tuple(np.asarray(made).tolist()) if isinstance(made, np.ndarray) else tuple(made)
-    found = np.asarray(
-        rule.predict_proba(*table) if isinstance(table, tuple) else rule.predict_proba(table)
-    )
+    labels = tuple(made.tolist() if hasattr(made, "tolist") else made)
+    found = np.asarray(rule.predict_proba(*_arguments(table)))
     if len(known) == 1 < len(labels):
         place = labels.index(known[0])
         if (found[:, place] == 1.0).all():

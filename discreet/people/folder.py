@@ -29,6 +29,7 @@ from discreet.checks import brief, nearest
 from discreet.errors import FileError, InputError
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule, coins
+from discreet.problems.frames import is_missing
 from discreet.storage.texts import check_ordinary
 from discreet.storage.writing import PathLike, shown_path
 
@@ -79,7 +80,7 @@ class Column:
             texts = np.empty((len(part), 1), dtype=object)
             texts[:, 0] = [as_text(value) for value in part.tolist()]
             return texts
-        numbers = as_numbers(part)
+        numbers = numbers_of(part)
         if numbers is None:
             raise InputError(
                 f"column {brief(self.name)} held {self.kind} when the rule was "
@@ -91,17 +92,17 @@ class Column:
 def _kind(part: Any) -> str:
     if getattr(part.dtype, "kind", "O") in "Mm":
         return "times"
-    return "texts" if as_numbers(part) is None else "numbers"
+    return "texts" if numbers_of(part) is None else "numbers"
 
 
 def as_text(value: Any) -> str:
     """A category as a text; an empty one where a value is missing."""
     if isinstance(value, str):
         return value
-    return "" if _is_missing(value) else repr(value)
+    return "" if is_missing(value) else repr(value)
 
 
-def as_numbers(part: Any) -> Array | None:
+def numbers_of(part: Any) -> Array | None:
     """A column as numbers, times as seconds, missing as NaN; None if it holds anything else."""
     kind = getattr(part.dtype, "kind", "O")
     if type(part.dtype).__name__ == "CategoricalDtype":
@@ -117,17 +118,9 @@ def as_numbers(part: Any) -> Array | None:
     if kind in "biuf" and isinstance(part.dtype, np.dtype):
         return np.asarray(part, dtype=np.float64)
     values = part.tolist()
-    if all(_is_missing(value) or isinstance(value, int | float | np.number) for value in values):
-        return np.array([np.nan if _is_missing(value) else float(value) for value in values])
+    if all(is_missing(value) or isinstance(value, int | float | np.number) for value in values):
+        return np.array([np.nan if is_missing(value) else float(value) for value in values])
     return None
-
-
-def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and value != value)
-    )
 
 
 def feeds(

@@ -25,11 +25,12 @@ from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
-from discreet.people.design import RuleDesign, about
+from discreet.people.design import RuleDesign
 from discreet.people.evaluation import Evaluation, unit_of
-from discreet.people.promise import Limit, PeoplePoint, named
-from discreet.problems.constraint import LeakageBudget
+from discreet.people.labels import TOGETHER, about, unnamed
+from discreet.people.promise import Budgets, PeoplePoint
 from discreet.problems.problem import Problem
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Table
@@ -45,12 +46,17 @@ class PeopleFrontier:
     """The curve: rules by growing design budget. All limits of all points hold together with the
     confidence.
 
-    measure   of leakage; of each sensitive column by name, where each has a budget
+    measures  of leakage, by the name of the sensitive column; an empty name is all together
     """
 
-    measure: Measure | Mapping[Any, Measure]
+    measures: Mapping[Any, Measure]
     confidence: float
     points: tuple[PeoplePoint, ...]
+
+    @property
+    def measure(self) -> Measure | Mapping[Any, Measure]:
+        """The measures by name, or the only one if it is about all sensitive columns together."""
+        return unnamed(self.measures)
 
     def __iter__(self) -> Iterator[PeoplePoint]:
         return iter(self.points)
@@ -103,24 +109,11 @@ class PeopleFrontier:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON."""
-
-        def plain(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {name: plain(one) for name, one in value.items()}
-            return value if np.isfinite(value) else None
-
-        measures = self.measure if isinstance(self.measure, Mapping) else None
-        measure = (
-            str(self.measure)
-            if measures is None
-            else {str(name): str(each) for name, each in measures.items()}
-        )
-        rows = [plain(point.to_dict()) for point in self.points]
         return {
-            "measure": measure,
+            "measure": unnamed({str(name): str(each) for name, each in self.measures.items()}),
             "confidence": self.confidence,
             "people": self.people,
-            "points": rows,
+            "points": [plain(point.to_dict()) for point in self.points],
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -139,16 +132,14 @@ class PeopleFrontier:
         """Errors over leakage among people, with limits, and what the model says; of several
         columns over the share.
         """
-        several = isinstance(self.measure, Mapping)
         rows = [point.to_dict() for point in self.points]
-        label = (
-            f"{self.measure} ({self.measure.unit})".removesuffix(" ()")
-            if not isinstance(self.measure, Mapping)
-            else ""
-        )
+        together = self.measures.get(TOGETHER)
+        label = "design budgets ÷ budgets asked for"
+        if together is not None:
+            label = f"{together} ({together.unit})".removesuffix(" ()")
         series = []
         for tone, (start, words) in enumerate((("", "among people"), ("model_", "in the model"))):
-            x = tuple(row["share" if several else f"{start}leakage"] for row in rows)
+            x = tuple(row.get(f"{start}leakage", row["share"]) for row in rows)
             y = tuple(row[f"{start}error"] for row in rows)
             low, high = (
                 tuple(row[f"error_{end}"] for row in rows) if not tone else ()
@@ -160,7 +151,7 @@ class PeopleFrontier:
             "Errors and leakage",
             f"{self.people:,} people; the band of errors holds for all rules together, "
             f"{100.0 * self.confidence:g} %",
-            label or "design budgets ÷ budgets asked for",
+            label,
             "share of errors",
             tuple(series),
             f"Errors of {len(rows)} rules.",
@@ -171,7 +162,7 @@ class PeopleFrontier:
             (
                 " and ".join(f"{amount:.4g}" for amount in point.design.budgets.values()),
                 str(point.people.error),
-                *(str(point.found(name).leakage) for name in point.design.budgets),
+                *(str(point.people.each[name].leakage) for name in point.design.budgets),
             )
             for point in self.points
         ]
@@ -180,8 +171,7 @@ class PeopleFrontier:
         return card("Curve of people", f"{self.people:,} people", told, table)
 
     def _leaks(self) -> list[str]:
-        measures = self.measure if isinstance(self.measure, Mapping) else {None: self.measure}
-        return [f"{measure}{about(name)}" for name, measure in measures.items()]
+        return [f"{measure}{about(name)}" for name, measure in self.measures.items()]
 
     def __repr__(self) -> str:
         return (
@@ -200,25 +190,30 @@ def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
     )
 
 
-def steps_of(model: Problem, limit: Limit, count: int) -> Array:
-    """Steps of a curve: budgets or, of several that were asked for, factors of them, in a fixed
-    ratio.
+def units_of(budgets: Budgets) -> list[float]:
+    """The budgets of which steps of a curve are factors: those asked for, and 1 for all columns
+    together.
+    """
+    return [1.0 if name == TOGETHER else each.amount for name, each in budgets.items()]
+
+
+def steps_of(model: Problem, budgets: Budgets, count: int) -> Array:
+    """Steps of a curve in a fixed ratio: factors of `units_of`.
 
     They go from a hundredth of what the plain rule leaks in the model to all of it. Where that is
     without bound, to what was asked for; none where the plain rule leaks nothing, or nothing was
     asked for.
     """
-    asked = [each.amount for each in limit.values()] if isinstance(limit, Mapping) else [1.0]
-    pairs = zip(model.bayes_leakages, asked, strict=True)
-    most = max((leaked / amount for leaked, amount in pairs if 0.0 < amount < np.inf), default=0.0)
+    pairs = zip(model.bayes_leakages, units_of(budgets), strict=True)
+    most = max((leaked / unit for leaked, unit in pairs if 0.0 < unit < np.inf), default=0.0)
     if most == np.inf:
-        most = limit.amount if isinstance(limit, LeakageBudget) else 1.0
+        most = budgets[TOGETHER].amount if TOGETHER in budgets else 1.0
     return np.geomspace(_LEAST, 1.0, count) * most if 0.0 < most < np.inf else np.zeros(0)
 
 
 def frontier_of(
     model: Problem,
-    limit: Limit,
+    asked: Budgets,
     budgets: Sequence[float] | None,
     points: int,
     confidence: float,
@@ -228,22 +223,18 @@ def frontier_of(
     """The curve of rules that `design` makes, each looked at with the confidence that its limits
     need.
 
-    limit: what was asked for; budgets: the steps of `steps_of`, by default `points` of them.
+    asked: the budgets asked for; budgets: the steps of `steps_of`, by default `points` of them.
     """
     if budgets is None:
-        steps = steps_of(model, limit, whole(points, "points", 2, 1000))
+        steps = steps_of(model, asked, whole(points, "points", 2, 1000))
     else:
         steps = np.unique(as_numbers(budgets, "budgets", "[points]"))
         if steps.ndim != 1 or not steps.size:
             raise InputError(
                 "budgets is empty or no list; give one number for each point of the curve"
             )
-    each = 1.0 - (1.0 - confidence) / ((1 + len(named(limit))) * steps.size)
+    each = 1.0 - (1.0 - confidence) / ((1 + len(asked)) * steps.size)
     made = [(step, design(step)) for step in steps.tolist()]
     found = tuple(PeoplePoint(step, one, look(one.rule, each)) for step, one in made)
-    measures = (
-        {name: one.measure for name, one in limit.items()}
-        if isinstance(limit, Mapping)
-        else model.measure
-    )
+    measures = {name: budget.measure for name, budget in asked.items()}
     return PeopleFrontier(measures, confidence, found)

@@ -256,12 +256,8 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
     ), single
 
 
-def _beside(graph: _Graph, found: Calibrated | SideBySide) -> tuple[str, bool]:
-    """The same of the classifier of the sensitive features, or of those of several columns, one
-    after another.
-    """
-    if isinstance(found, Calibrated):
-        return _part(graph, found, "hidden/")
+def _beside(graph: _Graph, found: SideBySide) -> tuple[str, bool]:
+    """The same of the classifiers of the sensitive features, one after another."""
     parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(found.parts)]
     together = (
         graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]

@@ -5,7 +5,7 @@ of its own, None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,26 @@ from numpy.typing import NDArray
 from discreet.checks import brief
 from discreet.errors import InputError
 from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
+
+TOGETHER = ""
+"""The name of all sensitive columns together, which one budget without a name is about."""
+
+T = TypeVar("T")
+
+
+def by_name(given: T | Mapping[Any, T]) -> Mapping[Any, T]:
+    """What is given by the name of a sensitive column; without names it is about all together."""
+    return given if isinstance(given, Mapping) else {TOGETHER: given}
+
+
+def unnamed(each: Mapping[Any, T]) -> T | Mapping[Any, T]:
+    """The inverse of `by_name`."""
+    return each.get(TOGETHER, each)
+
+
+def about(name: Any) -> str:
+    """Words that name the sensitive column that a budget is about; none for all together."""
+    return "" if name == TOGETHER else f" about {name}"
 
 
 def column(values: Any, what: str) -> NDArray[Any]:

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.problems.frames import Codes
+from discreet.people.folder import as_text, numbers_of
+from discreet.problems.frames import Codes, is_missing
 
 FOLDS = 3
 _ENOUGH = 50  # people of each label, of whom a tenth say when to stop
@@ -307,24 +308,21 @@ def _kind(part: Any) -> str:
     name = type(part.dtype).__name__
     if isinstance(part.dtype, np.dtype) and kind in "biuf":
         return "plain"
-    if _as_numbers(part) is not None:
+    if numbers_of(part) is not None:
         return "numbers"
     values = part.cat.categories.tolist() if name == "CategoricalDtype" else part.tolist()
-    alike = all(
-        isinstance(value, str) or value is None or value != value
-        for value in values
-        if not _is_na(value)
-    )
+    names = {type(value).__name__ for value in values}
+    alike = all(isinstance(value, str) or is_missing(value) for value in values)
     if name == "CategoricalDtype":
-        alike = alike or len({type(value) for value in values}) == 1
-    return "labels" if alike and not any(map(_is_na, values)) else "mixed"
+        alike = alike or len(names) == 1
+    return "labels" if alike and names.isdisjoint({"NAType", "NaTType"}) else "mixed"
 
 
 def as_numbers(frame: Any) -> Array:
     """Columns of numbers and times as numbers [people, columns]; NaN where a value is missing."""
     columns = []
     for name, part in frame.items():
-        numbers = _as_numbers(part)
+        numbers = numbers_of(part)
         if numbers is None:
             raise InputError(
                 f"column {name!r} held numbers when the rule was fitted and now "
@@ -338,38 +336,5 @@ def as_texts(frame: Any) -> NDArray[Any]:
     """Values of any types as texts that differ where these do; None where a value is missing."""
     found = np.empty(frame.shape, dtype=object)
     for k, (_, part) in enumerate(frame.items()):
-        found[:, k] = [
-            None if is_missing(value) else value if isinstance(value, str) else repr(value)
-            for value in part
-        ]
+        found[:, k] = [None if is_missing(value) else as_text(value) for value in part]
     return found
-
-
-def _as_numbers(part: Any) -> NDArray[np.float64] | None:
-    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else, such
-    as categories.
-    """
-    kind = getattr(part.dtype, "kind", "O")
-    if type(part.dtype).__name__ == "CategoricalDtype":
-        return None
-    if kind in "Mm":
-        import pandas
-
-        times = pandas.to_datetime(part, utc=True) if kind == "M" else pandas.to_timedelta(part)
-        since = times - pandas.Timestamp(0, tz="UTC") if kind == "M" else times
-        return np.asarray(since.dt.total_seconds().to_numpy(), dtype=np.float64)
-    if kind in "biuf":
-        return np.asarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
-    values = part.tolist()
-    if all(is_missing(value) or isinstance(value, int | float | np.number) for value in values):
-        return np.array([np.nan if is_missing(value) else float(value) for value in values])
-    return None
-
-
-def _is_na(value: Any) -> bool:
-    return type(value).__name__ in ("NAType", "NaTType")
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, NA, NaT."""
-    return value is None or _is_na(value) or (isinstance(value, float) and value != value)

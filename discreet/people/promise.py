@@ -29,29 +29,21 @@ from typing import Any
 import numpy as np
 
 from discreet.people.deployed import Rule
-from discreet.people.design import RuleDesign, about, each_secret_of
+from discreet.people.design import RuleDesign, each_secret_of
 from discreet.people.evaluation import Evaluation, Limits
+from discreet.people.labels import about, unnamed
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(20))
 """Design budgets over the budget asked for: a fiftieth to one, each 23 % above the last."""
 
-Limit = LeakageBudget | Mapping[Any, LeakageBudget]
-"""A budget about all sensitive columns together, or one for each by name."""
+Budgets = Mapping[Any, LeakageBudget]
+"""The budget about each sensitive column by name, or about all together by an empty name."""
 
 
-def named(limit: Limit) -> Mapping[Any, LeakageBudget]:
-    """Each budget by the name of its column; the budget of all columns together by None."""
-    return limit if isinstance(limit, Mapping) else {None: limit}
-
-
-def amounts(limit: Limit) -> float | dict[Any, float]:
+def amounts(budgets: Budgets) -> dict[Any, float]:
     """As `Evaluation.holds` takes them."""
-    return (
-        {name: each.amount for name, each in limit.items()}
-        if isinstance(limit, Mapping)
-        else limit.amount
-    )
+    return {name: each.amount for name, each in budgets.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +62,14 @@ class PeoplePoint:
         """To save and to deploy."""
         return self.design.rule
 
-    def found(self, name: Any) -> Evaluation:
-        """What the rule does as to one sensitive column; None: to all columns together."""
-        return self.people if name is None else self.people.secrets[name]
-
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers; of several sensitive columns with a budget each a record of each in
         `secrets`.
         """
         error = {f"error{end}": value for end, value in _named(self.people.error)}
         each = {
-            name: told | {f"leakage{end}": value for end, value in _named(self.found(name).leakage)}
+            name: told
+            | {f"leakage{end}": value for end, value in _named(self.people.each[name].leakage)}
             for name, told in self.design.in_model.items()
         }
         solved = self.design.solution.error_probability
@@ -92,48 +81,57 @@ class Promise:
     """The rules that were tried, which of them is taken, and what so many people can promise at
     all.
 
-    budget   that is promised: of all sensitive columns together, or of each by name
+    budgets  that are promised
     taken    the last rule that passed; None if none did
     tried    all rules, in the order of the ladder; the last may not have passed
-    least    about the smallest budget that could pass, or that of each column: the limit for
-             guesses that are in truth independent of the group
+    leasts   about the smallest budgets that could pass: the limits for guesses that are in truth
+             independent of the group
     """
 
-    budget: Limit
+    budgets: Budgets
     confidence: float
     taken: PeoplePoint | None
     tried: tuple[PeoplePoint, ...]
-    least: float | Mapping[Any, float]
+    leasts: Mapping[Any, float]
+
+    @property
+    def budget(self) -> LeakageBudget | Budgets:
+        """The budgets by name, or the only one if it is about all sensitive columns together."""
+        return unnamed(self.budgets)
+
+    @property
+    def least(self) -> float | Mapping[Any, float]:
+        """`leasts` in the same way."""
+        return unnamed(self.leasts)
 
     @property
     def statement(self) -> str:
         """One sentence about people."""
         sure = f"{100.0 * self.confidence:g} %"
         people = f"{self.tried[-1].people.people:,} calibration people"
-        limits = named(self.budget)
+        limits = self.budgets
         asked = (
             f"the budget{'s' if len(limits) > 1 else ''} of "
             f"{_joined(f'{b}{about(name)}' for name, b in limits.items())}"
         )
         if (taken := self.taken) is not None:
             designed = _joined(f"{amount:.4g}" for amount in taken.design.budgets.values())
-            leaked = _joined(f"{taken.found(name).leakage.estimate:.4g}" for name in limits)
+            leaked = _joined(f"{taken.people.each[name].leakage.estimate:.4g}" for name in limits)
             looked = f"({people}; designed for {designed}, leaked {leaked})"
             return f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
-        least = self.least if isinstance(self.least, Mapping) else {None: self.least}
         why = (
             "who can promise about "
-            f"{_joined(f'{each:.2g}{about(name)}' for name, each in least.items())} at the "
+            f"{_joined(f'{each:.2g}{about(name)}' for name, each in self.leasts.items())} at the "
             "least"
         )
         failed = self.tried[0]
         near = [
             name
             for name, each in limits.items()
-            if least[name] <= each.amount < failed.found(name).at_most
+            if self.leasts[name] <= each.amount < failed.people.each[name].at_most
         ]
         if near:
-            first = ((about(name), failed.found(name)) for name in near)
+            first = ((about(name), failed.people.each[name]) for name in near)
             told = (
                 (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}")
                 for words, each in first
@@ -155,23 +153,23 @@ def _joined(words: Iterable[str]) -> str:
 
 
 def promised(
-    limit: Limit, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]
+    budgets: Budgets, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]
 ) -> Promise:
     """Try the ladder. design: makes the rule of a share of the budgets; look: evaluates it on the
     calibration people.
     """
     tried: list[PeoplePoint] = []
     taken: PeoplePoint | None = None
-    scaled = any(0.0 < each.amount < np.inf for each in named(limit).values())
+    scaled = any(0.0 < each.amount < np.inf for each in budgets.values())
     for share in LADDER if scaled else (1.0,):
         made = design(share)
         step = PeoplePoint(share, made, look(made.rule))
         tried.append(step)
-        if not step.people.holds(amounts(limit)):
+        if not step.people.holds(amounts(budgets)):
             break
         taken = step
-    least = {name: _least(tried[0].found(name)) for name in named(limit)}
-    return Promise(limit, tried[0].people.confidence, taken, tuple(tried), least.get(None, least))
+    leasts = {name: _least(tried[0].people.each[name]) for name in budgets}
+    return Promise(budgets, tried[0].people.confidence, taken, tuple(tried), leasts)
 
 
 def _least(found: Evaluation) -> float:

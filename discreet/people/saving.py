@@ -17,6 +17,7 @@ from discreet.people.design import about_people, each_secret_of
 from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
 from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
+from discreet.people.labels import by_name, unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
@@ -86,21 +87,17 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def _asked(private: Any) -> dict[str, Any]:
-    """What the rule was asked to do; of several sensitive columns with a budget each, mappings from
-    their names.
+    """What the rule was asked to do; with a budget for each sensitive column, mappings from their
+    names.
     """
-    limit = private.limit_
-    if isinstance(limit, Mapping):
-        told: dict[str, Any] = {
-            "budget": {str(name): each.amount for name, each in limit.items()},
-            "fraction": private.fraction,
-            "measure": {str(name): str(each.measure) for name, each in limit.items()},
-            "unit": {str(name): each.measure.unit or None for name, each in limit.items()},
-        }
-    else:
-        told = {"budget": limit.amount, "fraction": private.fraction, "measure": str(limit.measure)}
-        told["unit"] = limit.measure.unit or None
-    return {**told, "confidence": private.confidence}
+    budgets = {str(name): each for name, each in private.budgets_.items()}
+    return {
+        "budget": unnamed({name: each.amount for name, each in budgets.items()}),
+        "fraction": unnamed(by_name(private.fraction)),
+        "measure": unnamed({name: str(each.measure) for name, each in budgets.items()}),
+        "unit": unnamed({name: each.measure.unit or None for name, each in budgets.items()}),
+        "confidence": private.confidence,
+    }
 
 
 def _tried(promise: Any) -> list[dict[str, Any]]:
@@ -117,7 +114,7 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
             "model_error": step.design.solution.error_probability,
             "error": vars(replace(step.people, confidence=each).error),
             **_leaks(step),
-            "passed": step.people.holds(amounts(promise.budget)),
+            "passed": step.people.holds(amounts(promise.budgets)),
             "taken": step is promise.taken,
         }
         for step in promise.tried
@@ -130,8 +127,8 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
         {
             name: told
             | {
-                "leakage": step.found(name).leakage.estimate,
-                "leakage_at_most": step.found(name).at_most,
+                "leakage": step.people.each[name].leakage.estimate,
+                "leakage_at_most": step.people.each[name].at_most,
             }
             for name, told in step.design.in_model.items()
         }
@@ -142,7 +139,7 @@ def _curve(private: Any) -> list[dict[str, Any]]:
     """What rules for other budgets do in the model, for a card that has nobody apart
     to show any.
     """
-    shares = steps_of(private.model_, private.limit_, _CURVE)
+    shares = steps_of(private.model_, private.budgets_, _CURVE)
     designs = [(share, private.design_of(share)) for share in shares.tolist()]
     return [
         {

@@ -52,7 +52,7 @@ def card_page(rule: Mapping[str, Any]) -> str:
     what = "what the guess may reveal"
     if hidden and guessed:
         what = f"the guess of {guessed} may reveal so much about {hidden}"
-    budgets = _budgets(card)
+    budgets = asked_budgets(card)
     sections = [
         Section("What it does to people", _people(card)),
         Section("Errors against the budget", _curve(card, budgets)),
@@ -75,35 +75,36 @@ def card_page(rule: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Budget:
-    """What was asked for about all sensitive columns together or, by its name, about one of
-    several.
+class AskedBudget:
+    """What was asked for about a sensitive column; without a name about all together.
 
     about, unit   words behind a number; empty where there is nothing to say
     """
 
-    name: str | None
+    name: str
     amount: float | None
     measure: str
     unit: str
 
     @property
     def about(self) -> str:
-        return "" if self.name is None else f" about {self.name}"
+        """Words that name the column."""
+        return f" about {self.name}" if self.name else ""
 
     def of(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """The part of a record that is about it."""
-        return record if self.name is None else dict(record["secrets"][self.name])
+        return dict(record["secrets"][self.name]) if self.name else record
 
 
-def _budgets(card: Mapping[str, Any]) -> list[_Budget]:
+def asked_budgets(card: Mapping[str, Any]) -> list[AskedBudget]:
+    """The budgets that a card states."""
     asked = card["asked"] or {}
     told: list[Any] = [asked.get(name) for name in ("budget", "measure", "unit")]
     if not isinstance(told[0], Mapping):  # one budget for all columns together
-        told = [{None: each} for each in told]
+        told = [{"": each} for each in told]
     budgets, measures, units = told
     return [
-        _Budget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
+        AskedBudget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
         for name, amount in budgets.items()
     ]
 
@@ -128,7 +129,7 @@ def _confidence(people: Mapping[str, Any]) -> str:
     return f"{100 * people['confidence']:g} %"
 
 
-def _top(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> Facts:
+def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
     """The few numbers at the top."""
     people = card["people"]
     lines = []
@@ -199,7 +200,7 @@ def _people(card: Mapping[str, Any]) -> list[Part]:
     return [note, *evaluation_tables(people)]
 
 
-def _curve(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> list[Part]:
+def _curve(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> list[Part]:
     """The rules that were tried on people, or what rules for other budgets would do
     in the model.
     """
@@ -236,7 +237,9 @@ def _curve(card: Mapping[str, Any], budgets: Sequence[_Budget]) -> list[Part]:
     return [figure, Table("Rules for other budgets", heads, lines)]
 
 
-def _tried(rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[_Budget]) -> list[Part]:
+def _tried(
+    rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[AskedBudget]
+) -> list[Part]:
     errors, low, high = (
         tuple(row["error"][name] for row in rows) for name in ("estimate", "low", "high")
     )
@@ -276,7 +279,7 @@ def _tried(rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[_Budg
     return [note, figure, Table("Rules that were tried", [*heads, "errors", ""], lines)]
 
 
-def _axis(first: _Budget, rows: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[float, ...]]:
+def _axis(first: AskedBudget, rows: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[float, ...]]:
     """The label of the axis of budgets, and the budget on it of each row."""
     if first.name:
         return "budgets of the design ÷ budgets asked for", tuple(row["share"] for row in rows)
@@ -292,7 +295,7 @@ def _figure(title: str, subtitle: str, axis: str, *series: Series) -> Figure:
     return Figure("curve", title, subtitle, axis, "error", series, description, log_x=True)
 
 
-def _model(model: Mapping[str, Any] | None, budgets: Sequence[_Budget]) -> list[Part]:
+def _model(model: Mapping[str, Any] | None, budgets: Sequence[AskedBudget]) -> list[Part]:
     if not model:
         return ["The rule always makes the same guess. It leaks nothing, in any model."]
     lines = [

@@ -262,7 +262,7 @@ class Ladder:
 
 
 def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
-    budget = LeakageBudget(0.05, measure_of("chi-square"))
+    budget = {"": LeakageBudget(0.05, measure_of("chi-square"))}
     climbed = Ladder(0.03, 0.04, 0.05, 0.06, 0.0)
     found = promised(budget, climbed.design, climbed.look)
     assert climbed.asked == list(LADDER[:4])
@@ -271,15 +271,26 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     constant = promised(budget, failed.design, failed.look)
     assert constant.taken is None
     assert "who can promise about 0.054" in constant.statement
-    large = promised(
-        LeakageBudget(0.19, measure_of("chi-square")), (failed := Ladder(0.2)).design, failed.look
-    )
+    budget = {"": LeakageBudget(0.19, measure_of("chi-square"))}
+    large = promised(budget, (failed := Ladder(0.2)).design, failed.look)
     assert (
         "who can promise about 0.054 at the least, and for whom the most private one leaked 0 "
         "and perhaps 0.2"
     ) in (large.statement)
     assert LADDER[-1] == 1.0
     assert list(LADDER) == sorted(LADDER)
+
+
+def test_a_budget_that_names_its_measure_is_promised_by_that_measure():
+    """A budget of total variation was promised where mutual information had kept it."""
+    table, truth, group = population(3000)
+    budget = LeakageBudget(0.1, measure_of("total-variation"))
+    private = classifier(budget=budget).fit(table, truth, sensitive_features=group)
+    assert private.limit_ == budget
+    assert private.model_.measure == private.evaluation_.measure == budget.measure
+    assert private.evaluation_.at_most <= 0.1
+    with pytest.raises(ds.InputError, match="total-variation and the measure is chi-square"):
+        classifier(budget=budget, measure="chi-square").fit(table, truth, sensitive_features=group)
 
 
 # -- scikit-learn
@@ -369,8 +380,8 @@ def test_weights_are_routed_to_the_classifiers_that_ask_for_them():
             != other.estimator_.model.class_prior_.tolist()
         )
         assert (
-            one.private_estimator_.model.class_prior_.tolist()
-            == other.private_estimator_.model.class_prior_.tolist()
+            one.private_estimator_.parts[0].model.class_prior_.tolist()
+            == other.private_estimator_.parts[0].model.class_prior_.tolist()
         )
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         piped = fitted(
@@ -439,6 +450,10 @@ KINDS: dict[str, Any] = {
         "timedelta64[s]",
         [timedelta(seconds=10), timedelta(seconds=20), None, timedelta(seconds=10)],
     ),
+    "arrow": (
+        "timestamp[ns][pyarrow]",
+        ["2020-01-01T00:00:00.123456789", "2021-06-01", None, "2020-01-01T00:00:00.123456789"],
+    ),
     "period": ("period[M]", ["2020-01", "2021-06", None, "2020-01"]),
 }
 
@@ -449,6 +464,8 @@ def test_columns_of_every_kind_tell_what_they_hold(kind):
     missing.
     """
     pandas = pytest.importorskip("pandas")
+    if kind == "arrow":
+        pytest.importorskip("pyarrow")
     dtype, values = KINDS[kind] if isinstance(KINDS[kind], tuple) else (None, KINDS[kind])
     frame = pandas.DataFrame({"other": [0.0] * 200, "it": pandas.Series(values * 50, dtype=dtype)})
     differs = np.arange(200) % 4 == 1

@@ -26,6 +26,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
+MUTUAL = measure_of("mutual-information")
+
 
 def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]:
     """Sex and region hang on one column of X each, and what is guessed on both."""
@@ -400,7 +402,7 @@ def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
         p_y, {"sex": sex, "region": region}, fraction=0.5, groups={"sex": "fm", "region": "enw"}
     )
     assert half.rule.groups[:2] == (("sex", "f"), ("sex", "m"))
-    model = people_problem(p_y, {"sex": sex, "region": region}, None, None, None)
+    model = people_problem(p_y, {"sex": sex, "region": region}, None, None, [MUTUAL] * 2)
     assert half.budgets == pytest.approx(
         dict(zip(("sex", "region"), np.multiply(0.5, model.bayes_leakages), strict=True))
     )
