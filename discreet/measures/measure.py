@@ -48,6 +48,13 @@ class Scope(Enum):
     POSTERIOR = "each guess, however rare"
 
 
+class Contrast(Enum):
+    """What decides a measure that is the largest of what single guesses say."""
+
+    PAIR = "the rates of a guess in two groups"
+    OTHERS = "the rates of a guess in a group and in all others"
+
+
 class Cone(Enum):
     """The cones whose epigraph g(u) ≤ h of a smooth measure is made of, with s = Σ_j u_j and w = π
     s; the value is g(u).
@@ -78,6 +85,7 @@ class Measure(ABC):
     name       of the family; unit: of budgets; citation: where it is defined
     scope      what a budget bounds
     growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
+    contrast   what decides it, if it is the largest over the places of a table
     cone       of a smooth measure; None if it has `pieces`
     steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
     separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is
@@ -94,6 +102,7 @@ class Measure(ABC):
     conditional: ClassVar[bool] = False
     steepness: ClassVar[float] = math.inf
     cone: ClassVar[Cone | None] = None
+    contrast: ClassVar[Contrast | None] = None
 
     @property
     def growth(self) -> float:

@@ -146,25 +146,13 @@ class Region:
         return ends.reshape(-1, n)
 
     def along_odds(self, odds: Array) -> tuple[Array, Array, Array, Array]:
-        """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w,
-        least and largest v [k].
-
-        The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w
-        + (1 − w) r), which rises with w and falls with r.
+        """Boxes that cover the rates (w, v) of the first guess in two groups, as `odds_boxes` makes
+        them; those that hold no law are left out.
         """
-        w = np.linspace(self.low[0, 0], self.high[0, 0], _PIECES + 1)
-        least, most = odds
-        low = np.zeros(_PIECES)
-        high = np.ones(_PIECES)
-        with np.errstate(over="ignore"):
-            if most < np.inf:
-                low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most))
-            if least > -np.inf:
-                high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least))
-        low = np.maximum(low, self.low[0, 1])
-        high = np.minimum(high, self.high[0, 1])
-        met = low <= high
-        return w[:-1][met], w[1:][met], low[met], high[met]
+        boxes = odds_boxes(self.low[:1], self.high[:1], odds[None])
+        met = boxes[2] <= boxes[3]
+        w_low, w_high, v_low, v_high = (each[met] for each in boxes)
+        return w_low, w_high, v_low, v_high
 
     def least_apart(self) -> Array:
         """Where the ratio of odds is limited: rates (w, v) of the first guess [k, 2] of which one
@@ -179,6 +167,25 @@ class Region:
             w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5)
         )
         return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
+
+
+def odds_boxes(low: Array, high: Array, odds: Array) -> tuple[Array, Array, Array, Array]:
+    """Boxes that cover the rates (w, v) of a guess in two groups, for intervals [k, 2] of both and of
+    the log of their odds ratio: least and largest w, least and largest v [k, pieces].
+
+    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w +
+    (1 − w) r), which rises with w and falls with r. A box whose least v exceeds its largest holds no
+    law.
+    """
+    w = np.linspace(low[:, 0], high[:, 0], _PIECES + 1, axis=1)
+    least, most = (np.exp(np.clip(each, -745.0, 709.0)) for each in odds.T)
+    first, last = w[:, :-1], w[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        v_low = first / (first + (1.0 - first) * most[:, None])
+        v_high = last / (last + (1.0 - last) * least[:, None])
+    v_low = np.where(most[:, None] < np.exp(709.0), v_low, 0.0)
+    v_high = np.where(least[:, None] > np.exp(-745.0), v_high, 1.0)
+    return first, last, np.maximum(v_low, low[:, 1:]), np.minimum(v_high, high[:, 1:])
 
 
 def filled_up(price: Array, low: Array, high: Array) -> Array:

@@ -31,8 +31,9 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
-from discreet.people.extremes import highest_of, leakage_of, limits_of
+from discreet.people.extremes import leakage_of, limits_of
 from discreet.people.labels import TOGETHER, about, by_name, coded, column, columns_of, groups
+from discreet.people.places import upper_limit
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -180,9 +181,7 @@ class Evaluation:
         """
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
-        return highest_of(
-            self.measure, region_of(table, self.confidence, self.counted, given, upper=True)
-        )
+        return upper_limit(self.measure, table, self.confidence, self.counted, given)
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
