@@ -200,6 +200,20 @@ class Measure(ABC):
         """
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
+    def dilution(self, leakage: float, budget: float) -> float:
+        """The least share κ of a constant guess with which a rule of at most this leakage keeps a
+        budget.
+
+        g is convex and homogeneous, and 0 where the guess ignores X, so what is compared with B
+        falls by the factor 1 − κ. The posteriors of other guesses stay as they are, so a measure of
+        each posterior has 1: only the constant guess will do.
+        """
+        if leakage <= budget:
+            return 0.0
+        if self.scope is Scope.POSTERIOR or math.isinf(leakage):
+            return 1.0
+        return 1.0 - self.level(budget) / self.level(leakage) * (1.0 - OUTWARD)
+
     def contributions(self, rates: Array, shares: Array) -> Array:
         """What guesses with these rates [k, n] add in groups with these shares [n]: g or, of each
         posterior, G.

@@ -11,7 +11,7 @@ entries are filled up (`filled_up`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,18 @@ class Region:
             limits = {name: getattr(self, name) for name in ("radius", "power", "evidence")}
             found.append(Region(**columns, **limits, odds=odds))
         return found
+
+    def diluted(self, share: float, guess: int) -> Region:
+        """Where the law lies if this guess is made with a probability, and else the guess as before.
+
+        Odds, ball and evidence are about the guess as before.
+        """
+        constant = share * np.eye(len(self.rates))[guess][:, None]
+        mixed = {
+            name: (1.0 - share) * getattr(self, name) + constant
+            for name in ("rates", "low", "high")
+        }
+        return replace(self, **mixed, radius=np.inf, evidence=np.inf, odds=None)
 
     @property
     def alphabet(self) -> int:

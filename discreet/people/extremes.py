@@ -181,9 +181,10 @@ def _highest_by_ratios(measure: Measure, region: Region) -> float:
         if math.isinf(limit) or any(terms is None for terms, _ in parts):
             return math.inf
         centre = -math.log(region.people.sum())
-        options = {"xatol": 5e-2}
-        bounds = (centre - 2.0, centre + 12.0)
-        return float(minimize_scalar(bound, bounds=bounds, method="bounded", options=options).fun)
+        found = minimize_scalar(
+            bound, bounds=(centre - 2.0, centre + 12.0), method="bounded", options={"xatol": 5e-2}
+        )
+        return float(found.fun)
 
     return min(least(region.radius, _largest_in_ball), least(region.evidence, _largest_by_evidence))
 
