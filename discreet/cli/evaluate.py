@@ -14,6 +14,7 @@ from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER, by_name, unnamed
+from discreet.showing.data import plain
 
 if TYPE_CHECKING:
     from discreet.files.tables import TableStream
@@ -117,7 +118,7 @@ def evaluate(
     broken = kept is False and (bool(given) or found.breaks(budget))
     record = {
         "statement": sentence,
-        "budget": unnamed(budget) if budget else None,
+        "budget": plain(unnamed(budget)) if budget else None,
         "holds": kept,
     }
     screen.show(
@@ -168,7 +169,8 @@ def _labels(deployed: DeployedRule, hide: list[str]) -> dict[str, Any]:
 
 def _about(hide: list[str], told: Any) -> dict[str, Any]:
     """What a rule states about these columns, or about all together."""
-    return {name: each for name, each in by_name(told).items() if name in (*hide, TOGETHER)}
+    stated = by_name(told)
+    return {name: stated[name] for name in (*hide, TOGETHER) if name in stated}
 
 
 def _measures(given: dict[str, Any]) -> dict[str, Any]:

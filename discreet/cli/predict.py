@@ -107,10 +107,10 @@ def _guesses(
     counts: Counter[str],
 ) -> Columns:
     """The columns that are written for these people; adds how many got which guess and drew it."""
-    import numpy as np
+    from discreet.people.labels import objects
 
     places, columns = deployed.decide(table, None if person is None else table[person], coins)
-    labels = np.array([*deployed.rule.guesses, None], dtype=object)[:-1]
+    labels = objects(deployed.rule.guesses)
     found = {} if person is None else {person: table[person]}
     found["guess"] = labels[places]
     if probabilities:

@@ -44,12 +44,13 @@ from discreet.people.labels import (
     coded,
     column,
     groups,
+    objects,
     people_digest,
     unnamed,
 )
 from discreet.people.probabilities import Calibrated, SideBySide, calibrated, taken
 from discreet.people.promise import LADDER, Budgets, Promise, amounts, promised
-from discreet.people.secrets import Asked, asked_about, known_values, objects, secrets_of
+from discreet.people.secrets import Asked, asked_about, known_values, secrets_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 
@@ -209,7 +210,8 @@ class PrivateClassifier(TwoClassifiers):
     def _asked(self, sensitive_features: Any, secrets: Any) -> Asked:
         check_confidence(self.confidence)
         if sensitive_features is not None:
-            return asked_about(secrets, self.budget, self.fraction, self.measure)
+            sizes = {name: len(labels) for name, (labels, _) in secrets.items()}
+            return asked_about(sizes, self.budget, self.fraction, self.measure)
         if self.fraction is not None or not (self.budget is None or self.budget == np.inf):
             raise InputError(
                 "there is a budget and no sensitive_features; say whom it "
@@ -301,9 +303,7 @@ class PrivateClassifier(TwoClassifiers):
 
     def _design(self, budgets: list[float]) -> RuleDesign:
         under = self.model_.with_budget(budgets)
-        told = self._labels()
-        given = (told.guesses, told.groups, None, told.losses)
-        return designed(under, *given, key=self.key_, secrets=tuple(self.hidden_))
+        return designed(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
 
     def _foreseeing(
         self, p_y: Array, p_x: Array, truth: Any, shown: Mapping[Any, Any], people: int

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +140,17 @@ class Rule:
         """Write the rule as JSON, a fact a line; FileExistsError if a file is there and may not be
         replaced.
         """
+        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as stream:
+            stream.write(self.text)
+
+    @property
+    def text(self) -> str:
+        """The JSON of its file."""
         facts = (
             f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
             for key, value in self.document.items()
         )
-        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as stream:
-            stream.write("{\n" + ",\n".join(facts) + "\n}\n")
+        return "{\n" + ",\n".join(facts) + "\n}\n"
 
     @property
     def possible_guesses(self) -> tuple[Any, ...]:
@@ -189,11 +195,7 @@ class Rule:
             found[hit] = self.columns.take(tie[hit], axis=0)
             tie[near] = tie[near] + 1
             near = near[tie[near] < end[near]]
-        return (
-            found
-            if self.share == 0.0
-            else np.asarray((1.0 - self.share) * found + self.share * self.towards)
-        )
+        return np.asarray((1.0 - self.share) * found + self.share * self.towards)
 
     def predict(
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
@@ -201,9 +203,8 @@ class Rule:
         """The guesses. Coins are tossed by ids (an integer or a text for each person), or afresh by
         a generator.
         """
-        return np.asarray(
-            np.array([*self.guesses, None], dtype=object)[:-1][self.decide(p_y, p_x, ids, fresh)]
-        )
+        labels = np.array([*self.guesses, None], dtype=object)
+        return np.asarray(labels[self.decide(p_y, p_x, ids, fresh)])
 
     def decide(
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
@@ -217,26 +218,36 @@ class Rule:
         """The positions drawn from columns [people, guesses]; without ids coins are tossed by the
         numbers of the record.
         """
-        chances = columns.T.copy()
-        coin = np.full(len(columns), 0.5)  # where it is certain, any coin does
-        drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
-        if fresh is not None:
-            coin[drawn] = fresh.random(drawn.size)
-        elif ids is not None and np.shape(ids) != coin.shape:
-            raise ValueError(
-                f"ids has shape {list(np.shape(ids))}; give one id for each of {len(coin)} people"
-            )
-        else:
-            known = [
-                np.asarray(each).take(drawn, axis=0) for each in (record if ids is None else (ids,))
-            ]
-            coin[drawn] = coins(
-                np.hstack(known) + 0.0 if ids is None else known[0], str(self.document["key"])
-            )
-        return sum(
-            (coin >= total for total in np.cumsum(chances[:-1], axis=0)),
-            np.zeros(len(coin), dtype=np.intp),
-        )
+
+        def toss(drawn: np.ndarray) -> Any:
+            if fresh is not None:
+                return fresh.random(drawn.size)
+            if ids is not None and np.shape(ids) != columns.shape[:1]:
+                raise ValueError(
+                    f"ids has shape {list(np.shape(ids))}; give one id for each of "
+                    f"{len(columns)} people"
+                )
+            if ids is None:
+                known = np.hstack([np.asarray(each)[drawn] for each in record]) + 0.0
+            else:
+                known = np.asarray(ids)[drawn]
+            return coins(known, str(self.document["key"]))
+
+        return drawn_places(columns, toss)
+
+
+def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """Places [people] drawn from columns [people, guesses]; toss: the coins of the people of whom
+    no guess is certain.
+    """
+    chances = columns.T.copy()
+    coin = np.full(len(columns), 0.5)  # where it is certain, any coin does
+    drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
+    coin[drawn] = toss(drawn)
+    return sum(
+        (coin >= total for total in np.cumsum(chances[:-1], axis=0)),
+        np.zeros(len(coin), dtype=np.intp),
+    )
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ Source: docs/theory.md, sections 7 and 23.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,19 +32,18 @@ from discreet.backends.attempts import matrix
 from discreet.backends.contract import Answer, Options
 from discreet.backends.run import attempt, certify, conclude, solve
 from discreet.backends.solution import Solution, Status, number
-from discreet.checks import check_columns, loss_table, mass_array, positive
+from discreet.checks import as_numbers, check_columns, loss_table, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
 from discreet.people.labels import TOGETHER, about, by_name
+from discreet.people.secrets import asked_about
 from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
-from discreet.problems.problem import Problem, shares_of_bayes
+from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
-from discreet.problems.stacking import measure_asked
 
 # With which a second tilt is kept within budgets that it exceeds by a rounding.
 _BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)
@@ -160,40 +160,31 @@ def design_rule(
 
     Raises InputError; a budget that no backend could serve too.
     """
-    if (budget is None) == (fraction is None):
-        raise InputError("give one of budget= and fraction= (of what the plain Bayes rule leaks)")
     p_x = by_name(p_x)
-    names = [str(name) for name in p_x]
-    budgets = each_secret(budget, names, "budget", every=True)
-    asked = each_secret(measure, names, "measure", every=False)
-    measures = [
-        measure_asked(*each) or MUTUAL_INFORMATION for each in zip(budgets, asked, strict=True)
-    ]
-    problem = people_problem(p_y, p_x, loss_matrix, sample_weight, measures)
-    if budget is None:
-        shares = each_secret(fraction, names, "fraction", every=True)
-        budgets = shares_of_bayes(
-            problem, [positive(share, "fraction", zero=True, most=1.0) for share in shares]
-        )
-    under = problem.with_budget(budgets)
-    each = each_secret(groups, names, "groups", every=True)
-    sizes = (sum(term.sizes) for term in problem.terms)
-    labels = [
+    shapes = {
+        name: as_numbers(given, f"p_x{about(name)}", "[people, groups]").shape
+        for name, given in p_x.items()
+    }
+    sizes = {name: math.prod(shape[-1:]) for name, shape in shapes.items()}
+    asked = asked_about(sizes, budget, fraction, measure)
+    problem = people_problem(p_y, p_x, loss_matrix, sample_weight, asked.measures)
+    under = problem.with_budget(asked.budgets_in(problem))
+    each = each_secret(groups, [str(name) for name in p_x], "groups", every=True)
+    hidden = [
         label
-        for name, given, size in zip(p_x, each, sizes, strict=True)
-        for label in group_labels(name, range(size) if given is None else given)
+        for name, given, term in zip(p_x, each, problem.terms, strict=True)
+        for label in group_labels(name, range(sum(term.sizes)) if given is None else given)
     ]
-    return designed(
-        under, guesses, labels, truths, loss_matrix, key=key, gap=gap, secrets=tuple(p_x)
+    losses = loss_table(
+        loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix))
     )
+    labels = Labels.of(guesses, hidden, truths, losses, problem.n)
+    return designed(under, labels, key=key, gap=gap, secrets=tuple(p_x))
 
 
 def designed(
     problem: Problem,
-    guesses: Sequence[Any] | None,
-    groups: Sequence[Any] | None,
-    truths: Sequence[Any] | None,
-    loss_matrix: Any,
+    labels: Labels,
     *,
     key: str | None,
     gap: float = 1e-9,
@@ -206,10 +197,6 @@ def designed(
     tied, judged = _solved(problem, gap)
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
-    losses = loss_table(
-        loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix))
-    )
-    named = Labels.of(guesses, groups, truths, losses, problem.n)
     second = tied.second
     same = np.array_equal(rule.ties, tied.rule.ties) and np.allclose(
         rule.columns, tied.rule.columns, rtol=0.0, atol=1e-12
@@ -219,7 +206,7 @@ def designed(
     else:  # without a second tilt, or where the repair does not follow it
         second = None
     made = people_rule(
-        rule, points_of(problem, rule.ties), named, key, _about(judged, secrets), second
+        rule, points_of(problem, rule.ties), labels, key, _about(judged, secrets), second
     )
     return RuleDesign(made, judged, secrets)
 

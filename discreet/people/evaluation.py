@@ -39,6 +39,7 @@ from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.problems.samples import each_secret
+from discreet.showing.data import plain
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Table
@@ -384,35 +385,31 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON; None for what is not finite."""
-
-        def plain(limits: Limits) -> dict[str, float | None]:
-            return {
-                name: value if np.isfinite(value := float(getattr(limits, name))) else None
-                for name in ("estimate", "low", "high")
-            }
-
-        return {
+        found: dict[str, Any] = {
             "people": self.people,
             "confidence": self.confidence,
             "measure": str(self.measure),
-            "error": plain(self.error),
-            "leakage": plain(self.leakage),
-            "leakage_at_most": self.at_most if np.isfinite(self.at_most) else None,
-            "odds": plain(self.odds),
-            "leakages": {name: plain(limits) for name, limits in self.leakages.items()},
+            "error": self.error,
+            "leakage": self.leakage,
+            "leakage_at_most": self.at_most,
+            "odds": self.odds,
+            "leakages": self.leakages,
             "groups": [self.called(group) for group in self.groups],
             "guesses": [str(guess) for guess in self.guesses],
             "table": self.table.tolist(),
             "rates": [
-                {"group": self.called(group), "share": plain(self.shares[group])}
-                | {"guesses": {str(guess): plain(limits) for guess, limits in row.items()}}
+                {
+                    "group": self.called(group),
+                    "share": self.shares[group],
+                    "guesses": {str(guess): limits for guess, limits in row.items()},
+                }
                 for group, row in self.rates.items()
             ],
-        } | (
-            {"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}}
-            if self.secrets
-            else {}
-        )
+        }
+        if self.secrets:
+            found["secrets"] = {str(name): each.to_dict() for name, each in self.secrets.items()}
+        named: dict[str, Any] = plain(found)
+        return named
 
     def to_frame(self) -> pd.DataFrame:
         """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""

@@ -29,6 +29,7 @@ from discreet.checks import brief, nearest
 from discreet.errors import FileError, InputError
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule, coins
+from discreet.people.labels import objects
 from discreet.problems.frames import is_missing
 from discreet.storage.texts import check_ordinary
 from discreet.storage.writing import PathLike, shown_path
@@ -228,7 +229,7 @@ class DeployedRule:
         """The guesses. Coins are tossed by ids (an integer or a text for each person), by records,
         or by a generator.
         """
-        labels = np.array([*self.rule.guesses, None], dtype=object)[:-1]
+        labels = objects(self.rule.guesses)
         return np.asarray(labels[self.decide(table, ids, fresh)[0]])
 
     def decide(

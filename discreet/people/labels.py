@@ -35,6 +35,11 @@ def about(name: Any) -> str:
     return "" if name == TOGETHER else f" about {name}"
 
 
+def objects(labels: Iterable[Any]) -> NDArray[Any]:
+    """Labels as an array of one dimension: a tuple stays one label."""
+    return np.array([*labels, None], dtype=object)[:-1]
+
+
 def column(values: Any, what: str) -> NDArray[Any]:
     """One label for each person, as an array of one dimension; InputError for anything else."""
     if values is None:

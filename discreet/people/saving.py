@@ -65,7 +65,7 @@ def save(
     }
     rule = about_people(private.rule_, plain(about))
     contents: dict[str, str | bytes] = {
-        RULE: _text(rule.document),
+        RULE: rule.text,
         GRAPH: graph,
         CARD: card_page(rule.document),
         CARD_DATA: json.dumps(
@@ -75,15 +75,6 @@ def save(
     }
     write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)
     return rule
-
-
-def _text(document: Mapping[str, Any]) -> str:
-    """As `Rule.save` writes it, a fact a line."""
-    facts = (
-        f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in document.items()
-    )
-    return "{\n" + ",\n".join(facts) + "\n}\n"
 
 
 def _asked(private: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
-from discreet.people.labels import TOGETHER, coded, column, columns_of, groups
+from discreet.people.labels import TOGETHER, coded, column, columns_of, groups, objects
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.frames import Codes
 from discreet.problems.problem import Problem, shares_of_bayes
@@ -49,15 +49,15 @@ class Asked:
         return [LeakageBudget(*each) for each in zip(amounts, self.measures, strict=True)]
 
 
-def asked_about(secrets: Secrets, budget: Any, fraction: Any, measure: Any) -> Asked:
-    """What is asked for about these secrets, one value for all or one for each by name. Raises
-    InputError.
+def asked_about(sizes: Mapping[Any, int], budget: Any, fraction: Any, measure: Any) -> Asked:
+    """What is asked for about secrets with so many labels, one value for all or one for each by
+    name. Raises InputError.
 
     The measure of a budget that names one is the default.
     """
     if (budget is None) == (fraction is None):
-        raise InputError("give one of budget= and fraction= (of what the plain classifier leaks)")
-    names = [str(name) for name in secrets]
+        raise InputError("give one of budget= and fraction= (of what the plain rule leaks)")
+    names = [str(name) for name in sizes]
     told = [
         None if each == MUTUAL_INFORMATION.name else each
         for each in each_secret(measure, names, "measure", every=False)
@@ -68,9 +68,9 @@ def asked_about(secrets: Secrets, budget: Any, fraction: Any, measure: Any) -> A
         checked = [positive(share, "fraction", zero=True, most=1.0) for share in shares]
         return Asked(measures, shares=checked)
     budgets = [
-        constraint_of(one, None, [np.ones(len(labels))], each)
-        for one, each, (labels, _) in zip(
-            each_secret(budget, names, "budget", every=True), told, secrets.values(), strict=True
+        constraint_of(one, None, [np.ones(size)], each)
+        for one, each, size in zip(
+            each_secret(budget, names, "budget", every=True), told, sizes.values(), strict=True
         )
     ]
     return Asked([each.measure for each in budgets], budgets)
@@ -111,11 +111,6 @@ def known_values(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Any]:
         name: _known(parts[name], f"sensitive_features {name!r}", labels)
         for name, labels in secrets.items()
     }
-
-
-def objects(labels: Sequence[Any]) -> Any:
-    """Labels as an array that may be indexed: tuples stay one label."""
-    return np.array([*labels, None], dtype=object)[:-1]
 
 
 def _known(values: Any, what: str, labels: Labels) -> Any:

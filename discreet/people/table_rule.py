@@ -18,7 +18,8 @@ from discreet.backends.solution import Solution
 from discreet.checks import brief
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import coins
+from discreet.people.deployed import coins, drawn_places
+from discreet.people.labels import objects
 from discreet.problems.frames import columns_of, row_texts
 from discreet.problems.samples import Placement, SampleReport
 
@@ -64,9 +65,7 @@ class TableRule:
         self.samples: SampleReport = samples
         self.estimator: Array = estimator
         self.guesses = samples.guesses
-        self.possible_guesses = tuple(
-            np.array([*self.guesses, None], dtype=object)[:-1][(estimator > 0.0).any(axis=1)]
-        )
+        self.possible_guesses = tuple(objects(self.guesses)[(estimator > 0.0).any(axis=1)])
 
     def outcome_of(self, table: Any) -> Placement:
         """Which outcome each person belongs to, and who has no cell of their own."""
@@ -85,16 +84,13 @@ class TableRule:
         Without ids people of whom the same is seen share a coin.
         """
         chances = self.predict_proba(table)
-        chosen = chances.argmax(axis=1)
-        drawn = np.flatnonzero(chances[np.arange(len(chances)), chosen] < 1.0)
-        if drawn.size:
-            coin = (
-                fresh.random(drawn.size)
-                if fresh is not None
-                else self._coins(table, ids, drawn, len(chances))
-            )
-            chosen[drawn] = (coin[:, None] >= np.cumsum(chances[drawn], axis=1)[:, :-1]).sum(axis=1)
-        return np.asarray(np.array([*self.guesses, None], dtype=object)[:-1][chosen])
+
+        def toss(drawn: NDArray[np.intp]) -> Array:
+            if fresh is not None:
+                return fresh.random(drawn.size)
+            return self._coins(table, ids, drawn, len(chances))
+
+        return np.asarray(objects(self.guesses)[drawn_places(chances, toss)])
 
     def _coins(self, table: Any, ids: Any, drawn: NDArray[np.intp], people: int) -> Array:
         if ids is None:
@@ -107,7 +103,7 @@ class TableRule:
                     f"ids has shape {list(given.shape)}; give one id for each of {people} people"
                 )
             texts = [str(each) for each in given[drawn].tolist()]
-        return coins(np.array([*texts, None], dtype=object)[:-1], f"{self.samples.seed:032x}")
+        return coins(objects(texts), f"{self.samples.seed:032x}")
 
     def __repr__(self) -> str:
         return f"TableRule({len(self.guesses)} guesses, {self.samples!r})"

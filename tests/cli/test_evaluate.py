@@ -63,6 +63,13 @@ def test_the_exit_code_says_whether_the_budget_holds_for_people(people, budget, 
     assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
 
 
+def test_no_constraint_on_a_column_is_null_in_the_record(people):
+    more = ("--hide", "old", "--leakage", "sex=0.5", "--leakage", "old=inf", "--json")
+    found = run("evaluate", str(people), *ASKED, *more)
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["budget"] == {"sex": 0.5, "old": None}
+
+
 def test_several_columns_measures_and_packed_files(people):
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))

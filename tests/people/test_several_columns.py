@@ -388,6 +388,14 @@ def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
         classifier(**given).fit(table, truth, sensitive_features=columns[hidden])
 
 
+@pytest.mark.parametrize(
+    "p_x", [None, 0.5, "text", [[0.5], [0.5, 0.5]], {"sex": None}, np.ones((300, 2, 2)), []]
+)
+def test_probabilities_that_are_none_are_refused(p_x):
+    with pytest.raises(ds.InputError, match="p_x"):
+        ds.design_rule(np.full((300, 2), 0.5), p_x, 0.1)
+
+
 def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
     rng = np.random.default_rng(0)
     p_y, sex, region = (rng.dirichlet(np.ones(k), 300) for k in (2, 2, 3))

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as ds
 from discreet.people import design, ties
-from discreet.people.design import designed
+from discreet.people.design import Labels, RuleDesign, designed
 from discreet.people.ties import NEAR
 
 
@@ -30,11 +30,16 @@ def equalized(joint: np.ndarray, budget: float = 0.0) -> ds.Problem:
     return ds.Problem(loss=mass * (1.0 - joint.sum(axis=2)).T, constraints=[given])
 
 
+def rule_for(problem: ds.Problem) -> RuleDesign:
+    labels = Labels.of(None, None, None, 1.0 - np.eye(problem.m), problem.n)
+    return designed(problem, labels, key="0" * 32)
+
+
 @pytest.mark.parametrize("budget", [0.0, 1e-3])
 def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget):
     joint = aware(1500, 2)
     problem = equalized(joint, budget)
-    made = designed(problem, None, None, None, None, key="0" * 32)
+    made = rule_for(problem)
     assert made.solution.status is ds.Status.CERTIFIED
     ties = made.rule.document["ties"]
     assert ties["second"] is not None
@@ -88,7 +93,7 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses, law, budget):
         return aware(count, guesses, seed=seed) if law == 0 else spread(count, guesses, law, seed)
 
     joint = people(2000, 0)
-    made = designed(equalized(joint, budget), None, None, None, None, key="0" * 32)
+    made = rule_for(equalized(joint, budget))
     assert made.solution.status is ds.Status.CERTIFIED
     ties = made.rule.document["ties"]
     assert ties["second"] is not None
@@ -107,7 +112,7 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses, law, budget):
 
 def test_the_second_tilt_decides_only_where_its_guesses_tie():
     joint = aware(1500, 2)
-    made = designed(equalized(joint), None, None, None, None, key="0" * 32)
+    made = rule_for(equalized(joint))
     tilts = np.array(made.rule.document["tilt"])
     group = joint.sum(axis=1).argmax(axis=1)
     scores = (1.0 - joint.sum(axis=2)) + joint.reshape(len(joint), -1) @ tilts.T
@@ -122,7 +127,7 @@ def test_the_second_tilt_decides_only_where_its_guesses_tie():
 def test_two_people_at_one_point_are_treated_alike():
     """An answer may draw for one of two alike only; the rule cannot tell them apart."""
     joint = np.repeat(aware(400, 2), 2, axis=0)
-    made = designed(equalized(joint), None, None, None, None, key="0" * 32)
+    made = rule_for(equalized(joint))
     assert made.solution.status is ds.Status.CERTIFIED
     assert made.rule.document["ties"]["second"] is not None
 
@@ -164,7 +169,7 @@ def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out():
     """The answer of an interior point; blending until the budget was kept cost 5e-8."""
     problem = equalized(aware(4000, 2, seed=2), 1.0)
     problem = problem.with_budget(1e-4 * problem.bayes_leakages[0])
-    made = designed(problem, None, None, None, None, key="0" * 32)
+    made = rule_for(problem)
     assert made.solution.status is ds.Status.CERTIFIED
     assert made.rule.document["ties"]["second"] is not None
     assert made.solution.leakage == pytest.approx(problem.terms[0].budget.amount, rel=1e-10)
@@ -206,7 +211,7 @@ def test_a_design_is_judged_once(monkeypatch):
     monkeypatch.setattr(
         design, "solve", lambda *given, **options: pytest.fail("the loop is asked too")
     )
-    made = designed(equalized(aware(1500, 2)), None, None, None, None, key="0" * 32)
+    made = rule_for(equalized(aware(1500, 2)))
     assert made.solution.status is ds.Status.CERTIFIED
     assert len(judged) == 1
 
@@ -226,7 +231,7 @@ def test_of_two_repairs_the_better_one_is_deployed(monkeypatch):
         return ties.Tied(ds.OutcomeRule(tilt, made.rule.ties, columns), made.second)
 
     monkeypatch.setattr(design, "with_ties", leaky)
-    made = designed(problem, None, None, None, None, key="0" * 32)
+    made = rule_for(problem)
     assert made.solution.leakage <= 1e-3
     assert made.solution.error_probability == pytest.approx(best.error_probability, rel=1e-3)
 
