@@ -67,8 +67,8 @@ class Cone(Enum):
 
 @dataclass(frozen=True)
 class RatioTerms:
-    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0, for a measure with g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1)
-    whatever the mixture q_i of the rates of a guess is.
+    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0 and g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1), whatever the
+    mixture q_i of the rates of a guess is.
 
     value, slope, bend   ψ_j, ψ_j' and ψ_j'' of x [..., n]
     """

@@ -2,8 +2,8 @@
 
 W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
 Measures bound their leakage over such a set (`Measure.largest_level`, `Measure.rates_ceiling`,
-`Measure.ratio_terms`, `Measure.least_leakage`). Which set holds the law of a rule with confidence is
-known to `discreet.people.region`.
+`Measure.ratio_terms`, `Measure.least_leakage`). `discreet.people.region` makes sets that hold the
+law of a rule with a stated confidence.
 
 Linear functions of rates or of shares are least over intervals and simplex where the cheapest
 entries are filled up (`filled_up`).
@@ -72,7 +72,7 @@ class Region:
         return found
 
     def diluted(self, share: float, guess: int) -> Region:
-        """Where the law lies if this guess is made with a probability, and else the guess as before.
+        """Where the law lies if this guess is made with a probability, and else that of before.
 
         Odds, ball and evidence are about the guess as before.
         """
@@ -182,12 +182,12 @@ class Region:
 
 
 def odds_boxes(low: Array, high: Array, odds: Array) -> tuple[Array, Array, Array, Array]:
-    """Boxes that cover the rates (w, v) of a guess in two groups, for intervals [k, 2] of both and of
-    the log of their odds ratio: least and largest w, least and largest v [k, pieces].
+    """Boxes that cover the rates (w, v) of a guess in two groups: least and largest w, least and
+    largest v [k, pieces], for intervals [k, 2] of both rates and of the log of their odds ratio.
 
     The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w +
-    (1 − w) r), which rises with w and falls with r. A box whose least v exceeds its largest holds no
-    law.
+    (1 − w) r), which rises with w and falls with r. A box whose least v exceeds its largest is
+    empty.
     """
     w = np.linspace(low[:, 0], high[:, 0], _PIECES + 1, axis=1)
     least, most = (np.exp(np.clip(each, -745.0, 709.0)) for each in odds.T)

@@ -344,8 +344,8 @@ def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
 
 
 def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
-    """The rule that makes this guess with a probability, whoever the person is, and else follows the
-    rule.
+    """A rule that makes this guess with a probability, whoever the person is; else it follows
+    `rule`.
     """
     if share == 0.0:
         return rule

@@ -98,7 +98,7 @@ def _largest(measure: Measure, tables: Array, share: float, level: float, counte
             ]
         return np.maximum(*both).reshape(first.shape)
 
-    # The box alone bounds a place as well. The places that it leaves open are looked at in its order.
+    # The box alone bounds each place too. It says which places may still exceed what was found.
     boxes = np.maximum(values(low[:, 0], high[:, 1]), values(high[:, 0], low[:, 1]))
     order = np.argsort(-boxes)
     found = 0.0

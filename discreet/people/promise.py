@@ -201,7 +201,8 @@ def promised(
         lottery = step.people.dilution(asked)
         if lottery:
             diluted = replace(step, lottery=lottery)
-            if lottery < 1.0 and (taken is None or diluted.model_error < taken.model_error):
+            least = made.diluted_error(1.0) if taken is None else taken.model_error
+            if diluted.model_error < least:
                 people = step.people.diluted(lottery, made.best_constant)
                 taken = replace(diluted, people=people)
             break

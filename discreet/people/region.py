@@ -17,9 +17,10 @@ statements hold together:
   Fisher's exact interval, given how many people got each guess.
 
 Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing
-the guesses would only spread them, and the e-value is the exponential of a linear function of Ŵ. So
-its mean is at most 1 as it stands (Jensen), the ball holds as well, and Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ)
-takes the place of Clopper's and Pearson's (Hoeffding).
+the guesses would only spread them. The e-value is the exponential of a linear function of Ŵ, and
+exponential moments of distance are convex, so the mean of the first is at most 1 and the ball holds
+as it stands (Jensen). Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ) takes the place of
+Clopper's and Pearson's (Hoeffding).
 
 The level is divided by shape and purpose alone, before any guess is seen (`Levels`). Given another
 variable, the columns are the groups of each of its values, one after another.
@@ -27,7 +28,8 @@ variable, the columns are the groups of each of its values, one after another.
 Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W.
 Hoeffding, JASA 58 (1963) 13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935)
 39–82; R. Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE TIT 66
-(2020), arXiv:1904.02291; P. Grünwald, R. de Heide, W. Koolen, Safe Testing, JRSS B 86 (2024), arXiv:1906.07801.
+(2020), arXiv:1904.02291; P. Grünwald, R. de Heide, W. Koolen, Safe Testing, JRSS B 86 (2024),
+arXiv:1906.07801.
 """
 
 from __future__ import annotations
