@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.measures.measure import Cells, Cone, Measure, ends
+from discreet.measures.measure import Cone, Measure, RatioTerms, ends
 from discreet.measures.region import Region
 from discreet.measures.sibson import Sibson
 from discreet.measures.water import water_level
@@ -44,14 +44,15 @@ class ChiSquare(Measure):
         """The mean of 1/π_j − 1, for guesses that reveal X, is the alphabet less one."""
         return region.alphabet - 1.0
 
-    def cells(self, law: Array, region: Region) -> Cells:
-        """a (w − q)²/s for the largest share a, the law q and the least mass s of the guess."""
-        most = region.share_high
-        mass = (region.low @ region.share_low)[:, None]
-        return Cells(
-            lambda w: most * (w - law) ** 2 / mass,
-            lambda w: 2.0 * most * (w - law) / mass,
-            lambda c: np.sqrt(0.5 * c * mass / most),
+    def ratio_terms(self, region: Region) -> RatioTerms | None:
+        """a x²/c for the largest share a, where c is the least of a share over its weight: the mass
+        of a guess is at least c times its mixture.
+        """
+        if not region.share_low.all():
+            return None
+        most = region.share_high / float((region.share_low / region.weights).min())
+        return RatioTerms(
+            lambda x: most * x * x, lambda x: 2.0 * most * x, lambda x: 2.0 * most + 0.0 * x
         )
 
     def least_leakage(self, region: Region) -> float:

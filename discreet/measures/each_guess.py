@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 
 from discreet.measures.maximal_leakage import LargestRatio, peak
-from discreet.measures.measure import Measure, Scope, ends, largest_candidate, sum_error
+from discreet.measures.measure import Contrast, Measure, Scope, ends, largest_candidate, sum_error
 from discreet.measures.mutual_information import (
     MUTUAL_INFORMATION,
     Divergence,
@@ -52,6 +52,7 @@ class MaxLift(LargestRatio):
         "IEEE TIT 69 (2023)"
     )
     scope = Scope.POSTERIOR
+    contrast = Contrast.OTHERS
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
         """max_j W_j/s − 1."""
@@ -91,6 +92,7 @@ class LocalDifferentialPrivacy(Measure):
         "Minimax Rates, FOCS 2013"
     )
     scope = Scope.POSTERIOR
+    contrast = Contrast.PAIR
 
     growth = 1.0
 
@@ -238,6 +240,7 @@ class ParityDifference(Measure):
     unit = ""
     citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
     scope = Scope.SHARE
+    contrast = Contrast.PAIR
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
         """It depends on the rates alone."""

@@ -48,6 +48,13 @@ class Scope(Enum):
     POSTERIOR = "each guess, however rare"
 
 
+class Contrast(Enum):
+    """What decides a measure that is the largest of what single guesses say."""
+
+    PAIR = "the rates of a guess in two groups"
+    OTHERS = "the rates of a guess in a group and in all others"
+
+
 class Cone(Enum):
     """The cones whose epigraph g(u) ≤ h of a smooth measure is made of, with s = Σ_j u_j and w = π
     s; the value is g(u).
@@ -59,17 +66,16 @@ class Cone(Enum):
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A convex function f ≥ 0 of each rate W_ij, of which g is at most the sum.
+class RatioTerms:
+    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0 and g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1), whatever the
+    mixture q_i of the rates of a guess is.
 
-    value    f(w)
-    slope    f'(w)
-    turn     the w at which f'(w) + c/w is least, for a pull c
+    value, slope, bend   ψ_j, ψ_j' and ψ_j'' of x [..., n]
     """
 
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
-    turn: Callable[[Array], Array]
+    bend: Callable[[Array], Array]
 
 
 class Measure(ABC):
@@ -79,6 +85,7 @@ class Measure(ABC):
     name       of the family; unit: of budgets; citation: where it is defined
     scope      what a budget bounds
     growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
+    contrast   what decides it, if it is the largest over the places of a table
     cone       of a smooth measure; None if it has `pieces`
     steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
     separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is
@@ -95,6 +102,7 @@ class Measure(ABC):
     conditional: ClassVar[bool] = False
     steepness: ClassVar[float] = math.inf
     cone: ClassVar[Cone | None] = None
+    contrast: ClassVar[Contrast | None] = None
 
     @property
     def growth(self) -> float:
@@ -192,6 +200,20 @@ class Measure(ABC):
         """
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
+    def dilution(self, leakage: float, budget: float) -> float:
+        """The least share κ of a constant guess with which a rule of at most this leakage keeps a
+        budget.
+
+        g is convex and homogeneous, and 0 where the guess ignores X, so what is compared with B
+        falls by the factor 1 − κ. The posteriors of other guesses stay as they are, so a measure of
+        each posterior has 1: only the constant guess will do.
+        """
+        if leakage <= budget:
+            return 0.0
+        if self.scope is Scope.POSTERIOR or math.isinf(leakage):
+            return 1.0
+        return 1.0 - self.level(budget) / self.level(leakage) * (1.0 - OUTWARD)
+
     def contributions(self, rates: Array, shares: Array) -> Array:
         """What guesses with these rates [k, n] add in groups with these shares [n]: g or, of each
         posterior, G.
@@ -227,9 +249,9 @@ class Measure(ABC):
         """Upper bound of what is compared with B from mutual information; inf if none is known."""
         return math.inf
 
-    def cells(self, law: Array, region: Region) -> Cells | None:
-        """Functions of single rates of which g is at most the sum, about a fixed law of Ŷ [m, n];
-        None if none are known.
+    def ratio_terms(self, region: Region) -> RatioTerms | None:
+        """Functions of rates over their mixture of which g is at most the sum; None if none are
+        known.
         """
         return None
 

@@ -26,7 +26,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.measures.measure import Cells, Cone, Measure
+from discreet.measures.measure import Cone, Measure, RatioTerms
 from discreet.measures.region import Region
 from discreet.numerics.double_double import Array, exact_product
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -115,13 +115,15 @@ class MeanDivergence(Divergence):
         """
         return math.log(region.alphabet) * min(1.0, region.total)
 
-    def cells(self, law: Array, region: Region) -> Cells:
-        """a (w log(w/q) − w + q) for the largest share a and the law q."""
+    def ratio_terms(self, region: Region) -> RatioTerms:
+        """a ((1 + x) log(1 + x) − x) for the largest share a."""
         from scipy.special import kl_div
 
         most = region.share_high
-        return Cells(
-            lambda w: most * kl_div(w, law), lambda w: most * np.log(w / law), lambda c: c / most
+        return RatioTerms(
+            lambda x: most * kl_div(1.0 + x, 1.0),
+            lambda x: most * np.log1p(x),
+            lambda x: most / (1.0 + x),
         )
 
 

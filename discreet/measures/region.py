@@ -1,9 +1,9 @@
-"""A set of laws of (X, Ŷ): intervals of rates and shares, a ball of rates, and odds ratios.
+"""A set of laws of (X, Ŷ): intervals of rates and shares, a limit of an e-value, and odds ratios.
 
 W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
 Measures bound their leakage over such a set (`Measure.largest_level`, `Measure.rates_ceiling`,
-`Measure.cells`, `Measure.least_leakage`). Which set holds the law of a rule with confidence is
-known to `discreet.people.region`.
+`Measure.ratio_terms`, `Measure.least_leakage`). `discreet.people.region` makes sets that hold the
+law of a rule with a stated confidence.
 
 Linear functions of rates or of shares are least over intervals and simplex where the cheapest
 entries are filled up (`filled_up`).
@@ -11,7 +11,7 @@ entries are filled up (`filled_up`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,9 @@ class Region:
     people                   N_j [n]
     rates, low, high         Ŵ_ij and what the W_ij may be [m, n]
     shares, share_low, share_high   N_j/N and what the π_j may be [n]
-    radius                   r, of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if it says nothing
+    radius                   r, of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if there is none
+    power, evidence          a in (0, 1] and c: the e-value of a law in the set is at most e^c
+                             (`log_evidence`); c is inf if e-values are not limited
     given                    how many values the given variable has: so many times as many columns;
                              1 without one
     odds                     least and largest log of W_11 W_22/(W_12 W_21), for each given value
@@ -50,6 +52,8 @@ class Region:
     share_low: Array
     share_high: Array
     radius: float
+    power: float
+    evidence: float
     given: int = 1
     odds: Array | None = None
 
@@ -63,13 +67,46 @@ class Region:
             own = slice(value * n, (value + 1) * n)
             odds = None if self.odds is None else self.odds[value : value + 1]
             columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
-            found.append(Region(**columns, radius=self.radius, odds=odds))
+            limits = {name: getattr(self, name) for name in ("radius", "power", "evidence")}
+            found.append(Region(**columns, **limits, odds=odds))
         return found
+
+    def diluted(self, share: float, guess: int) -> Region:
+        """Where the law lies if this guess is made with a probability, and else that of before.
+
+        Odds, ball and evidence are about the guess as before.
+        """
+        constant = share * np.eye(len(self.rates))[guess][:, None]
+        mixed = {
+            name: (1.0 - share) * getattr(self, name) + constant
+            for name in ("rates", "low", "high")
+        }
+        return replace(self, **mixed, radius=np.inf, evidence=np.inf, odds=None)
 
     @property
     def alphabet(self) -> int:
         """The smaller number of guesses and groups."""
         return min(len(self.rates), self.people.size)
+
+    @property
+    def weights(self) -> Array:
+        """ρ [n]: positive weights of the groups of a value of the given variable, near N_j/N."""
+        people = self.people.reshape(self.given, -1) + 0.5
+        return np.asarray((people / people.sum(axis=1, keepdims=True)).ravel())
+
+    def log_evidence(self, rates: Array) -> float:
+        """The log of the e-value of rates W [m, n · given] against their own mixture q = Σ_j ρ_j
+        W_j, in which the guess is independent of the group.
+
+        Σ_j N_j (a Σ_i Ŵ_ij log(q_i/W_ij) − log Σ_i q_i^a W_ij^{1−a})
+        """
+        by_value = (rates * self.weights).reshape(len(rates), self.given, -1)
+        mixture = np.repeat(by_value.sum(axis=2), by_value.shape[2], axis=1)
+        seen = self.rates > 0.0
+        ratio = np.divide(mixture, rates, out=np.full(rates.shape, np.inf), where=rates > 0.0)
+        gained = (self.rates * np.log(ratio, where=seen, out=np.zeros_like(rates))).sum(axis=0)
+        scale = (mixture**self.power * rates ** (1.0 - self.power)).sum(axis=0)
+        return float(self.people @ (self.power * gained - np.log(scale)))
 
     @property
     def total(self) -> float:
@@ -121,25 +158,13 @@ class Region:
         return ends.reshape(-1, n)
 
     def along_odds(self, odds: Array) -> tuple[Array, Array, Array, Array]:
-        """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w,
-        least and largest v [k].
-
-        The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w
-        + (1 − w) r), which rises with w and falls with r.
+        """Boxes that cover the rates (w, v) of the first guess in two groups, as `odds_boxes` makes
+        them; those that hold no law are left out.
         """
-        w = np.linspace(self.low[0, 0], self.high[0, 0], _PIECES + 1)
-        least, most = odds
-        low = np.zeros(_PIECES)
-        high = np.ones(_PIECES)
-        with np.errstate(over="ignore"):
-            if most < np.inf:
-                low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most))
-            if least > -np.inf:
-                high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least))
-        low = np.maximum(low, self.low[0, 1])
-        high = np.minimum(high, self.high[0, 1])
-        met = low <= high
-        return w[:-1][met], w[1:][met], low[met], high[met]
+        boxes = odds_boxes(self.low[:1], self.high[:1], odds[None])
+        met = boxes[2] <= boxes[3]
+        w_low, w_high, v_low, v_high = (each[met] for each in boxes)
+        return w_low, w_high, v_low, v_high
 
     def least_apart(self) -> Array:
         """Where the ratio of odds is limited: rates (w, v) of the first guess [k, 2] of which one
@@ -154,6 +179,25 @@ class Region:
             w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5)
         )
         return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
+
+
+def odds_boxes(low: Array, high: Array, odds: Array) -> tuple[Array, Array, Array, Array]:
+    """Boxes that cover the rates (w, v) of a guess in two groups: least and largest w, least and
+    largest v [k, pieces], for intervals [k, 2] of both rates and of the log of their odds ratio.
+
+    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w +
+    (1 − w) r), which rises with w and falls with r. A box whose least v exceeds its largest is
+    empty.
+    """
+    w = np.linspace(low[:, 0], high[:, 0], _PIECES + 1, axis=1)
+    least, most = (np.exp(np.clip(each, -745.0, 709.0)) for each in odds.T)
+    first, last = w[:, :-1], w[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        v_low = first / (first + (1.0 - first) * most[:, None])
+        v_high = last / (last + (1.0 - last) * least[:, None])
+    v_low = np.where(most[:, None] < np.exp(709.0), v_low, 0.0)
+    v_high = np.where(least[:, None] > np.exp(-745.0), v_high, 1.0)
+    return first, last, np.maximum(v_low, low[:, 1:]), np.minimum(v_high, high[:, 1:])
 
 
 def filled_up(price: Array, low: Array, high: Array) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 
 from discreet.checks import brief, real
 from discreet.errors import InputError
-from discreet.measures.measure import Cells, Cone, Measure, ends, remainder, remainder_ceiling
+from discreet.measures.measure import Cone, Measure, RatioTerms, ends, remainder, remainder_ceiling
 from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
@@ -71,14 +71,14 @@ class Sibson(Measure):
         """Sibson's information is at most maximal leakage."""
         return math.expm1(self.growth * math.log(region.alphabet))
 
-    def cells(self, law: Array, region: Region) -> Cells:
-        """a ((w^α q^{1−α} − q)/α − w + q) for the largest share a and the law q."""
+    def ratio_terms(self, region: Region) -> RatioTerms:
+        """a (((1 + x)^α − 1)/α − x) for the largest share a."""
         most = region.share_high
         order = self.alpha
-        return Cells(
-            lambda w: most * (((w / law) ** order - 1.0) * law / order - w + law),
-            lambda w: most * ((w / law) ** (order - 1.0) - 1.0),
-            lambda c: (c / most * law ** (order - 1.0) / (order - 1.0)) ** (1.0 / order),
+        return RatioTerms(
+            lambda x: most * remainder(x, order) / order,
+            lambda x: most * ((1.0 + x) ** (order - 1.0) - 1.0),
+            lambda x: most * (order - 1.0) * (1.0 + x) ** (order - 2.0),
         )
 
     def excess(self, x: Array, p_x: Array) -> Array:

@@ -190,7 +190,9 @@ class PrivateClassifier(TwoClassifiers):
         def shown(who: Any) -> dict[Any, Any]:
             return {name: objects(labels)[codes[who]] for name, (labels, codes) in secrets.items()}
 
-        self._decide(taken(table, np.flatnonzero(apart)), truth[apart], shown(apart))
+        crossed = (p_y, np.hstack([each.reshape(len(each), -1) for each in p_x.values()]))
+        foresee = self._foreseeing(*crossed, truth[inside], shown(inside), int(apart.sum()))
+        self._decide(taken(table, np.flatnonzero(apart)), truth[apart], shown(apart), foresee)
         if promises and not apart.any():
             self.statement_ += self._deployed(seen, truth, shown(inside))
         return self
@@ -239,7 +241,13 @@ class PrivateClassifier(TwoClassifiers):
             f"{leaked}{broken}"
         )
 
-    def _decide(self, table: Any, truth: Any, shown: Mapping[Any, Any]) -> None:
+    def _decide(
+        self,
+        table: Any,
+        truth: Any,
+        shown: Mapping[Any, Any],
+        foresee: Callable[[RuleDesign], Evaluation],
+    ) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on,
         that of the budget.
         """
@@ -258,11 +266,13 @@ class PrivateClassifier(TwoClassifiers):
             self.statement_ = self.design_.statement
             return
         look = self._looking(table, truth, shown)
-        self.promise_ = promised(self.budgets_, design, lambda rule: look(rule, self.confidence))
+        self.promise_ = promised(
+            self.budgets_, design, lambda rule: look(rule, self.confidence), foresee
+        )
         if self.promise_.taken is not None:
             self.design_ = self.promise_.taken.design
             self.evaluation_ = self.promise_.taken.people
-            rule = self.design_.rule
+            rule = self.promise_.taken.rule
         else:
             rule = constant_rule(
                 int(self.model_.constant_errors.argmin()), self._labels(), self.key_
@@ -294,6 +304,29 @@ class PrivateClassifier(TwoClassifiers):
     def _design(self, budgets: list[float]) -> RuleDesign:
         under = self.model_.with_budget(budgets)
         return designed(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
+
+    def _foreseeing(
+        self, p_y: Array, p_x: Array, truth: Any, shown: Mapping[Any, Any], people: int
+    ) -> Callable[[RuleDesign], Evaluation]:
+        """What makes of a design the evaluation that so many people like the fitted ones, with
+        cross-fitted probabilities, are expected to have.
+        """
+        measures = {name: each.measure for name, each in self.budgets_.items()}
+
+        def foresee(made: RuleDesign) -> Evaluation:
+            found = evaluate(
+                made.rule.predict_proba(p_y, p_x),
+                None,
+                truth,
+                sensitive_features=unnamed(shown),
+                measure=measures,
+                confidence=self.confidence,
+                labels=self.classes_.tolist(),
+                group_labels=self.hidden_,
+            )
+            return found.scaled(people)
+
+        return foresee
 
     def _looking(
         self, table: Any, truth: Any, shown: Mapping[Any, Any]

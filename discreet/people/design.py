@@ -77,6 +77,23 @@ class RuleDesign:
         return dict(zip(self.secrets, leaked, strict=True))
 
     @property
+    def best_constant(self) -> int:
+        """The guess that errs least in the model if it is always made."""
+        return int(self.solution.problem.constant_errors.argmin())
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the rule of least error in the model without a budget."""
+        problem = self.solution.problem
+        assert isinstance(problem, Problem)
+        return self.solution.error_probability <= problem.bayes_error * (1.0 + 1e-9)
+
+    def diluted_error(self, share: float) -> float:
+        """The error probability in the model with this share of the best constant guess."""
+        constant = float(self.solution.problem.constant_errors.min())
+        return (1.0 - share) * self.solution.error_probability + share * constant
+
+    @property
     def in_model(self) -> dict[Any, dict[str, float]]:
         """For what it was designed and what it leaks in the model, as files say it, named alike."""
         leaked = self.leakages
@@ -324,6 +341,19 @@ def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
     n = len(labels.groups)
     rule = OutcomeRule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
     return people_rule(rule, np.zeros((0, m + n)), labels, key, {})
+
+
+def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
+    """A rule that makes this guess with a probability, whoever the person is; else it follows
+    `rule`.
+    """
+    if share == 0.0:
+        return rule
+    kept = (1.0 - share) * rule.share
+    towards = kept * rule.towards + share * np.eye(rule.towards.size)[guess]
+    ignore = {"probability": kept + share, "towards": (towards / (kept + share)).tolist()}
+    document = {**rule.document, "ignore": ignore}
+    return Rule({**document, "digest": digest_of(document)})
 
 
 def checked_key(key: str | None) -> str:

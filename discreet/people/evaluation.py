@@ -26,13 +26,14 @@ from discreet.checks import as_numbers, check_columns, loss_table
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
-from discreet.measures.measure import Measure
+from discreet.measures.measure import Measure, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
-from discreet.people.extremes import highest_of, leakage_of, limits_of
+from discreet.people.extremes import leakage_of, limits_of
 from discreet.people.labels import TOGETHER, about, by_name, coded, column, columns_of, groups
+from discreet.people.places import upper_limit
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -68,6 +69,26 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
+class Lottery:
+    """That a guess is made with a probability, whoever the person is.
+
+    share, guess   the probability, and the place of the guess
+    before         the evaluation of the rule without it
+    """
+
+    share: float
+    guess: int
+    before: Evaluation
+
+    def limit(self, measure: Measure, leakage: float) -> float:
+        """What the rule leaks at most, if it leaks at most so much without the lottery."""
+        level = measure.level(leakage)
+        if measure.scope is not Scope.POSTERIOR:
+            level *= 1.0 - self.share
+        return measure.amount(level) if np.isfinite(level) else leakage
+
+
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """What a rule does to people, estimated from N of them, with limits.
 
@@ -82,6 +103,7 @@ class Evaluation:
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
     columns      names of the sensitive columns, where there are several
+    lottery      what the rule was before it was diluted; None for any other rule
     """
 
     confidence: float
@@ -94,6 +116,7 @@ class Evaluation:
     counted: bool
     secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
     columns: tuple[Any, ...] = ()
+    lottery: Lottery | None = None
 
     @cached_property
     def table(self) -> Array:
@@ -121,11 +144,15 @@ class Evaluation:
     @cached_property
     def region(self) -> Region:
         """Where the law of (X, Ŷ) lies with the confidence."""
+        if (lottery := self.lottery) is not None:
+            return lottery.before.region.diluted(lottery.share, lottery.guess)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
         """Where the law of (X, Ŷ) given each truth lies with the confidence."""
+        if (lottery := self.lottery) is not None:
+            return lottery.before.region_given_truth.diluted(lottery.share, lottery.guess)
         return region_of(
             np.concatenate([*self.by_truth], axis=1),
             self.confidence,
@@ -139,6 +166,8 @@ class Evaluation:
         errors.
         """
         own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
+        lottery = self.lottery
+        before = {} if lottery is None else lottery.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
             truth: replace(
@@ -148,6 +177,7 @@ class Evaluation:
                 by_truth=table[None],
                 losses=losses[None],
                 secrets={},
+                lottery=None if lottery is None else replace(lottery, before=before[truth]),
             )
             for truth, table, losses in facts
             if table.any()
@@ -167,6 +197,8 @@ class Evaluation:
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
+        if (lottery := self.lottery) is not None:
+            high = lottery.limit(chosen, lottery.before.leakage_by(chosen).high)
         estimate = (
             leakage_of(chosen, region.rates, region.shares, region.given)
             if len(self.guesses) > 1
@@ -179,11 +211,11 @@ class Evaluation:
         """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower
         limit beside it.
         """
+        if (lottery := self.lottery) is not None:
+            return lottery.limit(self.measure, lottery.before.at_most)
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
-        return highest_of(
-            self.measure, region_of(table, self.confidence, self.counted, given, upper=True)
-        )
+        return upper_limit(self.measure, table, self.confidence, self.counted, given)
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
@@ -235,6 +267,33 @@ class Evaluation:
         of all of them together, as whoever says so wrongly is wrong about one that is broken.
         """
         return all(found.at_most <= amount for _, found, amount in self.under(budget))
+
+    def scaled(self, people: int) -> Evaluation:
+        """The evaluation of so many people, with the same shares, whose guesses are counted."""
+        counts = np.round(self.by_truth * (people / max(self.people, 1)))
+        secrets = {name: each.scaled(people) for name, each in self.secrets.items()}
+        return replace(self, by_truth=counts, secrets=secrets, counted=True)
+
+    def diluted(self, share: float, guess: int) -> Evaluation:
+        """The evaluation of the rule that makes this guess with a probability, whoever the person
+        is, and else follows the rule.
+        """
+        constant = np.zeros_like(self.by_truth)
+        constant[:, guess] = self.by_truth.sum(axis=1)
+        return replace(
+            self,
+            by_truth=(1.0 - share) * self.by_truth + share * constant,
+            counted=False,
+            secrets={name: each.diluted(share, guess) for name, each in self.secrets.items()},
+            lottery=Lottery(share, guess, self),
+        )
+
+    def dilution(self, budget: float | Mapping[Any, float]) -> float:
+        """The least share of a constant guess with which the rule keeps the budget, or each of
+        several, with the confidence; 1 if only the constant guess is known to.
+        """
+        parts = self.under(budget)
+        return max(found.measure.dilution(found.at_most, amount) for _, found, amount in parts)
 
     def breaks(self, budget: float | Mapping[Any, float]) -> bool:
         """Whether the leakage is more than the budget, or than one of several, with

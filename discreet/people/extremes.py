@@ -9,9 +9,9 @@ one guess. Upward the least of these bounds is taken, each valid for every π of
   corners of the box of (b(W_i) − λ·W_i). A linear program proposes the λ. A measure of single
   guesses has the largest corner of any guess. Where the ratio of odds is limited, small boxes cover
   the region, and the sum over guesses, which is convex, is largest at a corner of one of them.
-- cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ
-  (`Measure.cells`). With θ ≥ 0 for the ball, Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of
-  (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
+- ratios: g is at most q Σ_j ψ_j(w_j/q − 1) with convex ψ_j, where q is a mixture of the rates w of
+  a guess (`Measure.ratio_terms`). A multiplier of what evidence allows makes the bound a sum over
+  guesses of functions of q and of the ratios w_j/q, which are linear in q.
 - what the measure itself knows: from each interval, so that any number of groups will do
   (`Measure.largest_level`), or from mutual information (`Measure.level_from_information`).
 
@@ -24,14 +24,16 @@ Source: docs/theory.md, section 23.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr
 
 from discreet.errors import InputError
-from discreet.measures.measure import Measure, Scope
+from discreet.measures.measure import Measure, RatioTerms, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import OUTWARD, Region
 from discreet.numerics.double_double import Array
@@ -40,6 +42,8 @@ from discreet.problems.roots import bisected
 MOST_GROUPS = 14
 """So many groups have 2^14 corners; with more the bound by corners is left out."""
 
+_INTERVALS = 40  # of the mixture of a guess's rates
+_LEAST_RATIO = -1.0 + 2.0**-53  # of w/q − 1
 _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
 
 
@@ -85,7 +89,7 @@ def highest_of(measure: Measure, region: Region) -> float:
         )
     level = min(
         sum(_highest(measure, part) for part in region.parts),
-        _highest_by_cells(measure, region),
+        _highest_by_ratios(measure, region),
         measure.level_from_information(lambda: highest_of(MUTUAL_INFORMATION, region)),
     )
     return measure.amount(level * (1.0 + OUTWARD))
@@ -157,43 +161,107 @@ def _proposed(corners: list[Array], values: list[Array]) -> Array:
     return np.zeros(n) if found is None else np.asarray(unit * found[:n])
 
 
-def _highest_by_cells(measure: Measure, region: Region) -> float:
-    """The bound by cells, for the θ that makes it least; about a law of Ŷ for each given value."""
-    from scipy.optimize import minimize_scalar
-    from scipy.special import kl_div
+def _highest_by_ratios(measure: Measure, region: Region) -> float:
+    """The lesser of the bounds by ball and by evidence, each for the multiplier θ that makes it
+    least.
+    """
+    parts = [(measure.ratio_terms(part), part) for part in region.parts]
 
-    m = len(region.rates)
-    # Positive: any law will do.
-    laws = [
-        (each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in region.parts
-    ]
-    law = np.repeat(np.array(laws).T, region.people.size // region.given, axis=1)
-    cells = measure.cells(law, region)
-    if cells is None or math.isinf(region.radius):
-        return math.inf
+    def least(limit: float, largest_sum: Callable[[RatioTerms, Region, float], float]) -> float:
+        from scipy.optimize import minimize_scalar
 
-    def bound(exponent: float) -> float:
-        weight = math.exp(exponent) * region.people
-        pull = weight * region.rates
+        def bound(exponent: float) -> float:
+            multiplier = math.exp(exponent)
+            level = multiplier * limit
+            for terms, part in parts:
+                if terms is not None:
+                    level += largest_sum(terms, part, multiplier)
+            return math.inf if math.isnan(level) else level
 
-        def rising(w: Array) -> NDArray[np.bool_]:
-            return np.asarray(cells.slope(w) + pull / w > weight)
+        if math.isinf(limit) or any(terms is None for terms, _ in parts):
+            return math.inf
+        centre = -math.log(region.people.sum())
+        found = minimize_scalar(
+            bound, bounds=(centre - 2.0, centre + 12.0), method="bounded", options={"xatol": 5e-2}
+        )
+        return float(found.fun)
 
-        def gain(w: Array) -> Array:
-            far = np.where(weight > 0.0, weight * kl_div(region.rates, w), 0.0)
-            return np.asarray(cells.value(w) - far)
+    return min(least(region.radius, _largest_in_ball), least(region.evidence, _largest_by_evidence))
 
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            top = np.maximum(np.minimum(cells.turn(pull), region.high), region.low)
-            inner = bisected(rising, region.low, top)[0]
-            best = np.maximum(gain(inner), gain(region.high))
-        value = float(math.exp(exponent) * region.radius + best.sum())
-        return math.inf if math.isnan(value) else value
 
+def _largest_in_ball(terms: RatioTerms, region: Region, multiplier: float) -> float:
+    """The largest Σ_ij f_ij(W_ij) over the box, less what the ball has of the table, about a fixed
+    mixture of positive rates.
+    """
+    scale = multiplier * region.people
+    mixture = (region.rates @ region.people + 0.5) / (region.people.sum() + 0.5 * len(region.low))
+    tilt = np.zeros_like(region.low)
+    ratios = [each / mixture[:, None] - 1.0 for each in (region.low, region.high)]
+    sums = _largest_terms(terms, region.rates, 1.0, scale, tilt, mixture, *ratios)
+    return float(sums.sum() - scale @ rel_entr(region.rates, mixture[:, None]).sum(axis=0))
+
+
+def _largest_by_evidence(terms: RatioTerms, region: Region, multiplier: float) -> float:
+    """The largest Σ_ij f_ij(W_ij) over box and simplex, about the mixture q of the rates.
+
+    The mixtures q_i are in intervals, and f is linear in q where x = w/q − 1 is fixed. So its
+    largest value over x is convex in q, and largest at an end. Σ_j ρ_j x_j = 0, so any multiple of
+    it may be added.
+    """
+    scale = multiplier * region.people
+    weights = region.weights
+    mean = region.rates @ weights
+    spread = np.linspace(-1.0, 1.0, _INTERVALS + 1)[:, None]
+    spread = spread * np.abs(spread)  # The largest value is near the mean: short intervals there.
+    reach = np.where(spread < 0.0, mean - region.low @ weights, region.high @ weights - mean)
+    edges = np.maximum(mean + spread * reach, 0.0)
+    first, last = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.maximum(cells.value(region.low), cells.value(region.high)).sum()  # θ = 0
-    centre = -math.log(region.people.sum())
-    found = minimize_scalar(
-        bound, bounds=(centre - 6.0, centre + 12.0), method="bounded", options={"xatol": 1e-2}
-    )
-    return float(np.fmin(alone, found.fun))
+        slope = region.power * scale.sum() * (1.0 - 2.0 * mean / (first + last))
+        tilt = np.where(last > 0.0, slope, 0.0)[..., None] * weights
+        least = np.where(region.low > 0.0, region.low / last[..., None], 0.0) - 1.0
+        most = np.fmin(region.high / first[..., None], 1.0 / weights) - 1.0
+    sums = [
+        _largest_terms(terms, region.rates, region.power, scale, tilt, mixture, least, most)
+        for mixture in (first, last)
+    ]
+    return float(np.maximum(*sums).max(axis=0).sum())
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _largest_terms(
+    terms: RatioTerms,
+    rates: Array,
+    power: float,
+    scale: Array,
+    tilt: Array,
+    mixture: Array,
+    least: Array,
+    most: Array,
+) -> Array:
+    """The largest Σ_j f_ij(x_j) [..., m] of x between least and most [..., m, n], where
+
+    f_ij(x) = q_i (ψ_j(x) + B_j ((1 + x)^{1 − a} − (1 + x)) + tilt_ij x) + a B_j Ŵ_ij log(1 + x).
+
+    It is concave up to some x, and convex beyond. B is the scale [n], a the power, q the mixture
+    [..., m].
+    """
+    q = mixture[..., None]
+    pull = power * scale * rates
+    least = np.maximum(least, _LEAST_RATIO)
+
+    def bends_down(x: Array) -> NDArray[np.bool_]:
+        drawn = scale * power * (1.0 - power) * (1.0 + x) ** (1.0 - power)
+        return np.asarray(q * (terms.bend(x) * (1.0 + x) ** 2 - drawn) < pull)
+
+    def rises(x: Array) -> NDArray[np.bool_]:
+        drawn = scale * ((1.0 - power) * (1.0 + x) ** -power - 1.0)
+        return np.asarray(q * (terms.slope(x) + drawn + tilt) + pull / (1.0 + x) > 0.0)
+
+    def value(x: Array) -> Array:
+        drawn = scale * (1.0 + x) * np.expm1(-power * np.log1p(x))
+        return np.asarray(q * (terms.value(x) + drawn + tilt * x) + pull * np.log1p(x))
+
+    turn = bisected(bends_down, least, most)[1]
+    top = bisected(rises, least, turn)[0]
+    return np.asarray(np.maximum(value(top), value(most)).sum(axis=-1))

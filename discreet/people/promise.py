@@ -1,18 +1,21 @@
-"""The largest design budget whose rule is shown to keep the budget asked for, on people who had no
-part in its making.
+"""The rule of least predicted error that is shown to keep the budget asked for, on people who had
+no part in its making.
 
-Rules are designed for a ladder of budgets that is fixed in advance, and tried from the smallest on.
-A rule passes if the upper confidence limit of its leakage on the calibration people is within the
-budget asked for; the first that does not pass ends the search, and the last that passed is taken.
-Each rule was made without the calibration people. A rule that leaks more than the budget passes
-with probability 1 − confidence at most, and what is taken breaks the budget only if the first such
-rule on the ladder passed. So no allowance for trying many rules is needed (testing in a fixed
-sequence).
+Rules are designed for a ladder of budgets, from one that the design people alone choose. A rule
+passes if the upper confidence limit of its leakage on the calibration people is within the budget
+asked for. The first that does not pass ends the search. It is *diluted*: mixed with the best
+constant guess until its limit is within the budget (`Measure.dilution`). Of the diluted rule and
+the last that passed, the one is taken that errs less in the model.
 
-Of several sensitive columns with a budget each, all budgets have one factor on the ladder, and a
-rule passes if the limit of each column is within its budget. A rule that breaks one of them passes
-only if the limit of that column fails, which happens with probability 1 − confidence. So the level
-is not divided by the number of columns either (an intersection–union test).
+A rule that leaks more than the budget passes, or is diluted too little, only if its limit fails,
+which has probability 1 − confidence at most. What is taken breaks the budget only if that happened
+to the first such rule on the ladder: rules before it keep the budget, and diluted rules leak less.
+So no allowance for trying many rules is needed (testing in a fixed sequence).
+
+With a budget for each of several sensitive columns, all budgets have one factor on the ladder, and
+a rule passes if the limit of each column is within its budget. A rule that breaks one of them
+passes only if the limit of that column fails, which happens with probability 1 − confidence. So the
+level is not divided by the number of columns either (an intersection–union test).
 
 Source: docs/theory.md, section 23; A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L.
 Lei, Learn then Test: Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied
@@ -22,20 +25,23 @@ Acceptance Sampling, Technometrics 24 (1982) 295–300.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from discreet.people.deployed import Rule
-from discreet.people.design import RuleDesign, each_secret_of
+from discreet.people.design import RuleDesign, diluted_rule, each_secret_of
 from discreet.people.evaluation import Evaluation, Limits
 from discreet.people.labels import about, unnamed
 from discreet.problems.constraint import LeakageBudget
 
-LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(20))
-"""Design budgets over the budget asked for: a fiftieth to one, each 23 % above the last."""
+LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(39))
+"""Design budgets over the budget asked for: a fiftieth to fifty times, each 23 % above the last."""
+
+_STRIDE = 5  # rungs, in the search for the one to begin with
 
 Budgets = Mapping[Any, LeakageBudget]
 """The budget about each sensitive column by name, or about all together by an empty name."""
@@ -50,17 +56,25 @@ def amounts(budgets: Budgets) -> dict[Any, float]:
 class PeoplePoint:
     """A rule, with its certificate for the model, and what it does to people.
 
-    share   of the budgets asked for, for which the rule was designed
+    share    of the budgets asked for, for which the rule was designed
+    people   what the rule does to them; if it is diluted, on average over its lottery
+    lottery  probability of the best constant guess, with which the rule is diluted
     """
 
     share: float
     design: RuleDesign
     people: Evaluation
+    lottery: float = 0.0
 
     @property
     def rule(self) -> Rule:
         """To save and to deploy."""
-        return self.design.rule
+        return diluted_rule(self.design.rule, self.lottery, self.design.best_constant)
+
+    @property
+    def model_error(self) -> float:
+        """The error probability in the model."""
+        return self.design.diluted_error(self.lottery)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers; of several sensitive columns with a budget each a record of each in
@@ -72,8 +86,8 @@ class PeoplePoint:
             | {f"leakage{end}": value for end, value in _named(self.people.each[name].leakage)}
             for name, told in self.design.in_model.items()
         }
-        solved = self.design.solution.error_probability
-        return {"share": self.share, "model_error": solved, **error, **each_secret_of(each)}
+        known = {"share": self.share, "lottery": self.lottery, "model_error": self.model_error}
+        return {**known, **error, **each_secret_of(each)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +96,9 @@ class Promise:
     all.
 
     budgets  that are promised
-    taken    the last rule that passed; None if none did
-    tried    all rules, in the order of the ladder; the last may not have passed
+    taken    the last rule that passed, or the next one, diluted; None if only a constant guess is
+             shown to keep the budgets
+    tried    all rules without dilution, in the order of the ladder; the last may not have passed
     leasts   about the smallest budgets that could pass: the limits for guesses that are in truth
              independent of the group
     """
@@ -116,9 +131,17 @@ class Promise:
         )
         if (taken := self.taken) is not None:
             designed = _joined(f"{amount:.4g}" for amount in taken.design.budgets.values())
-            leaked = _joined(f"{taken.people.each[name].leakage.estimate:.4g}" for name in limits)
+            seen = self.tried[-1].people if taken.lottery else taken.people
+            leaked = _joined(f"{seen.each[name].leakage.estimate:.4g}" for name in limits)
             looked = f"({people}; designed for {designed}, leaked {leaked})"
-            return f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
+            kept = f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
+            if not taken.lottery:
+                return kept
+            perhaps = _joined(f"{seen.each[name].at_most:.4g}" for name in limits)
+            return (
+                f"{kept}; as that rule may leak {perhaps}, a lottery makes the same guess for "
+                f"{100.0 * taken.lottery:.3g} % of the people, whoever they are"
+            )
         why = (
             "who can promise about "
             f"{_joined(f'{each:.2g}{about(name)}' for name, each in self.leasts.items())} at the "
@@ -153,23 +176,69 @@ def _joined(words: Iterable[str]) -> str:
 
 
 def promised(
-    budgets: Budgets, design: Callable[[float], RuleDesign], look: Callable[[Any], Evaluation]
+    budgets: Budgets,
+    design: Callable[[float], RuleDesign],
+    look: Callable[[Rule], Evaluation],
+    foresee: Callable[[RuleDesign], Evaluation],
 ) -> Promise:
-    """Try the ladder. design: makes the rule of a share of the budgets; look: evaluates it on the
-    calibration people.
+    """Try the ladder.
+
+    design   makes the rule of a share of the budgets
+    look     evaluates a rule on the calibration people
+    foresee  what is expected of a rule there, by the model
     """
+    asked = amounts(budgets)
+    design = cache(design)
+    shares: Sequence[float] = (1.0,)
+    if any(0.0 < amount < np.inf for amount in asked.values()):
+        shares = LADDER[_beginning(asked, design, foresee) :]
     tried: list[PeoplePoint] = []
     taken: PeoplePoint | None = None
-    scaled = any(0.0 < each.amount < np.inf for each in budgets.values())
-    for share in LADDER if scaled else (1.0,):
+    for share in shares:
         made = design(share)
         step = PeoplePoint(share, made, look(made.rule))
         tried.append(step)
-        if not step.people.holds(amounts(budgets)):
+        lottery = step.people.dilution(asked)
+        if lottery:
+            diluted = replace(step, lottery=lottery)
+            least = made.diluted_error(1.0) if taken is None else taken.model_error
+            if diluted.model_error < least:
+                people = step.people.diluted(lottery, made.best_constant)
+                taken = replace(diluted, people=people)
             break
         taken = step
+        if made.is_plain:
+            break
     leasts = {name: _least(tried[0].people.each[name]) for name in budgets}
     return Promise(budgets, tried[0].people.confidence, taken, tuple(tried), leasts)
+
+
+def _beginning(
+    asked: Mapping[Any, float],
+    design: Callable[[float], RuleDesign],
+    foresee: Callable[[RuleDesign], Evaluation],
+) -> int:
+    """The rung of the ladder from which the diluted rule is expected to err least.
+
+    A search in strides from the budget asked for, as long as that helps. Rules that cannot be
+    diluted are tried from the bottom.
+    """
+
+    def error(rung: int) -> float:
+        made = design(LADDER[rung])
+        return made.diluted_error(foresee(made).dilution(asked))
+
+    whole = int(np.searchsorted(LADDER[:-1], 1.0))
+    rung = whole
+    least = error(rung)
+    if least >= design(LADDER[rung]).diluted_error(1.0):
+        return 0
+    for stride in (_STRIDE, -_STRIDE):
+        while 0 <= rung + stride < len(LADDER) and (other := error(rung + stride)) < least:
+            rung, least = rung + stride, other
+        if rung != whole:
+            break
+    return rung
 
 
 def _least(found: Evaluation) -> float:

@@ -9,23 +9,27 @@ statements hold together:
   number of intervals;
 - ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The left side has a moment generating function below (1 −
   t)^{−d}, d = n (m − 1), so it exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
+- evidence: the e-value of W against an independent guess with the same mixture of rates is at most
+  1/δ (`Region.log_evidence`). Its mean is 1 if W is true, so it exceeds 1/δ with probability at
+  most δ (Markov). It excludes laws that leak where the table is nearly independent, the ball those
+  that leak more than a table that leaks;
 - odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in
   Fisher's exact interval, given how many people got each guess.
 
 Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing
-the guesses would only spread them, and exponential moments of distance are convex functions of Ŵ.
-So the ball holds as it stands (Jensen), and Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ)
-takes the place of Clopper's and Pearson's (Hoeffding).
+the guesses would only spread them. The e-value is the exponential of a linear function of Ŵ, and
+exponential moments of distance are convex, so the mean of the first is at most 1 and the ball holds
+as it stands (Jensen). Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ) takes the place of
+Clopper's and Pearson's (Hoeffding).
 
-The level is divided by shape alone, before any guess is seen: three quarters go to the odds and a
-quarter to the box for two guesses and two groups; else nine tenths to whichever of box and ball is
-narrower for an independent guess, one tenth to the other. Given another variable, the columns are
-the groups of each of its values, one after another.
+The level is divided by shape and purpose alone, before any guess is seen (`Levels`). Given another
+variable, the columns are the groups of each of its values, one after another.
 
 Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W.
 Hoeffding, JASA 58 (1963) 13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935)
 39–82; R. Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE TIT 66
-(2020), arXiv:1904.02291.
+(2020), arXiv:1904.02291; P. Grünwald, R. de Heide, W. Koolen, Safe Testing, JRSS B 86 (2024),
+arXiv:1906.07801.
 """
 
 from __future__ import annotations
@@ -41,9 +45,31 @@ from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.problems.roots import bisected
 
-_FAVOURED = 0.9
-_ODDS = 0.75
-_SHARES = 0.05  # of the level: the narrower of box and ball; the odds; shares of the groups
+
+@dataclass(frozen=True)
+class Levels:
+    """The probabilities with which the statements of a region may fail, which add up to the level.
+
+    A statement of level 0 is not made. For upper limits alone evidence counts most, since they are
+    asked for where a rule hardly leaks; rates and lower limits come from the box.
+    """
+
+    shares: float
+    box: float
+    ball: float
+    evidence: float
+    odds: float
+
+    @classmethod
+    def of(cls, m: int, n: int, level: float, counted: bool, given: int, upper: bool) -> Levels:
+        """Those of a table [m, n]; the other arguments as `region_of` takes them."""
+        of_shares = 0.05 * level if n > 1 else 0.0
+        left = level - of_shares
+        if m == 2 and n == 2 * given and counted:
+            return cls(of_shares, 0.25 * left, 0.0, 0.0, 0.75 * left)
+        if upper:
+            return cls(of_shares, 0.05 * left, 0.1 * left, 0.85 * left, 0.0)
+        return cls(of_shares, 0.5 * left, 0.2 * left, 0.3 * left, 0.0)
 
 
 def region_of(
@@ -59,13 +85,12 @@ def region_of(
     """
     m, n = table.shape
     people = np.round(table.sum(axis=0))
-    level_shares, of_odds, of_box, of_ball = levels_of(m, n, 1.0 - confidence, counted, given)
+    levels = Levels.of(m, n, 1.0 - confidence, counted, given, upper)
     cells = n if m == 2 else n * m
-    freedom = n * (m - 1)
     shares = n - 1 if n <= 2 else n
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
     some = np.maximum(people, 1.0)
-    low, high = binomial_limits(np.where(people > 0, table, 0.5), some, of_box / cells, counted)
+    low, high = binomial_limits(np.where(people > 0, table, 0.5), some, levels.box / cells, counted)
     low = np.where(people > 0, low, 0.0)
     high = np.where(people > 0, high, 1.0)
     if m == 1:
@@ -74,34 +99,29 @@ def region_of(
     share_high = np.ones(n)
     if n > 1:
         share_low, share_high = binomial_limits(
-            people, np.full(n, people.sum()), level_shares / shares
+            people, np.full(n, people.sum()), levels.shares / shares
         )
-    radius = ball_radius(freedom, of_ball) if of_ball > 0.0 else math.inf
+    radius = ball_radius(n * (m - 1), levels.ball)
+    evidence = -math.log(levels.evidence) if levels.evidence else math.inf
+    power = best_power((n - given) * (m - 1), evidence)
     odds = None
-    if of_odds > 0.0:
-        level = of_odds * (2.0 if upper else 1.0) / given
+    if levels.odds:
+        level = levels.odds * (2.0 if upper else 1.0) / given
         odds = odds_limits(np.round(table).reshape(2, given, 2).swapaxes(0, 1), level)
     return Region(
-        people, rates, low, high, people / people.sum(), share_low, share_high, radius, given, odds
+        people,
+        rates,
+        low,
+        high,
+        people / people.sum(),
+        share_low,
+        share_high,
+        radius,
+        power,
+        evidence,
+        given,
+        odds,
     )
-
-
-def levels_of(
-    m: int, n: int, level: float, counted: bool, given: int
-) -> tuple[float, float, float, float]:
-    """How much of the level goes to shares, odds, box and ball."""
-    from scipy.special import ndtri
-
-    of_shares, level = (level * _SHARES, level * (1.0 - _SHARES)) if n > 1 else (0.0, level)
-    if m == 2 and n == 2 * given and counted:
-        return of_shares, level * _ODDS, level * (1.0 - _ODDS), 0.0
-    cells = n if m == 2 else n * m
-    freedom = n * (m - 1)
-    box_null = ndtri(level / (2 * cells)) ** 2 if counted else 2.0 * math.log(2 * cells / level)
-    # N times the limit for an independent guess
-    favoured = 0.5 * freedom * box_null < ball_radius(freedom, level)
-    of_box = _FAVOURED if favoured else 1.0 - _FAVOURED
-    return of_shares, 0.0, level * of_box, level * (1.0 - of_box)
 
 
 def odds_limits(tables: Array, level: float) -> Array:
@@ -203,9 +223,26 @@ def _chernoff(mean: Array, trials: Array, exponent: float) -> tuple[Array, Array
 
 @cache
 def ball_radius(freedom: int, level: float) -> float:
-    """The r > d with (e r/d)^d e^{−r} = level, rounded upward; 0 for d = 0."""
+    """The r > d with (e r/d)^d e^{−r} = level, rounded upward; 0 for d = 0, inf at level
+    0."""
     if freedom == 0:
         return 0.0
+    if level == 0.0:
+        return math.inf
     aim = -math.log(level) / freedom
     above = bisected(lambda y: y - 1.0 - np.log(y) < aim, 1.0, 2.0 * aim + 4.0)[1]
     return freedom * float(above)
+
+
+@cache
+def best_power(freedom: int, evidence: float) -> float:
+    """The power a with which e-values limit the information of an independent guess best.
+
+    With many people the law that leaks t/N in the direction that fits a table of d degrees of
+    freedom best has the log e-value a (2 − a) t − a √(2 d t), and t is to be least where that is
+    `evidence`.
+    """
+    power = np.arange(5, 101) / 100.0
+    middle = math.sqrt(0.5 * freedom)
+    root = (middle + np.sqrt(middle**2 + (2.0 - power) / power * evidence)) / (2.0 - power)
+    return float(power[root.argmin()])

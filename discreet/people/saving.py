@@ -99,6 +99,7 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
         return []
     # However many were tried before one did not pass.
     each = 1.0 - (1.0 - promise.confidence) / len(LADDER)
+    taken = promise.taken
     return [
         {
             "share": step.share,
@@ -106,7 +107,8 @@ def _tried(promise: Any) -> list[dict[str, Any]]:
             "error": vars(replace(step.people, confidence=each).error),
             **_leaks(step),
             "passed": step.people.holds(amounts(promise.budgets)),
-            "taken": step is promise.taken,
+            "taken": taken is not None and taken.share == step.share,
+            "lottery": taken.lottery if taken is not None and taken.share == step.share else 0.0,
         }
         for step in promise.tried
     ]

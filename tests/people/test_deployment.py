@@ -363,7 +363,7 @@ def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted, tmp_pa
     for k, (calibration, said) in enumerate(
         ((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))
     ):
-        private = ds.PrivateClassifier(budget=1e-7, calibration=calibration, random_state=0)
+        private = ds.PrivateClassifier(budget=0.0, calibration=calibration, random_state=0)
         private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
         assert said in (tmp_path / str(k) / "card.html").read_text()
     # a constant needs no coin

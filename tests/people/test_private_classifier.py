@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,16 +76,22 @@ def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict():
     assert (private.predict(others) == private.predict(others)).all()
 
 
-def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could():
+def test_too_few_people_are_promised_a_lottery_and_told_what_they_could_have():
+    """A budget that a hundred people cannot show of any rule: a lottery keeps it, and says so."""
     table, truth, group = population(400)
-    private = classifier(budget=1e-4).fit(table, truth, sensitive_features=group)
-    assert len(set(private.predict(table).tolist())) == 1
-    assert private.design_ is None
-    assert private.evaluation_.at_most == 0.0
-    assert "it is always the same" in private.statement_
-    assert "100 calibration people, who can promise about 0.035 at the least" in private.statement_
-    assert private.promise_.least == pytest.approx(0.035, rel=0.02)
+    private = classifier(budget=1e-3).fit(table, truth, sensitive_features=group)
+    lottery = private.promise_.taken.lottery
+    assert 0.9 < lottery < 1.0
+    assert private.rule_.share == pytest.approx(lottery)
+    assert private.design_.rule.share == 0.0
+    assert private.evaluation_.at_most <= 1e-3
+    assert f"the same guess for {100 * lottery:.3g} % of the people" in private.statement_
     nothing = classifier(budget=0.0).fit(table, truth, sensitive_features=group)
+    assert len(set(nothing.predict(table).tolist())) == 1
+    assert nothing.design_ is None
+    assert nothing.promise_.least == pytest.approx(0.035, rel=0.02)
+    assert nothing.evaluation_.at_most == 0.0
+    assert "it is always the same" in nothing.statement_
     assert nothing.statement_.endswith(
         "the budget of 0 nats with 100 calibration people, who can promise about 0.035 at the least"
     )
@@ -249,35 +256,43 @@ class Ladder:
 
     def design(self, share: float) -> Any:
         self.asked.append(share)
-        return type("Design", (), {"rule": share})()
+        return SimpleNamespace(
+            rule=share, best_constant=0, is_plain=False, diluted_error=lambda lottery: 0.3 + lottery
+        )
+
+    def foresee(self, _: Any) -> Evaluation:
+        """Nothing but the constant guess, so that the ladder is climbed from the bottom."""
+        found = evaluation_of_even_guesses()
+        found.__dict__["at_most"] = math.inf
+        return found
 
     def look(self, rule: Any) -> Evaluation:
-        tables = np.full((2, 2, 2), 12.5)
-        losses = 1.0 - np.eye(2)
-        found = Evaluation(
-            0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, losses, True
-        )
+        found = evaluation_of_even_guesses()
         found.__dict__["at_most"] = next(self.limits)
         return found
+
+
+def evaluation_of_even_guesses() -> Evaluation:
+    tables = np.full((2, 2, 2), 12.5)
+    losses = 1.0 - np.eye(2)
+    return Evaluation(0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, losses, True)
 
 
 def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     budget = {"": LeakageBudget(0.05, measure_of("chi-square"))}
     climbed = Ladder(0.03, 0.04, 0.05, 0.06, 0.0)
-    found = promised(budget, climbed.design, climbed.look)
-    assert climbed.asked == list(LADDER[:4])
+    found = promised(budget, climbed.design, climbed.look, climbed.foresee)
+    assert climbed.asked == [1.0, *LADDER[:4]]
     assert found.taken is found.tried[2]
-    failed = Ladder(0.2, 0.0)
-    constant = promised(budget, failed.design, failed.look)
+    failed = Ladder(0.2)
+    diluted = promised(budget, failed.design, failed.look, failed.foresee)
+    assert diluted.taken.lottery == pytest.approx(0.75)
+    assert diluted.taken.people.at_most <= 0.05
+    nothing = {"": LeakageBudget(0.0, measure_of("chi-square"))}
+    constant = promised(nothing, (failed := Ladder(0.2)).design, failed.look, failed.foresee)
     assert constant.taken is None
     assert "who can promise about 0.054" in constant.statement
-    budget = {"": LeakageBudget(0.19, measure_of("chi-square"))}
-    large = promised(budget, (failed := Ladder(0.2)).design, failed.look)
-    assert (
-        "who can promise about 0.054 at the least, and for whom the most private one leaked 0 "
-        "and perhaps 0.2"
-    ) in (large.statement)
-    assert LADDER[-1] == 1.0
+    assert 1.0 in LADDER
     assert list(LADDER) == sorted(LADDER)
 
 

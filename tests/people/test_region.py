@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import rel_entr
+from scipy.stats import multinomial
 
 from discreet.measures.g_leakage import GLeakage
 from discreet.measures.measure import Measure
@@ -21,9 +22,10 @@ from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import (
     Fisher,
+    Levels,
     ball_radius,
+    best_power,
     binomial_limits,
-    levels_of,
     odds_limits,
     region_of,
 )
@@ -77,9 +79,10 @@ def log_odds(rates: np.ndarray) -> np.ndarray:
 
 
 def holds(region: Region, rates: np.ndarray) -> bool:
-    """Whether rates are within the ball and the odds."""
+    """Whether rates are within the ball, the evidence and the odds."""
     if region.odds is None:
-        return distance(region, rates) <= region.radius
+        within = distance(region, rates) <= region.radius
+        return bool(within and region.log_evidence(rates) <= region.evidence)
     found = log_odds(rates)
     return bool(
         (region.odds[:, 0] <= found + 1e-12).all() and (found <= region.odds[:, 1] + 1e-12).all()
@@ -88,7 +91,7 @@ def holds(region: Region, rates: np.ndarray) -> bool:
 
 def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[Law]:
     """Laws in a region, most of them on its border: vertices, moved towards the table until they
-    are in ball and odds.
+    are in ball, evidence and odds.
     """
     for _ in range(count):
         columns = [
@@ -193,34 +196,43 @@ def test_the_region_holds_the_law_as_often_as_it_says(case):
         * 1.0
     )
     groups = tables.sum(axis=1)
-    of_shares, of_odds, of_box, of_ball = levels_of(m, n, 0.05, True, given)
+    levels = Levels.of(m, n, 0.05, True, given, upper=False)
     low, high = limits_by_value(
-        tables, np.broadcast_to(groups[:, None, :], tables.shape), of_box / (n if m == 2 else n * m)
+        tables,
+        np.broadcast_to(groups[:, None, :], tables.shape),
+        levels.box / (n if m == 2 else n * m),
     )
     inside = ((low <= rates) & (rates <= high)).all(axis=(1, 2))
     low, high = limits_by_value(
-        groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n)
+        groups, np.full_like(groups, float(people)), levels.shares / (n - 1 if n == 2 else n)
     )
     inside &= ((low <= shares) & (shares <= high)).all(axis=1)
     # Whether upper limits alone hold: the end of the odds on the side of the truth has all their
     # level.
     below = inside.copy()
-    if of_odds > 0.0:
+    if levels.odds:
         for k, truth in enumerate(log_odds(rates)):
             tails = Fisher.of(tables[:, :, 2 * k : 2 * k + 2]).tails(np.full(DRAWS, truth))
-            inside &= np.minimum(*tails) > 0.5 * of_odds / given
+            inside &= np.minimum(*tails) > 0.5 * levels.odds / given
             below &= (
                 np.maximum(tails[0], truth <= 0.0) * np.maximum(tails[1], truth >= 0.0)
-                > of_odds / given
+                > levels.odds / given
             )
         assert below.mean() >= 0.95
         measure = MUTUAL if given == 1 else CONDITIONAL
         for table, held in zip(tables[:20], below[:20], strict=True):
             limit = highest_of(measure, region_of(table, 0.95, True, given, upper=True))
             assert not held or leakage_of(measure, rates, shares, given) <= limit
-    if of_ball > 0.0:
+    else:
         spread = rel_entr(tables / groups[:, None, :], rates) * groups[:, None, :]
-        inside &= spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), of_ball)
+        near = spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), levels.ball)
+        assert near.mean() >= 1.0 - levels.ball
+        evidence = np.array(
+            [region_of(table, 0.95, True, given).log_evidence(rates) for table in tables]
+        )
+        believed = evidence <= -math.log(levels.evidence)
+        assert believed.mean() >= 1.0 - levels.evidence
+        inside &= near & believed
     assert inside.mean() >= 0.95
     # The region is made of the same intervals.
     for table, held in zip(tables[:20], inside[:20], strict=True):
@@ -257,7 +269,7 @@ def test_the_region_holds_the_law_of_stated_probabilities(case):
         region = region_of(table, 0.95, False, given)
         inside = (region.low <= rates + 1e-12).all() and (rates <= region.high + 1e-12).all()
         inside &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
-        held += bool(inside) and distance(region, rates) <= region.radius
+        held += bool(inside) and holds(region, rates)
     # So few once in 200 times, if it were just 95 %.
     assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)
 
@@ -322,6 +334,47 @@ def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_
     wide_low, wide_high = binomial_limits(hits, trials, 0.05, counted=False)
     assert (wide_low <= low + 1e-14).all()  # equal where no one was hit
     assert (wide_high >= high - 1e-14).all()
+
+
+@pytest.mark.parametrize("given", [1, 2])
+def test_the_mean_of_an_e_value_is_one(given):
+    """Under the law that it is about: summed over all tables of groups of four people and one."""
+    rng = np.random.default_rng(given)
+    rates = rng.dirichlet(np.ones(3), size=2 * given).T
+    people = np.resize([4, 1], 2 * given)
+    region = region_of(np.ones((3, 2 * given)), 0.95, True, given)
+    columns = [
+        [column for column in product(range(k + 1), repeat=3) if sum(column) == k] for k in people
+    ]
+    mean = 0.0
+    for table in product(*columns):
+        counts = np.array(table).T * 1.0
+        chance = multinomial.pmf(counts.T, people, rates.T).prod()
+        seen = replace(region, people=people * 1.0, rates=counts / people, power=0.6)
+        mean += chance * math.exp(seen.log_evidence(rates))
+    assert mean == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "most"), [(3, 2, 9.0), (3, 3, 12.0), (5, 5, 25.0), (10, 2, 22.0)]
+)
+def test_how_little_information_can_be_promised_of_an_independent_guess(m, n, most):
+    """N times the upper limit, in the median of tables: the statistical limits are 3.2 to 6.3."""
+    rng = np.random.default_rng(5)
+    people = 20_000
+    tables = rng.multinomial(people, np.full(m * n, 1.0 / (m * n)), size=9).reshape(9, m, n) * 1.0
+    regions = [region_of(table, 0.95, upper=True) for table in tables]
+    assert people * np.median([highest_of(MUTUAL, region) for region in regions]) <= most
+
+
+def test_the_power_of_an_e_value_limits_an_independent_guess_best():
+    for freedom, evidence in ((1, 3.0), (9, 3.3), (16, 5.0)):
+        limits = {}
+        for power in np.linspace(0.05, 1.0, 20):
+            t = np.linspace(0.0, 300.0, 300_001)
+            value = power * (2.0 - power) * t - power * np.sqrt(2.0 * freedom * t)
+            limits[power] = t[np.flatnonzero(value < evidence)[-1]]
+        assert best_power(freedom, evidence) == pytest.approx(min(limits, key=limits.get), abs=0.05)
 
 
 @pytest.mark.parametrize("freedom", [1, 4, 90])

@@ -1,0 +1,117 @@
+"""The upper limit of one leakage alone: for measures that one place of the table decides, from
+tables of two by two.
+
+The difference of parity and local differential privacy are the largest of what a guess says about a
+pair of groups, max-lift of what it says about a group and all others. The truth reaches its largest
+value at some place, which is fixed though not known. A limit of the whole that lies below the truth
+lies below it at that place too, where a limit fails with probability δ. So each place has all of
+the level (an intersection–union test), however many there are.
+
+A place is a table of two guesses, this one or another, and two groups, with intervals of both rates
+and of their odds ratio. All other measures have the limit of a region.
+
+Source: docs/theory.md, section 23; R. L. Berger, J. C. Hsu, Bioequivalence Trials,
+Intersection–Union Tests and Equivalence Confidence Sets, Statistical Science 11 (1996) 283–319.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from discreet.measures.measure import Contrast, Measure
+from discreet.measures.region import OUTWARD, odds_boxes
+from discreet.numerics.double_double import Array
+from discreet.people.extremes import highest_of
+from discreet.people.region import binomial_limits, odds_limits, region_of
+
+_ODDS = 0.75  # of the level, for odds ratios; the rest is for rates
+_AT_ONCE = 128  # places
+
+
+def upper_limit(
+    measure: Measure, table: Array, confidence: float, counted: bool = True, given: int = 1
+) -> float:
+    """What the leakage does not exceed, with the confidence; arguments as `region_of` takes them.
+
+    It holds on its own: limits by several measures need not hold together.
+    """
+    n = table.shape[1] // given
+    if measure.contrast is None or min(len(table), n) == 1:
+        return highest_of(measure, region_of(table, confidence, counted, given, upper=True))
+    level = 1.0 - confidence
+    if measure.contrast is Contrast.PAIR:
+        return measure.amount(_largest(measure, _pairs(table), 0.5, level, counted))
+    shares = binomial_limits(table.sum(axis=0), np.full(n, table.sum()), 0.05 * level)[0]
+    return measure.amount(
+        max(
+            _largest(measure, _against_others(table, j), float(share), 0.95 * level, counted)
+            for j, share in enumerate(shares)
+        )
+    )
+
+
+def _pairs(table: Array) -> Array:
+    """The tables [places, 2, 2] of each guess and each two groups; two guesses make one place."""
+    first, second = np.array(list(combinations(range(table.shape[1]), 2))).T
+    guesses = table[: 1 if len(table) == 2 else None]
+    return _two_by_two(guesses[:, first], guesses[:, second], table.sum(axis=0)[[first, second]])
+
+
+def _against_others(table: Array, group: int) -> Array:
+    """The tables [places, 2, 2] of each guess, and of a group and all others."""
+    groups = np.array([table[:, group].sum(), np.delete(table, group, axis=1).sum()])
+    own = table[:, group, None]
+    return _two_by_two(own, table.sum(axis=1, keepdims=True) - own, groups[:, None])
+
+
+def _two_by_two(first: Array, second: Array, people: Array) -> Array:
+    """Tables of people of two groups who got a guess [guesses, k], out of those in the groups
+    [2, k].
+    """
+    guessed = np.stack([first, second])
+    tables = np.stack([guessed, people[:, None, :] - guessed])
+    return tables.reshape(2, 2, -1).transpose(2, 0, 1)
+
+
+def _largest(measure: Measure, tables: Array, share: float, level: float, counted: bool) -> float:
+    """Upper limit of the largest level at these places, where a share of the people is in the first
+    group.
+    """
+    of_odds = _ODDS * level if counted else 0.0
+    people = tables.sum(axis=1)
+    some = people > 0.0
+    low, high = binomial_limits(
+        np.where(some, tables[:, 0], 0.5), np.maximum(people, 1.0), 0.5 * (level - of_odds), counted
+    )
+    low = np.where(some, low, 0.0)
+    high = np.where(some, high, 1.0)
+    shares = np.array([share, 1.0 - share])
+
+    def values(first: Array, second: Array) -> Array:
+        """The levels [...] where both groups have these rates of the guess."""
+        rates = np.stack([first, second], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            both = [
+                measure.contributions(each.reshape(-1, 2), shares) for each in (rates, 1.0 - rates)
+            ]
+        return np.maximum(*both).reshape(first.shape)
+
+    # The box alone bounds each place too. It says which places may still exceed what was found.
+    boxes = np.maximum(values(low[:, 0], high[:, 1]), values(high[:, 0], low[:, 1]))
+    order = np.argsort(-boxes)
+    found = 0.0
+    for start in range(0, order.size, _AT_ONCE):
+        here = order[start : start + _AT_ONCE]
+        if boxes[here[0]] <= found:
+            break
+        odds = np.array([[-np.inf, np.inf]])
+        if counted:
+            odds = odds_limits(tables[here], 2.0 * of_odds)
+            odds = np.stack([np.minimum(odds[:, 0], 0.0), np.maximum(odds[:, 1], 0.0)], axis=-1)
+        w_low, w_high, v_low, v_high = odds_boxes(low[here], high[here], odds)
+        corners = np.maximum(values(w_low, v_high), values(w_high, v_low))
+        within = np.where(v_low <= v_high, corners, 0.0).max(axis=1)
+        found = max(found, float(np.minimum(within, boxes[here]).max()))
+    return found * (1.0 + OUTWARD)

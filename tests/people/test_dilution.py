@@ -1,0 +1,98 @@
+"""Dilution: a rule that leaks too much is mixed with a constant guess, by a share that keeps its
+budget.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.measures.g_leakage import GLeakage
+from discreet.measures.measure import Scope
+from discreet.measures.registry import MEASURES, measure_of
+from discreet.people.evaluation import Evaluation
+from discreet.people.extremes import leakage_of
+from discreet.people.places import upper_limit
+
+NAMES = [
+    *(name for name in MEASURES if name not in ("sibson", "g-leakage")),
+    "sibson:alpha=3",
+    "conditional-mutual-information",
+]
+
+
+def mixed(rates: np.ndarray, share: float, guess: int) -> np.ndarray:
+    return (1.0 - share) * rates + share * np.eye(len(rates))[guess][:, None]
+
+
+@given(st.sampled_from([*NAMES, "g-leakage"]), st.integers(0, 2**32 - 1), st.floats(0.01, 0.99))
+def test_a_diluted_rule_keeps_the_budget(name, seed, part):
+    """By every measure, whatever the law, the budget and the constant guess."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(2, 5, size=2)
+    groups = 2 if name == "conditional-mutual-information" else 1
+    rates = rng.dirichlet(np.full(m, rng.choice([0.3, 1.0, 5.0])), size=n * groups).T
+    shares = rng.dirichlet(np.full(n * groups, 2.0))
+    measure = GLeakage(rng.random((3, n))) if name == "g-leakage" else measure_of(name)
+    leakage = leakage_of(measure, rates, shares, groups)
+    budget = part * leakage
+    share = measure.dilution(leakage, budget)
+    assert 0.0 <= share <= 1.0
+    diluted = mixed(rates, share, int(rng.integers(m)))
+    if measure.scope is Scope.POSTERIOR and leakage > 0.0:
+        assert share == 1.0
+    assert leakage_of(measure, diluted, shares, groups) <= budget * (1.0 + 1e-9) + 1e-14
+
+
+def test_a_rule_within_its_budget_is_not_diluted():
+    assert measure_of("chi-square").dilution(0.1, 0.1) == 0.0
+    assert measure_of("parity-difference").dilution(0.4, 0.1) == pytest.approx(0.75)
+    assert measure_of("maximal-leakage").dilution(np.inf, 0.1) == 1.0
+
+
+def evaluation(table: np.ndarray, name: str) -> Evaluation:
+    m, n = table.shape
+    by_truth = np.stack([0.5 * table, 0.5 * table])
+    losses = 1.0 - np.eye(2, m)
+    return Evaluation(
+        0.95, measure_of(name), tuple(range(m)), tuple(range(n)), (0, 1), by_truth, losses, True
+    )
+
+
+@pytest.mark.parametrize("name", ["mutual-information", "total-variation", "parity-difference"])
+def test_limits_of_a_diluted_rule_follow_from_those_before(name):
+    found = evaluation(np.array([[300.0, 200.0], [100.0, 140.0]]), name)
+    budget = 0.3 * found.at_most
+    share = found.dilution(budget)
+    diluted = found.diluted(share, 1)
+    assert diluted.at_most == pytest.approx(budget, rel=1e-6)
+    assert diluted.holds(budget * (1 + 1e-6))
+    assert diluted.people == found.people
+    region = diluted.region
+    expected = mixed(found.region.rates, share, 1)
+    assert np.allclose(region.rates, expected, atol=1e-12)
+    assert diluted.leakage.low <= diluted.leakage.estimate <= diluted.leakage.high
+    assert diluted.leakage.estimate == pytest.approx(
+        leakage_of(measure_of(name), expected, region.shares)
+    )
+    assert np.allclose(diluted.table.sum(axis=0), found.table.sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"), [("parity-difference", 0.05), ("mutual-information", 0.004)]
+)
+def test_a_promise_by_dilution_is_broken_no_more_often_than_it_says(name, budget):
+    """Whatever rule is tried: of 1,000 tables at most 5 % are given too small a share."""
+    measure = measure_of(name)
+    rates = np.array([[0.5, 0.4, 0.45], [0.3, 0.35, 0.3], [0.2, 0.25, 0.25]])
+    shares = np.array([0.5, 0.3, 0.2])
+    rng = np.random.default_rng(3)
+    broken = 0
+    tables = rng.multinomial(700, (rates * shares).ravel(), size=1000).reshape(-1, 3, 3) * 1.0
+    assert leakage_of(measure, rates, shares) > budget
+    for table in tables[: 1000 if name == "parity-difference" else 100]:
+        share = measure.dilution(upper_limit(measure, table, 0.95), budget)
+        broken += leakage_of(measure, mixed(rates, share, 0), shares) > budget * (1 + 1e-9)
+    assert broken <= 0.05 * 1000 if name == "parity-difference" else broken <= 5
