@@ -18,8 +18,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.backends.tilt.vertex import Vertex, proven_width
 from discreet.judge import certify
 from discreet.measures.law import OutputLaw

@@ -18,6 +18,7 @@ from discreet.backends.tilt.passes import (
     SCREENED,
     SHELLS,
     TIES,
+    Grouping,
     Pass,
     Scan,
     _visit,
@@ -25,7 +26,6 @@ from discreet.backends.tilt.passes import (
     shell_top,
     wanted_margin,
 )
-from discreet.backends.tilt.point import Grouping
 from discreet.numerics import label_strips
 from discreet.numerics.compiled import compiled_available
 from discreet.numerics.double_double import Array

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.model import Point
 from discreet.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
