@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
+from discreet.backends.tilt.model import Ending, Point, model_of
+from discreet.backends.tilt.vertex import Vertex, proven_width
 from discreet.judge import certify
 from discreet.measures.law import OutputLaw
 from discreet.numerics.estimators import one_hot
@@ -200,7 +200,7 @@ def test_the_ties_of_an_optimum_determine_it(n, m, outcomes, seed, fraction):
         if problem.constraint.perfect
         else 0.9 * problem.output_law(best.estimator).deviation
     )
-    vertex = Vertex(problem, plain_law(problem, one_hot(labels, m)), tied, labels[tied], start)
+    vertex = Vertex(problem, one_hot(labels, m), tied, labels[tied], start)
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(
@@ -306,7 +306,7 @@ def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more():
     vertex = active.vertex()
     near = vertex.near(wanted)
     assert near is not None
-    np.testing.assert_allclose(vertex.law(near).deviation, wanted, atol=1e-15)
+    np.testing.assert_allclose(vertex.deviation(near), wanted, atol=1e-15)
 
 
 @pytest.mark.parametrize("off", [0.5, 0.9, 1.2])
@@ -316,7 +316,7 @@ def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off):
     assert best.tilt is not None
     assert best.multiplier is not None
     active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
-    law = plain_law(problem, active.certain)
+    (law,) = plain_law(problem, active.certain).groups
     announced = active.cut(off * best.tilt, best.multiplier)
     assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(
         problem.budget, rel=0.1
@@ -416,10 +416,12 @@ def test_a_start_far_beyond_every_share_raises_nothing():
     labels = problem.bayes_estimator.argmax(axis=0)
     vertex = Vertex(
         problem,
-        plain_law(problem, problem.bayes_estimator),
+        problem.bayes_estimator,
         np.array([16]),
         labels[[16]],
         np.full((2, 1), 0.5),
     )
-    found = vertex.newton(np.array([1e119]), 1.0, 0.012)
-    assert found is None or np.isfinite(found[0]).all()
+    columns = np.where(np.arange(2)[:, None] == labels[16], -1e119, 1e119)
+    tilt = np.zeros((2, 2))
+    found = vertex.solve(columns, tilt, np.ones(1), Precision.of(problem, 1e-9))
+    assert found is None or np.isfinite(found.columns).all()

@@ -6,15 +6,26 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.cells import SCREENED, SHELLS, TIES, Scan, _visit, classified, shell_top
-from discreet.backends.tilt.passes import scan, wanted_margin
-from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt import passes
+from discreet.backends.tilt.passes import (
+    SCREENED,
+    SHELLS,
+    TIES,
+    Grouping,
+    Pass,
+    Scan,
+    _visit,
+    classified,
+    shell_top,
+    wanted_margin,
+)
 from discreet.numerics import label_strips
 from discreet.numerics.compiled import compiled_available
 from discreet.numerics.double_double import Array
@@ -49,6 +60,20 @@ def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBloc
     return ArrayBlocks(p_xz, loss, size)
 
 
+def scan(
+    blocks: ArrayBlocks,
+    tilt: Array,
+    retain: float,
+    most: int | None = None,
+    threads: int = 0,
+    compiled: bool | None = None,
+    **how: Any,
+) -> Scan:
+    """One pass, by default over all outcomes that the margin allows."""
+    wanted = Pass(tilt, retain, blocks.N if most is None else most, **how)
+    return passes.scan(blocks, wanted, threads=threads, compiled=compiled)
+
+
 def tilt_for(n: int, m: int, seed: int, scale: float) -> Array:
     return np.asarray(scale * np.random.default_rng(seed).normal(size=(m, n)))
 
@@ -71,7 +96,7 @@ def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
     assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
 
 
-thresholds = st.sampled_from([-1.0, 0.0, 1e-12, 0.01, 0.3, math.inf])
+thresholds = st.sampled_from([-math.inf, 0.0, 1e-12, 0.01, 0.3, math.inf])
 scales = st.sampled_from([0.0, 1e-17, 1e-9, 0.3, 5.0])
 screens = st.sampled_from([0.0, 1e-6, 0.1, 1.0, math.inf])
 mosts = st.sampled_from([None, 0, 1, 20])
@@ -231,7 +256,7 @@ def test_ties_are_told_apart_by_their_mean_private_value(compiled):
     p_xz = np.stack([1.0 - mean, np.zeros_like(mean), mean]) / 402
     loss = np.stack([p_xz[2], 0.5 * p_xz[2]])
     tilt = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]])  # the second guess costs what it saves
-    found = scan(ArrayBlocks(p_xz, loss, 100), tilt, -1.0, compiled=compiled)
+    found = scan(ArrayBlocks(p_xz, loss, 100), tilt, -math.inf, compiled=compiled)
     assert found.ties == 402
     cells = np.minimum((mean * TIES).astype(int), TIES - 1)
     np.testing.assert_array_equal(found.keys % SHELLS, np.unique(cells))
@@ -267,8 +292,8 @@ def test_chunks_without_mass(compiled):
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
     assert not ((found.retained >= 20) & (found.retained < 60)).any()
     assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())
-    weighed = scan(blocks, np.zeros((2, 3)), -1.0, screen=0.0, strip=128, compiled=compiled).weights
-    drawn, _ = sample(blocks, weighed, 128, 50, threads=1)
+    labels = scan(blocks, np.zeros((2, 3)), -math.inf, screen=0.0, strip=128, compiled=compiled)
+    drawn, _ = sample(blocks, labels.weights, 128, 50, threads=1)
     assert (drawn[:3].sum(axis=0) > 0.0).all()
 
 
@@ -324,7 +349,7 @@ def test_totals_are_sums_of_the_stored_numbers():
     rng = np.random.default_rng(2)
     blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
     exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
-    assert scan(blocks, np.zeros((2, 2)), -1.0, compiled=False).total == pytest.approx(
+    assert scan(blocks, np.zeros((2, 2)), -math.inf, compiled=False).total == pytest.approx(
         float(exact), rel=1e-15
     )
 
@@ -347,7 +372,7 @@ def test_margins_to_expect_are_right_to_a_shell(seed, wanted):
     exact = wanted_margin(every, np.ones(2500), tilt, wanted)
     margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
     assert exact == pytest.approx(np.sort(margin)[wanted - 1], rel=1e-9)
-    found = scan(blocks, tilt, -1.0, compiled=False)
+    found = scan(blocks, tilt, -math.inf, compiled=False)
     shells = found.keys % SHELLS
     reach = shell_top(shells) - shell_top(shells - 1)
     expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)

@@ -1,5 +1,5 @@
-"""The vertex under smooth measures: Newton's method from points that are nearly optimal, and what
-binds there.
+"""The vertex under every smooth measure: Newton's method from points that are nearly optimal, and
+what binds there.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import pytest
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.stationary import Stationary
-from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
+from discreet.backends.tilt.model import Point
+from discreet.backends.tilt.vertex import proven_width
 from discreet.judge import certify
-from discreet.numerics.estimators import one_hot
 from discreet.problems import Problem
 
 SMOOTH = [
+    "mutual-information",
     "chi-square",
     "sibson:alpha=1.2",
     "sibson:alpha=2",
@@ -69,30 +68,6 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
             assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-12
             assert np.count_nonzero(found.columns.max(axis=0) < 1.0) <= (m - 1) * n
             np.testing.assert_array_equal(found.columns.sum(axis=0), 1.0)
-
-
-@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 4), (5, 3)])
-def test_mutual_information_is_one_case(n, m):
-    problem = random_problem("mutual-information", n, m, 60, 1, 0.2)
-    best = ds.solve(problem, "tilt")
-    assert best.tilt is not None
-    labels = best.estimator.argmax(axis=0)
-    ties = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
-    own = labels[ties]
-    start = best.estimator[:, ties]
-    precision = Precision.of(problem, 1e-10)
-    certain = one_hot(labels, m)
-    one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(
-        start, best.tilt, best.multipliers, precision
-    )
-    two = Stationary(problem, certain, ties, own, start).solve(
-        start, best.tilt, best.multipliers, precision
-    )
-    assert one is not None
-    assert two is not None
-    np.testing.assert_allclose(two.columns, one.columns, atol=1e-9)
-    np.testing.assert_allclose(two.tilt, one.tilt, atol=1e-9)
-    assert two.multipliers == pytest.approx(one.multipliers, rel=1e-9)
 
 
 def test_budgets_that_do_not_bind_have_no_price():
