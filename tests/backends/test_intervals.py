@@ -214,6 +214,15 @@ def test_every_kind_of_density_is_certified(name, regime):
     assert solution.rule.edges.size <= 30
 
 
+def test_tails_that_nearly_tie_are_bracketed():
+    """The lower bound once ran out of cells at a gap of 8.5e-6."""
+    laws = [
+        [stats.lomax(1.7908, scale=2.2879), stats.lomax(0.1331, scale=0.3404)],
+        [stats.lomax(0.1345), stats.lomax(1.2314)],
+    ]
+    check(ds.solve(ContinuousProblem(laws, [[0.3772, 0.6179], [0.0041, 0.0008]], 1.4e-6)))
+
+
 def test_uniform_densities_are_solved_as_the_few_pieces_they_are():
     """Between neighbouring ends all densities are constant, so the pieces are a discrete problem
     with the same optimum.
