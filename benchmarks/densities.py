@@ -150,7 +150,10 @@ def _t(x: Any, df: Any) -> Values:
     density = (
         ((df + 1) / 2).lgamma() - (df / 2).lgamma() - (df + 1) / 2 * (1 + scaled).log()
     ).exp()
-    tail = (1 / (1 + scaled)).beta_lower(df / 2, _HALF, 1) / 2
+    if scaled < 1:
+        tail = (1 - (scaled / (1 + scaled)).beta_lower(_HALF, df / 2, 1)) / 2
+    else:
+        tail = (1 / (1 + scaled)).beta_lower(df / 2, _HALF, 1) / 2
     return density / (df * arb.pi()).sqrt(), tail, 1 - tail
 
 
