@@ -286,6 +286,16 @@ def test_newton_returns_to_the_optimum_from_nearby(budget):
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
 
 
+@pytest.mark.parametrize("budget", [0.01, 0.0])
+def test_newton_whose_time_is_over_proposes_nothing(budget):
+    problem = paper_continuous(budget)
+    rule = solved(budget).rule
+    start = Boundaries(rule.boundaries, rule.labels, np.zeros(rule.boundaries.size, dtype=bool))
+    precision = Precision.of(problem, 1e-9)
+    late = polish(problem, start, solved(budget).tilt, 1.0, precision, deadline=-math.inf)
+    assert late is None
+
+
 def test_newton_with_nothing_to_move_proposes_nothing():
     nothing = Boundaries(np.empty(0), np.array([0]), np.empty(0, dtype=bool))
     assert (

@@ -377,6 +377,15 @@ def test_a_coarse_sweep_is_valid_too(target):
     assert coarse.cells <= finest.cells
 
 
+def test_a_sweep_whose_time_is_over_is_coarse_and_valid():
+    problem = mixtures(3)
+    tilt = np.random.default_rng(1).normal(size=(3, 3))
+    finest = sweep(problem, tilt, 1e-13)
+    coarse = sweep(problem, tilt, 1e-13, deadline=-math.inf)
+    assert coarse.cells == problem.quantiles.size + 3 * problem.bends.size + 1
+    assert coarse.value <= finest.value + finest.slack + finest.allowance
+
+
 def test_a_sweep_does_not_trust_labels_between_its_cells():
     """A narrow spike is found that decides a tiny interval far from all other mass."""
     spike = NormalDensity(5.0, 1e-6)
