@@ -117,8 +117,11 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        """The bracket is narrow enough, or six rounds have hardly narrowed it."""
-        return self.narrow or self.waiting >= 6
+        """The bracket is narrow enough, or six rounds have hardly narrowed it; one round, if it is
+        within the gap asked for, as partitions grow by the round.
+        """
+        patience = 1 if self.width <= self.precision.gap else 6
+        return self.narrow or self.waiting >= patience
 
     @property
     def narrow(self) -> bool:
