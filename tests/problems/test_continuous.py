@@ -382,7 +382,8 @@ def test_a_sweep_whose_time_is_over_is_coarse_and_valid():
     tilt = np.random.default_rng(1).normal(size=(3, 3))
     finest = sweep(problem, tilt, 1e-13)
     coarse = sweep(problem, tilt, 1e-13, deadline=-math.inf)
-    assert coarse.cells == problem.quantiles.size + 3 * problem.bends.size + 1
+    assert coarse.cells < finest.cells
+    assert coarse.slack > finest.slack
     assert coarse.value <= finest.value + finest.slack + finest.allowance
 
 

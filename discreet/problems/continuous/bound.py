@@ -128,7 +128,8 @@ def sweep(
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
-    points = problem.bends
+    known = [each.bends for each in problem.components if each.bends is not None]
+    points = np.unique(np.concatenate([problem.breakpoints, *known]))
     beside = np.concatenate([np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)])
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 

@@ -189,14 +189,6 @@ class ContinuousProblem(Constrained):
         )
 
     @cached_property
-    def bends(self) -> Array:
-        """All points where a component turns, jumps, or is known to change its curvature,
-        increasing.
-        """
-        known = [each.bends for each in self.components if each.bends is not None]
-        return np.unique(np.concatenate([self.breakpoints, *known]))
-
-    @cached_property
     def quantiles(self) -> Array:
         """Quantiles of all components, both tails, increasing: edges for a first partition."""
         return np.unique(np.concatenate([each.quantiles for each in self.components]))
