@@ -5,9 +5,9 @@ eliminated, so for two guesses the column sums are just bounds, for more they ar
 inequalities. The variables sqrt(N w_l) P_il equalise the curvature of the leakage over the
 outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is the blend of
 the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound,
-where the leakage is smooth. Leakage and gradient come from the accurate law of (X, Ŷ)
-(`measures.law`), so they keep their digits at small budgets. Where a guess excludes a
-private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
+where the leakage is smooth. Without a constraint the Bayes rule is the answer. Leakage and gradient
+come from the accurate law of (X, Ŷ) (`measures.law`), so they keep their digits at small budgets.
+Where a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
 become the tilt. At positive budgets the duals come from the estimator (`repairs`): the multiplier
@@ -92,8 +92,8 @@ class Slsqp(Unlifted):
         """
         from scipy.optimize import minimize
 
-        if lowered.start.size == 0:
-            return Raw("one guess: nothing to decide", lowered.answer(lowered.start, None), 0)
+        if lowered.settled:
+            return Raw("optimal: nothing to decide", lowered.answer(lowered.start, None), 0)
         deadline = options.deadline()
 
         def watch(_: Array) -> None:
@@ -144,6 +144,15 @@ class SmoothProgram:
     def problem(self) -> Problem:
         """The problem that was lowered."""
         return self.program.problem
+
+    @property
+    def settled(self) -> bool:
+        """Whether the start is optimal: one guess, or the Bayes rule without a constraint.
+
+        SLSQP would leave it by rounding errors, times costs of up to 1e9.
+        """
+        perfect = self.problem.constraint.perfect
+        return not self.free or not (self.program.leaks or perfect)
 
     @property
     def free(self) -> int:
@@ -295,7 +304,7 @@ class SmoothProgram:
 def _start(problem: Problem) -> Array:
     """The uniform guess, moved as far towards the Bayes rule as a finite positive budget allows."""
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
-    if problem.constraint.perfect or problem.constraint.oblivious:
+    if problem.constraint.perfect:
         return uniform
     return blended(
         problem.bayes_estimator, problem.bayes_law, uniform, problem.law(uniform), problem.budget

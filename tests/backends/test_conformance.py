@@ -114,7 +114,7 @@ FAMILIES = {
     "census": [small("census", educations=3, occupations=3)],
     "dirichlet": [
         small("dirichlet", n=3, m=3, N=20),
-        small("dirichlet", n=2, m=4, N=12, seed=1),
+        small("dirichlet", n=2, m=4, N=12, seed=2),
         small("dirichlet", n=4, m=2, N=30, seed=2, sparsity=0.6),
     ],
     "mixture": [small("mixture", N=40), small("mixture", n=3, m=3, d=3, N=20, seed=1)],

@@ -214,6 +214,15 @@ def test_every_kind_of_density_is_certified(name, regime):
     assert solution.rule.edges.size <= 30
 
 
+def test_tails_that_nearly_tie_are_bracketed():
+    """The lower bound once ran out of cells at a gap of 8.5e-6."""
+    laws = [
+        [stats.lomax(1.7908, scale=2.2879), stats.lomax(0.1331, scale=0.3404)],
+        [stats.lomax(0.1345), stats.lomax(1.2314)],
+    ]
+    check(ds.solve(ContinuousProblem(laws, [[0.3772, 0.6179], [0.0041, 0.0008]], 1.4e-6)))
+
+
 def test_uniform_densities_are_solved_as_the_few_pieces_they_are():
     """Between neighbouring ends all densities are constant, so the pieces are a discrete problem
     with the same optimum.
@@ -275,6 +284,16 @@ def test_newton_returns_to_the_optimum_from_nearby(budget):
     )
     assert found is not None
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
+
+
+@pytest.mark.parametrize("budget", [0.01, 0.0])
+def test_newton_whose_time_is_over_proposes_nothing(budget):
+    problem = paper_continuous(budget)
+    rule = solved(budget).rule
+    start = Boundaries(rule.boundaries, rule.labels, np.zeros(rule.boundaries.size, dtype=bool))
+    precision = Precision.of(problem, 1e-9)
+    late = polish(problem, start, solved(budget).tilt, 1.0, precision, deadline=-math.inf)
+    assert late is None
 
 
 def test_newton_with_nothing_to_move_proposes_nothing():

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import lower_bound
@@ -136,14 +137,23 @@ def test_iterations_are_limited_and_counted():
     assert raw.claimed == "Iteration limit reached"
 
 
-def test_iterations_that_lead_nowhere_end():
-    """At a tiny budget a line search may go on for thousands of iterations."""
+def test_iterations_that_lead_nowhere_end(monkeypatch):
+    """At a tiny budget a line search may go on for thousands of iterations, on some machines."""
     problem = catalog.build(
         "dirichlet", n=3, m=3, N=6, seed=2, concentration=0.1, budget=2.4e-15, measure="chi-square"
     )
+    run = scipy.optimize.minimize
+    limits = []
+
+    def counted(*arguments, **named):
+        limits.append(named["options"]["maxiter"])
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(scipy.optimize, "minimize", counted)
     solution = solve(problem, "slsqp")
+    assert limits == [300 + 3 * (problem.m - 1) * problem.N]
     assert solution.iterations is not None
-    assert 300 < solution.iterations <= 300 + 3 * (problem.m - 1) * problem.N
+    assert solution.iterations <= limits[0]
 
 
 def test_a_guess_that_is_never_given_does_not_spoil_the_bound():
@@ -184,11 +194,10 @@ def test_a_dominated_guess_costs_the_bound_nothing(seed):
     "parameters", [{"n": 3, "m": 2, "N": 19, "seed": 524}, {"n": 3, "m": 3, "N": 40, "seed": 929}]
 )
 def test_without_constraint_a_tiny_error_probability_is_found(parameters):
-    """Costs in units of it, 1e9 of them, made the first subproblem infeasible, and the uniform
-    guess came back.
-    """
+    """SLSQP found it on some machines only: its rounding errors are multiplied by costs of 1e9."""
     solution = solve(catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp")
     assert solution.status is Status.CERTIFIED
+    assert solution.iterations == 0
 
 
 def test_the_gradient_is_finite_where_a_guess_excludes_a_private_value():

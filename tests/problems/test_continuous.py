@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -339,6 +339,34 @@ def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed, size):
     assert swept.slack <= 1e-9
 
 
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_the_sweep_of_any_families_is_a_lower_bound_where_losses_nearly_tie(seed):
+    rng = np.random.default_rng(seed)
+    bounded = sorted(FAMILIES.keys() - {"beta", "gamma"})
+    laws = [[FAMILIES[name] for name in rng.choice(bounded, 2)] for _ in range(2)]
+    problem = ContinuousProblem(laws, P_XY, math.inf)
+    tilt = np.zeros((2, 2))
+    point = float(rng.choice(problem.quantiles))
+    private = problem.private @ problem.densities(point)[:, 0]
+    losses = problem.losses @ problem.densities(point)[:, 0]
+    assume(private[0] > 0.0)
+    tilt[0, 0] = (losses[1] - losses[0]) / private[0] * (1.0 + rng.choice([0.0, 1e-6, 1e-3]))
+    exact = integral_of_the_least(problem, tilt)
+    for target in (1e-3, 1e-6, 1e-9):
+        swept = sweep(problem, tilt, target * abs(exact))
+        assert swept.value <= exact + 1e-13 * (1.0 + np.abs(tilt).max())
+
+
+def test_sub_exponential_tails_that_nearly_tie_need_few_cells():
+    """Their ratio changes slowly over a hundred decades, and no density is constant on a cell."""
+    laws = [[stats.lomax(0.1331), stats.lomax(0.1345)]]
+    problem = ContinuousProblem(laws, [[0.5, 0.5]], math.inf)
+    swept = sweep(problem, np.zeros((2, 1)), 1e-11)
+    assert swept.slack <= 1e-11
+    assert swept.cells < 10_000
+
+
 @pytest.mark.parametrize("target", [1e-3, 1e-5, 1e-8, 1e-12])
 def test_a_coarse_sweep_is_valid_too(target):
     problem = mixtures(3)
@@ -347,6 +375,16 @@ def test_a_coarse_sweep_is_valid_too(target):
     coarse = sweep(problem, tilt, target)
     assert coarse.value <= finest.value + finest.slack + finest.allowance
     assert coarse.cells <= finest.cells
+
+
+def test_a_sweep_whose_time_is_over_is_coarse_and_valid():
+    problem = mixtures(3)
+    tilt = np.random.default_rng(1).normal(size=(3, 3))
+    finest = sweep(problem, tilt, 1e-13)
+    coarse = sweep(problem, tilt, 1e-13, deadline=-math.inf)
+    assert coarse.cells < finest.cells
+    assert coarse.slack > finest.slack
+    assert coarse.value <= finest.value + finest.slack + finest.allowance
 
 
 def test_a_sweep_does_not_trust_labels_between_its_cells():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import stats
 import discreet as ds
 from discreet.judge import certify
 from discreet.problems.continuous.density import UNDERFLOW, component
-from discreet.problems.continuous.families import TURNS
+from discreet.problems.continuous.families import BENDS, TURNS
 from discreet.problems.continuous.model import ACCURACY, ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
@@ -76,6 +77,25 @@ def points_of(law: Any, rng: np.random.Generator) -> np.ndarray:
     return np.unique(found[(found > ends[0]) & (found < ends[1])])
 
 
+@pytest.mark.parametrize("name", BENDS)
+def test_every_family_is_convex_or_concave_between_its_bends(name, exactly):
+    """Slopes of exact values rise all along a piece, or fall."""
+    flint.ctx.prec = 2500
+    for shapes in SHAPES.get(name, [()]):
+        law = getattr(stats, name)(*shapes, loc=0.37, scale=0.0625)
+        bends = component(law, name).bends
+        assert bends is not None
+        levels = np.concatenate([10.0 ** np.arange(-12.0, -1.0), np.linspace(0.02, 0.5, 25)])
+        points = np.concatenate([law.ppf(levels), law.isf(levels)])
+        points = np.concatenate([points, np.linspace(points.min(), points.max(), 100)])
+        points = np.setdiff1d(points, bends)
+        for piece in np.split(points, np.searchsorted(points, bends)):
+            values = [(flint.arb(z), exactly.exact_values(law, z)[0]) for z in piece.tolist()]
+            slopes = [(g - f) / (b - a) for (a, f), (b, g) in pairwise(values)]
+            turns = [right - left for left, right in pairwise(slopes)]
+            assert not (any(t > 0 for t in turns) and any(t < 0 for t in turns)), (shapes, piece[0])
+
+
 @pytest.mark.parametrize("place", [(0.0, 1.0), (0.37, 0.0625), (-56.93, 13.8)])
 @pytest.mark.parametrize("name", TURNS)
 def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly):
@@ -113,6 +133,17 @@ def test_mass_next_to_an_end_is_bracketed(steep, flat, exactly):
     found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, math.inf))
     assert found.status is ds.Status.CERTIFIED
     assert exactly.broken_claims(found, [flat, steep]) == []
+
+
+def test_a_gap_that_the_accuracy_of_the_functions_sets_is_called_so(exactly):
+    """A rare guess that must not leak: its masses are differences of much larger numbers."""
+    draw = exactly.Draw(7, 2598, False)
+    found = ds.solve(draw.problem()[0].with_budget(0.0))
+    assert found.status is ds.Status.INACCURATE
+    assert found.claimed.endswith("the accuracy of the distribution functions sets the gap")
+    sharper = exactly.exact(exactly.Draw(7, 2598, False), 0.0)
+    judged = ds.certify(sharper, found.rule, found.tilt, found.multipliers)
+    assert judged.relative_gap < 0.1 * found.relative_gap
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])

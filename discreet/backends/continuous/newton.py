@@ -9,6 +9,7 @@ judged like any other.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,8 +51,11 @@ def polish(
     tilt: Array,
     multiplier: float,
     precision: Precision,
+    deadline: float = math.inf,
 ) -> Polished | None:
-    """Polish a rule that is near its optimum; None if no finite system was found."""
+    """Polish a rule that is near its optimum, until `time.perf_counter()` has passed the deadline;
+    None if no finite system was found.
+    """
     free = np.flatnonzero(~start.pinned)
     if not free.size:
         return None
@@ -61,6 +65,8 @@ def polish(
     least = math.inf
     waiting = 0
     for _ in range(40):
+        if time.perf_counter() > deadline:
+            break
         system = (
             _perfect_system(problem, at, free)
             if perfect

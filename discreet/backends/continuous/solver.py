@@ -6,11 +6,11 @@ section 17 ("Solving"), until the bracket is within the gap: `tilt` solves the d
 partition; the boundaries under its tilt (`boundaries`) and the middles of cells that randomise
 become edges; Newton's method on the boundaries (`newton`) usually finds the remaining digits at
 once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
-certifies the answer.
+certifies the answer. Rounds end when only the accuracy of the distribution functions is left.
 
 Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the
-stated accuracy of densities and distribution functions allows. A time limit is checked between
-rounds.
+stated accuracy of densities and distribution functions allows. At the time limit the subdivision of
+the first round ends wherever it is, and its bracket is valid.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ class Intervals(Unlifted):
         """Refine until the bracket is within the gap; no round is begun after the time limit.
         `iterations` are rounds.
         """
-        deadline = options.deadline()
+        lowered.deadline = options.deadline()
         most = options.max_iterations or 30
         rounds = 0
         if not lowered.try_bayes():
-            while (
-                not lowered.done
-                and rounds < most
-                and (rounds == 0 or time.perf_counter() < deadline)
-            ):
+            while not lowered.done and rounds < most and (rounds == 0 or lowered.time_left > 0.0):
                 rounds += 1
                 lowered.round()
                 if options.progress is not None:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
-        claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
-        rule = lowered.rule if time.perf_counter() > deadline else lowered.tidy()
+        claimed = f"stopped after {rounds} rounds"
+        if lowered.width + lowered.leak_allowance <= options.gap:
+            claimed = "optimal"
+        elif lowered.narrow:
+            claimed = "stopped: the accuracy of the distribution functions sets the gap"
+        rule = lowered.tidy() if lowered.time_left > 0.0 else lowered.rule
         return Raw(claimed, Answer(rule, lowered.tilt, np.array([lowered.multiplier])), rounds)
 
 
@@ -86,13 +86,16 @@ class _Search:
     """The partition, the best rule and the best duals so far, which need not come from the same
     round.
 
-    upper  error probability of `rule`, which keeps the budget lower what `tilt` and `multiplier`
-           prove
+    upper      error probability of `rule`, which keeps the budget
+    within     how far from perfect privacy the errors of masses may put the rule, at budget 0
+    lower      what `tilt` and `multiplier` prove
+    allowance  the part of it lost to the inaccuracy of the functions
     """
 
     def __init__(self, problem: ContinuousProblem, precision: Precision) -> None:
         self.problem = problem
         self.precision = precision
+        self.deadline = math.inf
         self.gap = precision.bracket
         inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
         self.edges = np.unique(
@@ -103,12 +106,42 @@ class _Search:
         self.tilt = np.zeros((problem.m, problem.n))
         self.multiplier = 0.0
         self.lower = -math.inf
+        self.allowance = 0.0
+        self.within = 0.0
         self.waiting = 0
 
     @property
+    def time_left(self) -> float:
+        """Seconds until the deadline."""
+        return self.deadline - time.perf_counter()
+
+    @property
     def done(self) -> bool:
-        """The bracket is narrow enough, or six rounds have hardly narrowed it."""
-        return self.width <= self.gap or self.waiting >= 6
+        """The bracket is narrow enough, or six rounds have hardly narrowed it; one round, if it is
+        within the gap asked for, as partitions grow by the round.
+        """
+        patience = 1 if self.width <= self.precision.gap else 6
+        return self.narrow or self.waiting >= patience
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the bracket is within the gap, or hardly wider than the accuracy of the functions
+        makes it.
+        """
+        allowance = self.allowance / max(self.upper, NEGLIGIBLE)
+        return self.width - allowance <= max(self.gap, 0.1 * self.leak_allowance)
+
+    @property
+    def leak_allowance(self) -> float:
+        """What the inexact masses of guesses that must not leak cost a bracket, relatively."""
+        return self.within * self._price / max(self.upper, NEGLIGIBLE)
+
+    @property
+    def _price(self) -> float:
+        """What the distance of a rule from perfect privacy costs at most."""
+        if not self.problem.constraint.perfect:
+            return 0.0
+        return change_with_prior(self.tilt, math.inf, self.problem.p_x)
 
     @property
     def width(self) -> float:
@@ -120,9 +153,11 @@ class _Search:
     def offer_rule(self, rule: IntervalRule) -> None:
         """Keep the rule, moved within the budget, if it is the best so far."""
         kept, error = _within_budget(self.problem, rule, self.precision)
-        if error < self.upper:
+        within = _private_within(self.problem, kept)
+        if error + self._price * within < self.upper + self._price * self.within:
             self.rule = kept
             self.upper = error
+            self.within = within
 
     def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, Sweep]:
         """Keep the duals, made feasible, if they prove most so far; return them and the subdivision
@@ -131,14 +166,18 @@ class _Search:
         problem = self.problem
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
-        swept = sweep(problem, tilt, self.precision.small * min(self.upper, problem.constant_error))
-        lower = swept.value - problem.accuracy * change_with_prior(tilt, multiplier, problem.p_x)
+        target = self.precision.small * min(self.upper, problem.constant_error)
+        swept = sweep(problem, tilt, target, self.deadline)
+        lower = swept.value - 8.0 * problem.rounding * change_with_prior(
+            tilt, multiplier, problem.p_x
+        )
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
             self.tilt = tilt
             self.multiplier = multiplier
             self.lower = lower
+            self.allowance = swept.allowance
         return tilt, multiplier, swept
 
     def try_bayes(self) -> bool:
@@ -154,7 +193,8 @@ class _Search:
         """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
         partition = self.problem.on(self.edges)
-        answer = ask(Tilt(), partition, Options(self.precision.small)).answer
+        options = Options(self.precision.small, time_limit=max(self.time_left, 1e-3))
+        answer = ask(Tilt(), partition, options).answer
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
         self.offer_rule(IntervalRule(self.edges, estimator).simplified())
@@ -163,7 +203,7 @@ class _Search:
         tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
-            polished = polish(self.problem, found, tilt, multiplier, self.precision)
+            polished = polish(self.problem, found, tilt, multiplier, self.precision, self.deadline)
             self.offer_rule(
                 (found if polished is None else polished.boundaries).rule(self.problem.m)
             )
@@ -221,6 +261,18 @@ def _within_budget(
         target = problem.budget * (1.0 - precision.undercut)
         kept = blended(rule.estimator, Law(((law,),)), kept, Law(((end,),)), target)
     return IntervalRule(rule.edges, kept), discrete.error_probability(kept)
+
+
+def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
+    """How much the errors of masses may change p(x_j given ŷ_i)/p(x_j), about; 0 unless the budget
+    is 0.
+    """
+    if not problem.constraint.perfect:
+        return 0.0
+    law = rule.output_law(problem)
+    independent = law.mass[:, None] * law.p_x
+    off = np.broadcast_to(law.off, independent.shape)
+    return float(np.divide(off, independent, out=np.zeros_like(off), where=independent > 0.0).max())
 
 
 def _refined(edges: Array, estimator: Array, roots: Array) -> Array:

@@ -2,10 +2,10 @@
 certified subdivision.
 
 On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a
-*slack*: the least of three bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its
-mass, and by monotone ratios of densities (see `families`). The intervals with the largest slack are
-quartered until the sum is under a target. No root finder, no derivative, and no quadrature is
-trusted.
+*slack*: the least of four bounds of ∫ max_i (F_k − F_i)⁺, by the ranges of densities on the
+interval, by their distances from their chords, by masses, and by monotone ratios (see `families`).
+The intervals with the largest slack are quartered until the sum is under a target. No root finder,
+no derivative, and no quadrature is trusted.
 
 What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy
 η (values are widened by it), and the densities are monotone between their breakpoints. Roundings of
@@ -19,6 +19,7 @@ Source: docs/theory.md, section 17 (lower bound).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -87,19 +88,23 @@ class _Tilted:
     coefficients: Array
     size: Array
 
-    def against(self, k: int, terms: int) -> tuple[Array, Array]:
-        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = α_k − α_i, roundings
-        included.
+    def against(self, k: int, terms: int) -> tuple[Array, Array, Array]:
+        """Upper bounds of (d_iq)⁺, lower bounds of (d_iq)⁻ and upper bounds of |d_iq| [m, Q] for
+        d_i = α_k − α_i, roundings included.
         """
         difference = self.coefficients[k] - self.coefficients
         doubt = 2.0 * UNIT * (terms + 4) * (self.size[k] + self.size)
         doubt[k] = 0.0
-        return np.maximum(difference + doubt, 0.0), np.maximum(-difference - doubt, 0.0)
+        gain = np.maximum(difference + doubt, 0.0)
+        cost = np.maximum(-difference - doubt, 0.0)
+        return gain, cost, np.abs(difference) + doubt
 
 
-def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
+def sweep(
+    problem: ContinuousProblem, tilt: Array, target: float, deadline: float = math.inf
+) -> Sweep:
     """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost
-    (or nothing helps).
+    (or nothing helps, or `time.perf_counter()` has passed the deadline).
 
     The value is a valid bound however the subdivision ends.
     """
@@ -112,9 +117,10 @@ def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
         found = _joined(problem, tilted, cells, labels, slack)
         # a smaller loss to undecided intervals would not count beside it
         enough = max(target, 0.1 * found.allowance)
-        points = _where_to_split(cells.edges, slack, enough)
+        points = _where_to_split(cells.edges, slack, enough, most - labels.size)
         stalled = labels.size > most // 8 and found.slack > 0.999 * before
-        if found.slack <= enough or not points.size or stalled or labels.size + points.size > most:
+        late = time.perf_counter() > deadline
+        if found.slack <= enough or not points.size or stalled or late:
             break
         before = found.slack
         cells = cells.split(problem, points)
@@ -122,7 +128,8 @@ def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
-    points = problem.breakpoints
+    known = [each.bends for each in problem.components if each.bends is not None]
+    points = np.unique(np.concatenate([problem.breakpoints, *known]))
     beside = np.concatenate([np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)])
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
@@ -139,6 +146,7 @@ def _decide(
     low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)
+    bending = _bending(problem, cells, widened)
     families = _families(problem)
     # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
     vague = (
@@ -150,8 +158,11 @@ def _decide(
     slack = np.zeros(labels.size)
     for k in np.unique(labels):
         mine = labels == k
-        gain, cost = tilted.against(k, problem.n)
-        excess = np.maximum((_product(gain, high[:, mine]) - cost @ low[:, mine]).max(axis=0), 0.0)
+        gain, cost, size = tilted.against(k, problem.n)
+        by_range = _product(gain, high[:, mine]) - cost @ low[:, mine]
+        chord = _at_ends(gain * (1.0 + widened.T), cost * (1.0 - widened.T), cells.density, mine)
+        by_chord = chord + _product(size, bending[:, mine])
+        excess = np.maximum(np.fmin(by_range, by_chord).max(axis=0), 0.0)
         with np.errstate(invalid="ignore"):  # 0 · inf: a decided cell of infinite width, or a pole
             by_width = np.where(excess == 0.0, 0.0, excess * widths[mine])
         by_mass = gain.max(axis=0) @ (masses[:, mine] + error[:, mine])
@@ -163,6 +174,47 @@ def _decide(
             by_ratio = _by_ratio(families, gain, cost, weights[:, slack[mine] > 0.0], ends, widened)
             slack[at] = np.minimum(slack[at], by_ratio)
     return labels, slack
+
+
+def _bending(problem: ContinuousProblem, cells: _Cells, accuracy: Array) -> Array:
+    """How far each density may be from its chord on each cell [Q, cells]; inf where unknown.
+
+    A convex density lies below its chord and above the chords of both neighbouring cells,
+    prolonged; a concave one the other way round. With slopes that differ by A and B from those of
+    the neighbours the three lines enclose a height of |S| A B / (A + B).
+    """
+    edges = cells.edges
+    widths = np.diff(edges)
+    # Next to a bend a value may be from its other side.
+    apart = np.isfinite(widths) & (np.nextafter(edges[:-1], np.inf) != edges[1:])
+    with np.errstate(all="ignore"):
+        slope = np.diff(cells.density, axis=1) / widths
+        doubt = accuracy * (cells.density[:, :-1] + cells.density[:, 1:]) / widths
+        turn = np.abs(np.diff(slope, axis=1)) + doubt[:, 1:] + doubt[:, :-1]
+        turn[~np.isfinite(turn)] = np.inf
+        for q, each in enumerate(problem.components):
+            comparable = np.zeros(turn.shape[1], dtype=bool)
+            if each.bends is not None:
+                piece = np.searchsorted(each.bends, edges[:-1], side="right")
+                comparable = apart[1:] & apart[:-1] & (piece[1:] == piece[:-1])
+            turn[q, ~comparable] = np.inf
+        unknown = np.full((len(turn), 1), np.inf)
+        left = np.concatenate([unknown, turn], axis=1)
+        right = np.concatenate([turn, unknown], axis=1)
+        height = widths / (1.0 / left + 1.0 / right)
+    return np.asarray(height * (1.0 + 8.0 * UNIT))
+
+
+def _at_ends(gain: Array, cost: Array, density: Array, cells: NDArray[np.bool_]) -> Array:
+    """The larger of the values at both ends of cells, which those of a chord do not exceed; NaN
+    next to a pole.
+    """
+    with np.errstate(invalid="ignore"):
+        left, right = (
+            gain @ ends[:, cells] - cost @ ends[:, cells]
+            for ends in (density[:, :-1], density[:, 1:])
+        )
+    return np.asarray(np.maximum(left, right))
 
 
 def _families(problem: ContinuousProblem) -> list[list[int]]:
@@ -215,12 +267,15 @@ def _product(gain: Array, high: Array) -> Array:
     return np.where(poles > 0.0, np.inf, gain @ np.where(np.isinf(high), 0.0, high))
 
 
-def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
-    """What quarters the cells that hold more than their part of the slack, as far as doubles allow;
-    a tail is cut once.
+def _where_to_split(edges: Array, slack: Array, target: float, room: int) -> Array:
+    """What quarters the cells that hold more than their part of the slack, as far as doubles and
+    `room` for so many points allow; a tail is cut once.
     """
     undecided = max(1, int((slack > 0.0).sum()))
-    chosen = slack > 0.5 * target / undecided
+    chosen = np.flatnonzero(slack > 0.5 * target / undecided)
+    most = room // 3
+    if chosen.size > most:
+        chosen = np.sort(chosen[np.argsort(-slack[chosen], kind="stable")[:most]])
     low = edges[:-1][chosen]
     high = edges[1:][chosen]
     left = np.isinf(low)

@@ -29,7 +29,12 @@ from discreet.checks import TOTAL_TOLERANCE, brief, freeze
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
-from discreet.problems.continuous.families import Member, known_breakpoints, ratio_family
+from discreet.problems.continuous.families import (
+    Member,
+    known_bends,
+    known_breakpoints,
+    ratio_family,
+)
 from discreet.problems.roots import bisected, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
@@ -99,6 +104,8 @@ class Component:
     family        ratio family, None if unknown
     family_stated it was stated by the user
     breakpoints   finite, increasing
+    bends         breakpoints and inflection points: between them the density is convex or concave;
+                  finite, increasing; None if unknown
     quantiles     at `LEVELS` of both tails, increasing
     median        intervals below it are measured by the cdf, those above it by the survival
                   function
@@ -116,6 +123,7 @@ class Component:
     family: Hashable | None = None
     family_stated: bool = False
     breakpoints: Array = field(default_factory=lambda: np.empty(0))
+    bends: Array | None = None
     quantiles: Array = field(default_factory=lambda: np.empty(0))
     median: float = 0.0
     entry: Any = None
@@ -229,18 +237,26 @@ def component(entry: Any, what: str) -> Component:
     lower, higher = _quantiles(bare, entry, LEVELS)
     given = known_breakpoints(entry)
     points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
+    bends = known_bends(entry)
     found = replace(
         bare,
         located=given is None,
         family=ratio_family(entry),
         family_stated=not bare.known and getattr(entry, "ratio_family", None) is not None,
-        breakpoints=np.unique(points[np.isfinite(points)]),
+        breakpoints=_finite(points),
+        bends=None if bends is None else _finite([*points, *bends]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
         entry=entry,
     )
     _check(found)
     return found
+
+
+def _finite(points: Any) -> Array:
+    """The finite points, increasing."""
+    found = np.unique(np.asarray(points, dtype=np.float64))
+    return found[np.isfinite(found)]
 
 
 def _functions(entry: Any, what: str) -> Component:

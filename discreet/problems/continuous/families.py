@@ -63,6 +63,79 @@ TURNS: dict[str, Callable[..., list[float]]] = {
 }
 """Family name → turning points of the standard member, as a function of the shape parameters."""
 
+
+def _roots(a: float, b: float, c: float) -> list[float]:
+    """The real roots of a x² + b x + c, without cancellation."""
+    square = b * b - 4.0 * a * c
+    if not math.isfinite(square):
+        raise OverflowError
+    if square < 0.0:
+        return []
+    larger = -0.5 * (b + math.copysign(math.sqrt(square), b))
+    quotients = ((larger, a), (c, larger))
+    return [over / under for over, under in quotients if under != 0.0]
+
+
+def _power_roots(exponent: float, a: float, b: float, c: float) -> list[float]:
+    """The positive x whose power x^exponent is a root of a quadratic."""
+    return [root ** (1.0 / exponent) for root in _roots(a, b, c) if root > 0.0]
+
+
+def _beta_bends(a: float, b: float) -> list[float]:
+    p = a - 1.0
+    s = p + b - 1.0
+    return [x for x in _roots(s * (s - 1.0), -2.0 * p * (s - 1.0), p * (p - 1.0)) if 0.0 < x < 1.0]
+
+
+def _chi_bends(df: float) -> list[float]:
+    return _power_roots(2.0, 1.0, 1.0 - 2.0 * df, (df - 1.0) * (df - 2.0))
+
+
+def _gamma_bends(a: float) -> list[float]:
+    return _power_roots(1.0, 1.0, 2.0 - 2.0 * a, (a - 1.0) * (a - 2.0))
+
+
+def _gumbel_bends(sign: float) -> list[float]:
+    return [-sign * math.log(y) for y in _roots(1.0, -3.0, 1.0)]
+
+
+def _lognorm_bends(s: float) -> list[float]:
+    return [math.exp(s * s * (v - 1.0)) for v in _roots(1.0, 1.0, -1.0 / (s * s))]
+
+
+def _weibull_bends(c: float) -> list[float]:
+    return _power_roots(c, c * c, -3.0 * c * (c - 1.0), (c - 1.0) * (c - 2.0))
+
+
+BENDS: dict[str, Callable[..., list[float]]] = {
+    **dict.fromkeys(("expon", "laplace", "uniform"), lambda: []),
+    **dict.fromkeys(("lomax", "pareto", "triang"), lambda shape: []),
+    **dict.fromkeys(
+        ("cauchy", "halfcauchy"), lambda: [-math.sqrt(1.0 / 3.0), math.sqrt(1.0 / 3.0)]
+    ),
+    **dict.fromkeys(("halfnorm", "norm"), lambda: [-1.0, 1.0]),
+    "beta": _beta_bends,
+    "chi": _chi_bends,
+    "chi2": lambda df: [2.0 * x for x in _gamma_bends(0.5 * df)],
+    "gamma": _gamma_bends,
+    "gumbel_l": lambda: _gumbel_bends(-1.0),
+    "gumbel_r": lambda: _gumbel_bends(1.0),
+    "hypsecant": lambda: [-math.asinh(1.0), math.asinh(1.0)],
+    "invgamma": lambda a: [1.0 / x for x in _roots(1.0, -2.0 * (a + 2.0), (a + 1.0) * (a + 2.0))],
+    "logistic": lambda: [-math.acosh(2.0), math.acosh(2.0)],
+    "lognorm": _lognorm_bends,
+    "maxwell": lambda: _chi_bends(3.0),
+    "rayleigh": lambda: _chi_bends(2.0),
+    "t": lambda df: [-math.sqrt(df / (df + 2.0)), math.sqrt(df / (df + 2.0))],
+    "truncnorm": lambda a, b: [-1.0, 1.0],
+    "weibull_min": _weibull_bends,
+}
+"""Family name → inflection points of the standard member, as a function of the shape parameters.
+
+Between them and the turning points a density is convex or concave. Points outside the support are
+harmless.
+"""
+
 _ACCURACY: dict[str, Callable[..., float]] = {
     "beta": lambda a, b: 5e-15 * (a + b),
     "chi": lambda df: 2.5e-15 * df,
@@ -143,6 +216,11 @@ class Member:
             *(float(end) for end in self.dist.support(*self.shapes)),
         ]
         return [self.place(x) for x in standard]
+
+    @property
+    def bends(self) -> list[float]:
+        """The inflection points."""
+        return [self.place(x) for x in BENDS[self.name](*self.shapes)]
 
     def place(self, x: float) -> float:
         """Location + x · scale, rounded once; ±inf for these."""
@@ -370,6 +448,20 @@ def known_breakpoints(entry: Any) -> Sequence[float] | None:
     stated: Sequence[float] | None = getattr(entry, "breakpoints", None)
     member = Member.of(entry)
     return stated if member is None else member.breakpoints
+
+
+def known_bends(entry: Any) -> list[float] | None:
+    """Inflection points of a frozen scipy.stats distribution (or a normal density); None when they
+    are not known.
+    """
+    if isinstance(entry, NormalDensity):
+        return [float(entry.mean - entry.sigma), float(entry.mean + entry.sigma)]
+    member = Member.of(entry)
+    try:
+        bends = None if member is None else member.bends
+    except OverflowError:
+        return None
+    return bends if bends is not None and np.isfinite(bends).all() else None
 
 
 def ratio_family(entry: Any) -> Hashable | None:
