@@ -56,14 +56,16 @@ class Said:
         return self.stdout + self.stderr
 
 
-def run(*arguments: str) -> Said:
-    """Output and exit code of `discreet ARGUMENTS`. It may raise nothing but an exit."""
+def run(line: str = "", *more: str) -> Said:
+    """Output and exit code of a line as people type it after `discreet`; words that hold blanks
+    follow it. It may raise nothing but an exit.
+    """
     wrong = ("strict", "backslashreplace")  # as Python's own streams take what cannot be encoded
     out, complaints = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", how, write_through=True) for how in wrong
     )
     with redirect_stdout(out), redirect_stderr(complaints), pytest.raises(SystemExit) as end:
-        COMMAND.main(list(arguments), "discreet")
+        COMMAND.main([*line.split(), *more], "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))  # type: ignore[attr-defined]
     return Said(int(end.value.code or 0), *said)
 
@@ -106,11 +108,11 @@ def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
     patch.setattr(gate, "attempt_all", all_attempted)
 
 
-def refused(*arguments: str) -> str:
+def refused(line: str, *more: str) -> str:
     """The message of a command line that must be refused: one line, and nothing on
     standard output.
     """
-    result = run(*arguments)
+    result = run(line, *more)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr.startswith("discreet: ")
     assert result.stderr.count("\n") == 1
@@ -123,9 +125,9 @@ def environment(**variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **variables}
 
 
-def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """`discreet ARGUMENTS` in a process of its own."""
-    command = [sys.executable, "-m", "discreet", *arguments]
+def process(line: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """`discreet LINE` in a process of its own."""
+    command = [sys.executable, "-m", "discreet", *line.split()]
     return subprocess.run(
         command,
         capture_output=True,

@@ -193,31 +193,12 @@ def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
 
 
-def test_an_unsupported_problem_is_skipped_with_the_reason(load, capsys):
-    grid = load("bench_bins").BinsSteps()
-    with pytest.raises(NotImplementedError, match="highs "):
-        grid.setup("highs", 4)
-    assert "skipped: highs" in capsys.readouterr().err
-    with pytest.raises(NotImplementedError, match=r"slsqp .*300 outcomes"):
-        grid.setup("slsqp", 10_000)
-
-
 def test_the_grid_is_the_same_for_a_version_without_a_backend(load, monkeypatch):
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
     assert load("reach").backends() == [*today, "another"]
     with pytest.raises(NotImplementedError, match="conic"):
         load("bench_bins").BinsSteps().setup("conic", 4)
-
-
-def test_a_problem_beyond_reach_is_skipped_with_the_reason(load, monkeypatch):
-    tilt = ds.backends.load_backend("tilt")
-    able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
-    monkeypatch.setattr(type(tilt), "capabilities", able)
-    module = load("bench_bins")
-    with pytest.raises(NotImplementedError, match=r"tilt .*4 outcomes: it takes an hour"):
-        module.BinsSteps().setup("tilt", 64)
-    module.BinsSteps().setup("tilt", 4)
 
 
 def test_an_absent_backend_is_skipped_with_the_remedy(load, monkeypatch):

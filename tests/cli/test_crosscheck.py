@@ -20,12 +20,12 @@ from discreet.problems.certificate import Verdict
 from discreet.problems.problem import Problem
 from discreet.reports.crosscheck.instances import select
 
-TWO = ["--backends", "tilt,blahut-arimoto", "--size", "3"]
+TWO = "--backends tilt,blahut-arimoto --size 3"
 
 
-def call(*words: str) -> int:
+def call(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        COMMAND.main(["crosscheck", *words], "discreet")
+        COMMAND.main(["crosscheck", *line.split()], "discreet")
     return int(ended.value.code or 0)
 
 
@@ -41,7 +41,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sound_backends_pass(tmp_path, quick, capsys):
-    assert call(*TWO, "--json", "--require", "tilt", "--junit", str(tmp_path / "j.xml")) == 0
+    assert call(f"{TWO} --json --require tilt --junit {tmp_path / 'j.xml'}") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["findings"] == []
     assert len(record["rows"]) == 6
@@ -71,15 +71,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, t
     monkeypatch.setattr(run, "judged", raised)
     assert (
         call(
-            "--backends",
-            "tilt,blahut-arimoto",
-            "--size",
-            "1",
-            "--jobs",
-            "1",
-            "--github",
-            "--junit",
-            str(tmp_path / "j"),
+            f"--backends tilt,blahut-arimoto --size 1 --jobs 1 --github --junit {tmp_path / 'j'}",
         )
         == 1
     )
@@ -96,7 +88,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, t
 
 def test_an_understated_leakage_is_a_broken_certificate(monkeypatch, quick, capsys):
     monkeypatch.setattr(run, "judged", lying(lambda c: restated(c, leakage=c.leakage + 1e-6)))
-    assert call(*TWO, "--jobs", "1") == 1
+    assert call(f"{TWO} --jobs 1") == 1
     assert "the leakage is stated as" in capsys.readouterr().err
 
 
@@ -106,12 +98,12 @@ def test_a_required_backend_that_answers_nothing_is_found(fake, monkeypatch, cap
         solving_here(monkeypatch)
     monkeypatch.setenv("DISCREET_BACKENDS", f"fake-one=fake_backends:{fake}")
     monkeypatch.setenv("DISCREET_REQUIRED_BACKENDS", "fake-one")
-    assert call("--backends", "fake-one,tilt", "--size", "2") == 1
+    assert call("--backends fake-one,tilt --size 2") == 1
     assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
 
 
 def test_a_required_backend_that_was_left_out_is_found(quick, capsys):
-    assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
+    assert call("--backends tilt --size 1 --require highs") == 1
     assert (
         "required backend highs answered nothing: it was given no instance"
         in capsys.readouterr().err
@@ -121,12 +113,12 @@ def test_a_required_backend_that_was_left_out_is_found(quick, capsys):
 @pytest.mark.parametrize(
     ("words", "said", "unsaid"),
     [
-        (["--size", "0"], "give --size 1 or more", "seed"),
-        (["--seed", "-1"], "the seed is -1 and must be at least 0", "size"),
+        ("--size 0", "give --size 1 or more", "seed"),
+        ("--seed -1", "the seed is -1 and must be at least 0", "size"),
     ],
 )
 def test_a_wrong_number_is_reported_alone(words, said, unsaid, capsys):
-    assert call(*words) == 2
+    assert call(words) == 2
     told = capsys.readouterr().err
     assert said in told
     assert unsaid not in told.replace(said, "")
@@ -136,5 +128,5 @@ def test_a_wrong_number_is_reported_alone(words, said, unsaid, capsys):
     "words", ["--size 0", "--backends nobody", "--jobs 0 --size 1", "--gap 2 --size 1"]
 )
 def test_bad_input_is_one_sentence(words, capsys):
-    assert call(*words.split()) == 2
+    assert call(words) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -24,6 +24,7 @@ from discreet.reports.measurements import read_csv, reference_measurements, writ
 from discreet.showing.data import csv_text
 
 NINES = "9" * 5000
+LONG = "x" * 10_000
 STUDY = """name = "s"
 repeats = 1
 [limits]
@@ -83,7 +84,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_study_that_cannot_be_is_refused(old, new, said):
     assert old in STUDY
     Path("s.toml").write_text(STUDY.replace(old, new))
-    complaint = refused("bench", "s.toml", "--out", "out", "--dry-run")
+    complaint = refused("bench s.toml --out out --dry-run")
     assert said in complaint
     assert len(complaint) < 500
 
@@ -91,7 +92,7 @@ def test_a_study_that_cannot_be_is_refused(old, new, said):
 def test_names_are_no_markup():
     text = STUDY.replace('"s"', '"[/x]"').replace("profiles.default", 'profiles."[/x]"')
     Path("s.toml").write_text(text)
-    found = run("bench", "s.toml", "--out", "out", "--dry-run")
+    found = run("bench s.toml --out out --dry-run")
     assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
 
 
@@ -102,7 +103,7 @@ def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
     solving_here(monkeypatch)
     joint = np.full((2, 2, 3), 1.0 / 12.0)
     ds.save_problem("[bold].npz", ds.Problem.from_joint(joint, 0.01, name="[/x]"))
-    found = run(*f"{command} [bold].npz".split())
+    found = run(f"{command} [bold].npz")
     assert found.exit_code in (0, 1), found.stderr
     assert "[/x]" in found.stdout or "[bold]" in found.stdout
 
@@ -111,7 +112,7 @@ def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
 def test_a_query_may_say_nothing(sql):
     pytest.importorskip("duckdb")
     Path("out/cells").mkdir(parents=True)
-    assert run("bench", "out", "--query", sql).exit_code in (0, 2)
+    assert run("bench out --query", sql).exit_code in (0, 2)
 
 
 # -- files that are read
@@ -129,33 +130,32 @@ def _text(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("make", "arguments", "said"),
     [
-        (_pipe, ("bench", "{}"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.csv"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.csv.gz"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.parquet"), "is not an ordinary file"),
-        (_pipe, ("advise", "paper-single", "--results", "{}.csv"), "is not an ordinary file"),
-        (_pipe, ("audit", "paper-single", "{}"), "is not an ordinary file"),
+        (_pipe, "bench file", "is not an ordinary file"),
+        (_pipe, "report file.csv", "is not an ordinary file"),
+        (_pipe, "report file.csv.gz", "is not an ordinary file"),
+        (_pipe, "report file.parquet", "is not an ordinary file"),
+        (_pipe, "advise paper-single --results file.csv", "is not an ordinary file"),
+        (_pipe, "audit paper-single file", "is not an ordinary file"),
         (
             'study,cell\n"' + "x" * 200_000 + '",b\n',
-            ("report", "{}.csv"),
+            "report file.csv",
             "is no line of results: field larger than",
         ),
         (
             'study,parameters\na,"' + "[" * 100_000 + '"\n',
-            ("report", "{}.csv"),
+            "report file.csv",
             "column parameters holds",
         ),
-        (f"study,repeat\na,{NINES}\n", ("report", "{}.csv"), "column repeat holds"),
-        ("#" * (1 << 21), ("bench", "{}"), "holds more than 65,536 bytes"),
+        (f"study,repeat\na,{NINES}\n", "report file.csv", "column repeat holds"),
+        ("#" * (1 << 21), "bench file", "holds more than 65,536 bytes"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(make, arguments, said):
-    names = [each.format("file") for each in arguments]
-    place = next(name for name in names if name.startswith("file"))
+    place = arguments.split()[-1]
     _pipe(place) if make is _pipe else _text(place, make)
     if place.endswith(".parquet"):
         pytest.importorskip("duckdb")
-    complaint = refused(*names)
+    complaint = refused(arguments)
     assert said in complaint
     assert len(complaint) < 500
 
@@ -163,7 +163,7 @@ def test_files_that_cannot_be_read_are_refused(make, arguments, said):
 def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch):
     monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
     Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
-    assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
+    assert "holds more than 65,536 bytes" in refused("report bomb.csv.gz")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_results_that_no_run_has_are_refused(wrong):
     stream = io.StringIO()
     csv.writer(stream).writerows([columns, row])
     Path("rows.csv").write_text(stream.getvalue())
-    assert "rows.csv, line 2" in refused("advise", "paper-single", "--results", "rows.csv")
+    assert "rows.csv, line 2" in refused("advise paper-single --results rows.csv")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
 def test_results_of_asv_that_cannot_be_read_are_refused(text):
     Path("asv/m").mkdir(parents=True)
     _text("asv/m/x.json", text)
-    assert "asv/m/x.json" in refused("report", "--asv", "asv", "--json")
+    assert "asv/m/x.json" in refused("report --asv asv --json")
 
 
 # -- arguments
@@ -194,32 +194,29 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("reproduce", "--samples", str(10**21)), "samples is"),
-        (("reproduce", "--sensors", str(10**21)), "sensors is"),
-        (("reproduce", "--samples", NINES), "--samples"),
-        (("reproduce", "--curves", NINES), "--curves"),
-        (("crosscheck", "--size", str(10**18)), "give --size 10000 or less"),
-        (("solve", "x" * 10_000), "the catalog has no problem"),
-        (("solve", "x" * 10_000 + ".npz"), "File name too long"),
-        (("solve", "paper-single", "--backend", "x" * 10_000), "there is no backend"),
-        (("solve", "paper-single", "--set", f"bins={NINES}"), "give an integer"),
-        (("solve", "paper-single", "--set", "x" * 10_000), "write key=value"),
-        (
-            ("solve", "paper-single", "--option", "x" * 10_000 + "=1", "--backend", "tilt"),
-            "has no setting",
-        ),
-        (("solve", "\udcff.npz"), "No such file"),
+        (f"reproduce --samples {10**21}", "samples is"),
+        (f"reproduce --sensors {10**21}", "sensors is"),
+        (f"reproduce --samples {NINES}", "--samples"),
+        (f"reproduce --curves {NINES}", "--curves"),
+        (f"crosscheck --size {10**18}", "give --size 10000 or less"),
+        (f"solve {LONG}", "the catalog has no problem"),
+        (f"solve {LONG}.npz", "File name too long"),
+        (f"solve paper-single --backend {LONG}", "there is no backend"),
+        (f"solve paper-single --set bins={NINES}", "give an integer"),
+        (f"solve paper-single --set {LONG}", "write key=value"),
+        (f"solve paper-single --option {LONG}=1 --backend tilt", "has no setting"),
+        ("solve \udcff.npz", "No such file"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused(arguments, said):
-    complaint = refused(*arguments)
-    assert any(each in complaint for each in said.split("|"))
+    complaint = refused(arguments)
+    assert said in complaint
     assert len(complaint) < 800
 
 
 @pytest.mark.parametrize("limit", ["inf", "1e10"])
 def test_a_time_limit_may_be_longer_than_systems_wait(limit):
-    assert run("solve", "paper-single", "--backend", "tilt", "--time-limit", limit).exit_code == 0
+    assert run(f"solve paper-single --backend tilt --time-limit {limit}").exit_code == 0
 
 
 # -- what the system refuses
@@ -232,7 +229,7 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit):
 )
 def test_a_limit_of_the_size_of_files_is_one_sentence(words):
     with files_limited_to(0):
-        found = run(*words.split())
+        found = run(words)
     assert found.exit_code == 2
     assert found.stderr.splitlines()[-1].startswith("discreet: ")
     assert not Path("x.npz").exists()
@@ -243,7 +240,7 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    complaint = refused("solve", "paper-single", "--backend", "tilt")
+    complaint = refused("solve paper-single --backend tilt")
     assert (
         "a process cannot be started: No space left on device; make room in the temporary folder"
         in complaint

@@ -37,9 +37,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
     spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
-    found = run(
-        "solve", spec, "--fraction", "0.2", "--backend", "tilt", "--out", "answer.npz", "--json"
-    )
+    found = run(f"solve {spec} --fraction 0.2 --backend tilt --out answer.npz --json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     assert (record["problem"], record["private_values"], record["outcomes"]) == ("people.csv", 4, 4)
@@ -51,36 +49,11 @@ def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
 
 def test_parameters_are_those_of_from_frame(people):
     parameters = (
-        "--set",
-        "hide=sex",
-        "--set",
-        "guess=income",
-        "--set",
-        "bins.age=6",
-        "--set",
-        "bins.race=none",
+        "hide=sex guess=income bins.age=6 bins.race=none smoothing=0 min_count=9"
+        " missing=category use=age,race"
     )
-    more = (
-        "--set",
-        "smoothing=0",
-        "--set",
-        "min_count=9",
-        "--set",
-        "missing=category",
-        "--set",
-        "use=age,race",
-    )
-    found = run(
-        "solve",
-        "people.csv",
-        *parameters,
-        *more,
-        "--measure",
-        "parity-difference",
-        "--leakage",
-        "0.1",
-        "--json",
-    )
+    asked = " ".join(f"--set {each}" for each in parameters.split())
+    found = run(f"solve people.csv {asked} --measure parity-difference --leakage 0.1 --json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     assert (record["measure"], record["budget"], record["outcomes"]) == (
@@ -89,22 +62,20 @@ def test_parameters_are_those_of_from_frame(people):
         12,
     )
     odds = run(
-        "solve",
-        "people.csv:hide=sex,guess=income,measure=conditional-mutual-information",
-        "--perfect",
-        "--json",
+        "solve people.csv:hide=sex,guess=income --perfect --json"
+        " --measure conditional-mutual-information"
     )
     assert json.loads(odds.stdout)["private_values"] == 4
-    assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve", "--help").stdout
+    assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve --help").stdout
 
 
 def test_other_commands_take_tables_and_spare_them(people):
     spec = "people.csv:hide=sex,guess=income"
     before = people.read_bytes()
-    assert run("solve", spec, "--out", "answer.npz").exit_code == 0
-    assert run("audit", spec, "answer.npz").exit_code == 0
-    assert run("verify", spec, "answer.npz").exit_code == 0
-    assert "is an input" in refused("solve", spec, "--out", "people.csv", "--force")
+    assert run(f"solve {spec} --out answer.npz").exit_code == 0
+    assert run(f"audit {spec} answer.npz").exit_code == 0
+    assert run(f"verify {spec} answer.npz").exit_code == 0
+    assert "is an input" in refused(f"solve {spec} --out people.csv --force")
     assert people.read_bytes() == before
 
 
@@ -112,7 +83,7 @@ def test_few_people_are_a_warning_in_one_sentence(people):
     lines = people.read_text().splitlines()[:100]
     people.write_text("\n".join(lines) + "\n")
     with pytest.warns(ds.FewRecordsWarning, match="^99 people "):
-        run("solve", "people.csv:hide=sex,guess=income,bins.age=12", "--backend", "tilt")
+        run("solve people.csv:hide=sex,guess=income,bins.age=12 --backend tilt")
 
 
 @pytest.mark.parametrize(
@@ -144,4 +115,4 @@ def test_few_people_are_a_warning_in_one_sentence(people):
     ],
 )
 def test_bad_tables_are_refused_in_one_sentence(people, spec, said):
-    assert said in refused("solve", spec, "--backend", "tilt")
+    assert said in refused(f"solve {spec} --backend tilt")

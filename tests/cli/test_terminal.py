@@ -100,7 +100,7 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                 "output",
                 lambda printed=printed: type("Recorder", (), {"print": printed.append}),
             )
-            said = run(*line.split())
+            said = run(line)
             assert said.exit_code in (0, 1), said.stderr
     return found
 
@@ -150,7 +150,7 @@ def test_columns_says_how_wide_a_pipe_is(monkeypatch):
     widths = []
     for columns in ("60", "", "many"):
         monkeypatch.setenv("COLUMNS", columns)
-        widths.append(max(map(len, run("problems", "paper-multi").stdout.splitlines())))
+        widths.append(max(map(len, run("problems paper-multi").stdout.splitlines())))
     assert widths[0] <= 60 < widths[1] == widths[2]
 
 

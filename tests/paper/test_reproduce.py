@@ -193,33 +193,18 @@ def test_bad_settings_are_refused(options, words):
 
 def test_the_command(tmp_path):
     out = str(tmp_path / "paper")
-    arguments = [
-        "reproduce",
-        "--sensors",
-        "2",
-        "--samples",
-        "100",
-        "--curves",
-        "1",
-        "--edges",
-        ".3,.5,.7",
-        "--out",
-        out,
-    ]
-    done = run(*arguments)
+    arguments = f"reproduce --sensors 2 --samples 100 --curves 1 --edges .3,.5,.7 --out {out}"
+    done = run(arguments)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert "files beside it" in done.stderr
     assert "0.3, 0.5, 0.7" in (tmp_path / "paper" / "index.html").read_text(encoding="utf-8")
     (tmp_path / "paper" / "index.html").write_text("mine")
-    again = run(*arguments)
+    again = run(arguments)
     assert again.exit_code == 2
     assert again.stderr.count("\n") == 1
-    for flags, words in (
-        (["--edges", "a,b"], "--edges has 'a'"),
-        (["--curves", "1.5"], "--curves has '1.5'"),
-    ):
-        refused = run("reproduce", *flags, "--out", str(tmp_path / "other"))
+    for flags, words in (("--edges a,b", "'a'"), ("--curves 1.5", "'1.5'")):
+        refused = run(f"reproduce {flags} --out {tmp_path / 'other'}")
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert words in refused.stderr
     assert not (tmp_path / "other").exists()

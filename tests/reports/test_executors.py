@@ -416,7 +416,7 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
     ],
 )
 def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):
-    assert said in refused("bench", "quick", "--executor", words, "--out", str(tmp_path / "new"))
+    assert said in refused("bench quick --executor", words, "--out", str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
