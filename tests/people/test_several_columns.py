@@ -2,10 +2,7 @@
 saved.
 """
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 
-def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]:
+def population(people, seed=0):
     """Sex and region hang on one column of X each, and what is guessed on both."""
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(people, 3))
@@ -39,7 +36,7 @@ def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]
     return table, np.where(score > 0, "yes", "no"), pandas.DataFrame({"sex": sex, "region": region})
 
 
-def classifier(**given: Any) -> ds.PrivateClassifier:
+def classifier(**given):
     return ds.PrivateClassifier(GaussianNB(), GaussianNB(), random_state=0, **given)
 
 
@@ -48,7 +45,7 @@ MEASURES = {"region": "total-variation"}
 
 
 @pytest.fixture(scope="module")
-def fitted() -> ds.PrivateClassifier:
+def fitted():
     table, truth, hidden = population(4000)
     return classifier(budget=BUDGETS, measure=MEASURES).fit(table, truth, sensitive_features=hidden)
 
@@ -79,19 +76,6 @@ def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert found.secrets["sex"].leakage.estimate < 0.02
     assert found.secrets["region"].measure == measure_of("total-variation")
     assert 0.2 < found.error.estimate < 0.45
-
-
-def test_the_probabilities_of_the_columns_stand_side_by_side(fitted):
-    table, _, _ = population(50, seed=2)
-    p = fitted.private_estimator_.probabilities(table)
-    assert p.shape == (50, 5)
-    assert p[:, :2].sum(axis=1) == pytest.approx(np.ones(50))
-    assert p[:, 2:].sum(axis=1) == pytest.approx(np.ones(50))
-    ids = np.arange(50)
-    assert (
-        fitted.rule_.predict(fitted.estimator_.probabilities(table), p, ids)
-        == fitted.predict(table, ids)
-    ).all()
 
 
 def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
@@ -151,23 +135,6 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
     assert by_place.design_.solution.error_probability <= each.design_.solution.error_probability
 
 
-@pytest.mark.parametrize("measure", ["mutual-information", "local-differential-privacy"])
-def test_any_number_of_groups_can_be_protected_together(measure):
-    """Twenty combinations: limits of every measure, in the file of the rule too."""
-    table, truth, hidden = population(1200)
-    ages = np.random.default_rng(0).integers(0, 10, len(hidden))
-    private = classifier(budget=1.5, measure=measure).fit(
-        table, truth, sensitive_features=hidden[["sex"]].assign(age=ages)
-    )
-    assert len(private.groups_) == 20
-    told = private.rule_.document["about"]["people"]["leakages"]
-    assert {"total-variation", "maximal-leakage", "max-lift", "parity-difference"} <= set(told)
-    assert all(
-        told[name]["high"] is not None
-        for name in ("mutual-information", "total-variation", "maximal-leakage")
-    )
-
-
 def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     table, truth, hidden = population(400)
     private = classifier(budget={"sex": 1e-4, "region": 1e-4}).fit(
@@ -183,15 +150,15 @@ def test_too_few_people_are_told_what_they_could_promise_about_each_column():
 class Shown:
     """Designs, and evaluations of them that have a listed limit for each of two columns."""
 
-    def __init__(self, *limits: tuple[float, float]) -> None:
+    def __init__(self, *limits):
         self.limits = iter(limits)
-        self.shares: list[float] = []
+        self.shares = []
 
-    def design(self, share: float) -> Any:
+    def design(self, share):
         self.shares.append(share)
         return type("Design", (), {"rule": share})()
 
-    def look(self, _: Any) -> Evaluation:
+    def look(self, _):
         tables = np.full((2, 2, 2), 12.5)
         parts = [
             Evaluation(
@@ -348,13 +315,6 @@ def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
             "budget names 'sexe', which is not hidden",
         ),
         ({"budget": {"sex": 0.1}}, None, "says nothing about the hidden column 'region'"),
-        ({"budget": {"sex": 0.1, "region": -1.0}}, None, "the leakage budget is -1"),
-        ({"fraction": {"sex": 0.1, "region": 2.0}}, None, "fraction is 2.0"),
-        (
-            {"budget": {"sex": 0.1}, "fraction": 0.5},
-            None,
-            "says nothing about|give one of budget= and fraction=",
-        ),
         (
             {"budget": {"sex": 0.1}},
             "array",
@@ -370,12 +330,11 @@ def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
             "many",
             "'many' has 120 different values for 120 people.*into ranges",
         ),
-        ({"budget": {"sex": 0.1}}, "none", "a budget and no sensitive_features"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
     table, truth, both = population(120)
-    columns: dict[str | None, Any] = {
+    columns = {
         None: both,
         "array": both["sex"].to_numpy(),
         "alike": both[["sex"]].assign(alike="x"),
