@@ -2,15 +2,11 @@
 secrets, other people.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError
@@ -57,45 +53,6 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
         wanted_loss[[g for g in range(3) if g != i], k] += 1 / len(x)
     np.testing.assert_allclose(problem.p_xz, wanted_a, rtol=1e-12)
     np.testing.assert_allclose(problem.loss, wanted_loss, rtol=1e-12)
-
-
-def test_smoothing_is_the_stated_posterior_mean():
-    x = [0, 0, 1, 1, 1]
-    y = [0, 1, 1, 1, 0]
-    z = ["a", "a", "b", "b", "c"]
-    alpha = 2.0
-    problem = from_samples(x, y, z, smoothing=alpha)
-    counts = np.zeros((2, 2, 3))
-    for j, i, k in zip(x, y, [0, 0, 1, 1, 2], strict=True):
-        counts[j, i, k] += 1
-    joint = (counts + alpha * counts.sum(axis=2, keepdims=True) / 5) / (5 + 3 * alpha)
-    wanted = Problem.from_joint(joint, math.inf)
-    np.testing.assert_allclose(problem.p_xz, wanted.p_xz, rtol=1e-14)
-    np.testing.assert_allclose(problem.loss, wanted.loss, rtol=1e-14)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.0, 50.0), st.integers(1, 6), st.integers(0, 20))
-def test_smoothing_and_merging_keep_the_laws_of_x_and_y(seed, alpha, bins, least):
-    x, y, z = survey(120, seed)
-    problem = from_samples(x, y, z, bins=bins, smoothing=alpha, min_count=least)
-    np.testing.assert_allclose(problem.p_x, np.bincount(x) / 120, rtol=1e-12)
-    np.testing.assert_allclose(1.0 - problem.loss.sum(axis=1), np.bincount(y) / 120, atol=1e-12)
-    assert problem.samples.counts.sum() == 120
-    assert (problem.samples.counts > 0).all()
-
-
-def test_more_smoothing_leaks_less():
-    x, y, z = survey()
-    leaks = [from_samples(x, y, z, smoothing=alpha).bayes_leakage for alpha in (0.0, 1.0, 10.0)]
-    assert leaks[0] > leaks[1] > leaks[2] >= 0.0
-
-
-def test_a_pair_without_records_gets_no_mass():
-    problem = from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], smoothing=5.0)
-    # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x
-    # = 0, y = 0 alone.
-    assert problem.loss[1].sum() == pytest.approx(1 / 3)
 
 
 # -- binning
@@ -148,26 +105,6 @@ def test_columns_mix_quantiles_edges_and_categories():
     assert report.cells.tolist() == sorted(report.cells.tolist())
 
 
-def test_outcomes_count_the_records_of_their_cell():
-    x, y, z = survey()
-    report = from_samples(x, y, z, bins={"0": 3, "1": None}).samples
-    bins = np.stack(
-        [np.searchsorted(report.columns[0].edges, z[:, 0]), z[:, 1].astype(int)], axis=1
-    )
-    for cell, count in zip(report.cells, report.counts, strict=True):
-        assert (bins == cell).all(axis=1).sum() == count
-
-
-def test_columns_of_objects_keep_their_kinds():
-    z = {"number": [1, 2, None, 4], "word": ["a", "b", "a", "b"]}
-    report = from_samples([0, 1, 0, 1], [0, 1, 1, 0], z, bins=2).samples
-    assert (report.records, report.dropped) == (3, 1)
-    np.testing.assert_array_equal(report.columns[0].edges, [2.0])
-    assert report.columns[1].categories == ("a", "b")
-    flags = from_samples([0, 1], [0, 1], [True, False]).samples
-    assert flags.columns[0].categories == (False, True)
-
-
 def test_many_columns_do_not_overflow():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, 40))
@@ -218,15 +155,6 @@ def test_every_kind_of_table_gives_the_same_problem():
 
 # -- rare cells
 # --------------------------------------------------------------------------------------------------
-
-
-def test_rare_cells_are_merged_into_a_last_rest():
-    z = ["a"] * 5 + ["b"] * 2 + ["c"] * 6 + ["d"] * 2
-    report = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, min_count=3).samples
-    assert report.cells.tolist() == [[0], [2], [-1]]
-    assert report.counts.tolist() == [5, 6, 4]
-    assert report.merged_cells == 2
-    assert report.cells_occupied == 4
 
 
 def test_a_rest_that_is_still_rare_takes_the_smallest_other_cell():
@@ -283,24 +211,6 @@ def test_labels_may_be_anything_hashable():
         "(3, 6]",
         "(6, 10]",
     )
-
-
-def test_permuting_the_people_changes_nothing_but_the_digest():
-    x, y, z = survey()
-    order = np.random.default_rng(3).permutation(len(x))
-    one = from_samples(x, y, z, 0.02)
-    two = from_samples(x[order], y[order], z[order], 0.02)
-    np.testing.assert_array_equal(one.p_xz, two.p_xz)
-    np.testing.assert_array_equal(one.loss, two.loss)
-    assert one.samples.digest != two.samples.digest
-
-
-def test_other_budgets_keep_the_report():
-    problem = from_samples(*survey(), bins=3, name="mine", seed=7)
-    assert (problem.name, problem.samples.seed) == ("mine", 7)
-    assert problem.with_budget(equivocation=0.5).equivocation == pytest.approx(0.5)
-    assert problem.with_budget(0.0).samples is problem.samples
-    assert "400 records" in repr(problem.samples)
 
 
 def test_losses_are_a_matrix_or_named():
@@ -414,12 +324,6 @@ def test_a_conditional_measure_is_given_the_guess():
         ),
     )
     assert [each.sizes for each in mixed.terms] == [[2, 2], [3, 3]]
-
-
-def test_a_fraction_is_that_of_the_bayes_rule():
-    problem = Problem.from_frame(people(), hide="sex", guess="income", fraction=0.25)
-    assert problem.budget == pytest.approx(0.25 * problem.bayes_leakage)
-    assert Problem.from_frame(people(), hide="sex", guess="income", fraction=0).constraint.perfect
 
 
 def test_a_hidden_column_is_seen_only_on_request():
@@ -543,7 +447,6 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
     ("columns", "options", "message"),
     [
         ({"x": [0, 1, 1]}, {}, "column 'y' has 2 entries and 'x' 3"),
-        ({"z": [1.0]}, {}, "column 'z' has 1 entries and 'x' 2"),
         (
             {"z": [math.nan, math.nan]},
             {},
@@ -568,11 +471,8 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
         ({"y": DAYS}, {}, "column 'y' holds dates or times; replace it by what matters"),
         ({"z": DAYS}, {}, "column 'z' holds dates or times; .* or leave it out with use="),
         ({"z": ["2024-01-05", "2024-02-06"]}, {}, "column 'z' holds dates or times"),
-        ({"z": [1.0, 2.0]}, {"bins": 0}, "bins is 0; give an integer ≥ 1"),
         ({"z": [1.0, 2.0]}, {"bins": {"z": 0}}, "bins of z is 0; give an integer ≥ 1"),
         ({"z": [1.0, 2.0]}, {"bins": {"Z": 3}}, "bins names 'Z', which is no column that is seen"),
-        ({"z": [1.0, 2.0]}, {"bins": 2.5}, "bins is 2.5"),
-        ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, 0.2]}}, "do not increase at position 0"),
         ({"z": [1.0, 2.0]}, {"edges": {"z": [0.5, math.nan]}}, "do not increase"),
         (
             {"z": [1.0, 2.0]},
@@ -588,26 +488,20 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
         ({}, {"smoothing": -1.0}, "smoothing is -1.0; give a finite number ≥ 0"),
         ({}, {"min_count": -1}, "min_count is -1"),
         ({}, {"missing": "keep"}, "missing is 'keep'; give 'drop' or 'category'"),
-        ({}, {"seed": -1}, "seed is -1"),
         ({}, {"hide": "sex"}, "the table has no column 'sex'; it has x, y, z"),
         ({}, {"hide": []}, "hide is empty"),
         ({}, {"hide": ["x", "x"]}, "hide names a column twice"),
         ({}, {"guess": ["x", "y"]}, "guess is .*; give the name of one column"),
         ({}, {"guess": "x"}, "one column is named for two things"),
-        ({}, {"use": ["y", "z"]}, "one column is named for two things"),
-        ({}, {"use": []}, "use is empty"),
         (
             {"w": [1.0, -1.0]},
             {"weights": "w", "use": "z"},
             "the weights 'w' are not all finite numbers ≥ 0",
         ),
-        ({"w": [0.0, 0.0]}, {"weights": "w", "use": "z"}, "none of the 2 people is complete"),
         ({}, {"budget": None}, "give one of budget= .* and fraction="),
-        ({}, {"fraction": 0.5}, "give one of budget= .* and fraction="),
         ({}, {"budget": None, "fraction": -1.0}, "fraction is -1.0"),
         ({}, {"budget": {"y": 1.0}}, "budget names 'y', which is not hidden"),
         ({}, {"budget": {}}, "budget says nothing about the hidden column 'x'"),
-        ({}, {"measure": {"sex": "chi-square"}}, "measure names 'sex', which is not hidden"),
         ({}, {"loss_matrix": {0: {1: 1.0}}}, "loss_matrix does not fit the value 1"),
         (
             {},
