@@ -2,8 +2,6 @@
 that are prices.
 """
 
-from __future__ import annotations
-
 import pytest
 from test_highs import record_solvers
 
