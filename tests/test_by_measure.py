@@ -2,22 +2,20 @@
 small.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from measured import measurement
 
 import discreet as ds
 from discreet.backends.solution import Status
 from discreet.measures.registry import CONDITIONAL, MEASURES
-from discreet.reports.measurements import Measurement, Stakes
+from discreet.reports.measurements import Stakes
 
 pytestmark = pytest.mark.gate
 
@@ -25,39 +23,23 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+def load(monkeypatch):
     """Import a module of the benchmarks, which do not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module
 
 
-def _attempt(
-    measure: str, backend: str, seconds: float, gap: float, status: Status = Status.CERTIFIED
-) -> Measurement:
+def _attempt(measure, backend, seconds, gap, status=Status.CERTIFIED):
     problem = ds.problems.census(measure=measure)
     stakes = Stakes.of(problem)
-    return Measurement(
-        study="measures",
-        cell="",
+    return measurement(
         problem=f"census:measure={measure}",
         entry="census",
         family="survey",
-        parameters={},
-        budget_word="fraction=0.5",
         budget_nats=stakes.budget,
-        private_values=2,
-        guesses=2,
         outcomes=90,
-        bayes_error=0.3,
         bayes_leakage_nats=stakes.bayes_leakage,
-        constant_error=0.4,
-        problem_hash="",
         backend=backend,
-        settings={},
-        settings_hash="",
-        profile="default",
-        gap_target=1e-9,
-        repeat=0,
         status=status,
         measure=measure,
         upper=0.3,
@@ -68,7 +50,7 @@ def _attempt(
     )
 
 
-def _skipped(measure: str, backend: str) -> Measurement:
+def _skipped(measure, backend):
     row = _attempt(measure, backend, 0.0, math.inf, Status.UNSUPPORTED)
     return replace(row, upper=math.inf, wall_seconds=0.0, message=f"{backend} does not serve it")
 

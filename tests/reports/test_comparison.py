@@ -2,11 +2,8 @@
 are ours only.
 """
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -18,13 +15,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet.errors import InputError
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems import catalog
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.problem import Problem
 from discreet.reports import tables, wording
-from discreet.reports.compare import Case, Comparison, run_comparison, write_comparison
+from discreet.reports.compare import Case, run_comparison
 from discreet.reports.measurements import Configuration
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
@@ -36,7 +33,7 @@ TRIAL = "fake-bayes=fake_backends:Bayes,fake-constant=fake_backends:Constant,fak
 
 
 @pytest.fixture(scope="module")
-def trial() -> Iterator[None]:
+def trial():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", TRIAL)
         solving_here(patch, "fake-crashes")
@@ -44,19 +41,19 @@ def trial() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def model() -> Problem:
+def model():
     joint = np.random.default_rng(8).dirichlet(np.full(2 * 2 * 9, 0.4)).reshape(2, 2, 9)
     return Problem.from_joint(joint, budget=math.inf, name="random")
 
 
 @pytest.fixture(scope="module")
-def comparison(trial: None, model: Problem) -> Comparison:
+def comparison(trial, model):
     cases = [
         Case("no <constraint> & more", model),
         Case("half", model.with_budget(0.5 * model.bayes_leakage)),
         Case("perfect", model.with_budget(0.0)),
     ]
-    seen: list[tuple[int, int, str]] = []
+    seen = []
     configurations = [Configuration("fake-bayes", {"knob": 1}), *map(Configuration, NAMES)]
     found = run_comparison(
         cases, configurations, time_limit=30, watch=lambda *news: seen.append(news)
@@ -220,11 +217,6 @@ def test_it_ends_with_what_to_use(comparison):
     assert none.advice() == "Use none of them: no answer is certified."
 
 
-def test_the_terminal_shows_every_case_and_who_agrees(comparison):
-    shown = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
-    assert [len(table.lines) for table in shown] == [4, 4, 4, 3]
-
-
 def test_a_narrow_terminal_shows_every_digit(comparison):
     for table in tables.case_tables(comparison):
         found = []
@@ -293,36 +285,3 @@ def test_the_pictures_have_a_mark_for_every_answer(comparison):
         assert len(hints) == marks
         assert root.attrib["role"] == "img"
     assert any("fake-crashes: 0 of 3 answered" in row for row in gap_figure(comparison.rows).rows)
-
-
-def test_a_comparison_is_written_twice_but_never_over_foreign_files(comparison, tmp_path):
-    folder = tmp_path / "new" / "report"
-    first = write_comparison(comparison, folder)
-    assert [path.name for path in first] == [
-        "index.html",
-        "leakage.svg",
-        "perfect.svg",
-        "brackets.svg",
-        "comparison.json",
-    ]
-    assert write_comparison(comparison, folder) == first
-    page = first[0].read_text(encoding="utf-8")
-    assert "no <constraint>" not in page
-    for sentence in comparison.verdict():
-        assert (
-            sentence.replace("&", "&amp;")
-            .replace("<", "&lt;")
-            .replace(">", "&gt;")
-            .replace("'", "&#x27;")
-            in page
-        )
-    assert json.loads(first[4].read_text(encoding="utf-8"))["gap"] == comparison.gap
-    (folder / "leakage.svg").write_text("<svg>mine</svg>")
-    before = (folder / "index.html").stat().st_mtime_ns
-    with pytest.raises(
-        FileError,
-        match=r"leakage\.svg was not made here, or was changed since, and is left alone",
-    ):
-        write_comparison(comparison, folder)
-    assert (folder / "leakage.svg").read_text() == "<svg>mine</svg>"
-    assert (folder / "index.html").stat().st_mtime_ns == before
