@@ -2,8 +2,6 @@
 people can read.
 """
 
-from __future__ import annotations
-
 import json
 
 import command
@@ -15,7 +13,7 @@ from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.showing.numerals import span
 
 
-def run(line: str) -> command.Said:
+def run(line):
     return command.run(f"advise {line}")
 
 

@@ -2,8 +2,6 @@
 in one sentence.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -40,16 +38,16 @@ parameters = { bins = [4, 5] }
 """
 
 
-def run(line: str, *more: str) -> command.Said:
+def run(line, *more):
     return command.run(f"bench {line}", *more)
 
 
-def refused(line: str, *more: str) -> str:
+def refused(line, *more):
     return command.refused(f"bench {line}", *more)
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command.solving_here(monkeypatch)
     Path("tiny.toml").write_text(STUDY)

@@ -2,10 +2,7 @@
 shown.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ CONDITIONAL = "conditional-mutual-information"
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> str:
+def two(tmp_path):
     loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
     secrets = [
         ds.Constraint(FULL.sum(axis=(1, 2)), 0.0),

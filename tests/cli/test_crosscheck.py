@@ -2,41 +2,35 @@
 put there on purpose.
 """
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from command import COMMAND, solving_here
 from judging import restated
 
 from discreet.backends import run
-from discreet.backends.contract import Answer
 from discreet.judge import certify
-from discreet.problems.certificate import Verdict
-from discreet.problems.problem import Problem
 from discreet.reports.crosscheck.instances import select
 
 TWO = "--backends tilt,blahut-arimoto --size 3"
 
 
-def call(line: str) -> int:
+def call(line):
     with pytest.raises(SystemExit) as ended:
         COMMAND.main(["crosscheck", *line.split()], "discreet")
     return int(ended.value.code or 0)
 
 
 @pytest.fixture(autouse=True)
-def nothing_required(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_required(monkeypatch):
     monkeypatch.delenv("DISCREET_REQUIRED_BACKENDS", raising=False)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch):
     solving_here(monkeypatch)
 
 
@@ -49,11 +43,11 @@ def test_sound_backends_pass(tmp_path, quick, capsys):
     assert (suite.get("tests"), suite.get("failures")) == ("6", "0")
 
 
-def lying(change: Any) -> Any:
+def lying(change):
     """A judge every second verdict of which is changed."""
     calls = iter(range(10**6))
 
-    def judge(problem: Problem, answer: Answer, seconds: float) -> Verdict:
+    def judge(problem, answer, seconds):
         verdict = certify(
             problem, answer.estimator, answer.tilt, answer.multipliers, anchors=answer.anchors
         )

@@ -1,10 +1,7 @@
 """`discreet evaluate`: the numbers of `ds.evaluate`, exit codes and refusals."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ ASKED = "--hide sex --truth income --guesses guess"
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Path:
+def people(tmp_path):
     """400 people, a few of whom do not say their sex."""
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m", ""], 400, p=[0.5, 0.45, 0.05])

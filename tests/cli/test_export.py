@@ -1,7 +1,5 @@
 """`discreet export`: files of one problem and of a study, what they say, and refusals."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

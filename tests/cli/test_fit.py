@@ -2,13 +2,9 @@
 refusals, nothing overwritten.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +13,7 @@ from command import refused, run
 import discreet as ds
 
 
-def write(path: Path, count: int, seed: int) -> Path:
+def write(path, count, seed):
     """People whose age says much about their sex and their income; some cells are empty."""
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 80, count)
@@ -34,7 +30,7 @@ def write(path: Path, count: int, seed: int) -> Path:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_trees() -> Iterator[None]:
+def few_trees():
     """These tests are about commands: a few trees are enough to guess, and every second rung of the
     ladder to promise.
     """
@@ -42,9 +38,7 @@ def few_trees() -> Iterator[None]:
 
     from discreet.people import classifier, probabilities, promise, saving
 
-    def small(
-        categories: list[bool] | None, enough: bool, seed: int
-    ) -> HistGradientBoostingClassifier:
+    def small(categories, enough, seed):
         return HistGradientBoostingClassifier(
             max_iter=8, max_leaf_nodes=7, categorical_features=categories, random_state=seed
         )
@@ -58,7 +52,7 @@ def few_trees() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """A folder with people, others, and a rule that the command fitted."""
     found = tmp_path_factory.mktemp("people")
     write(found / "people.csv", 900, 0)
@@ -173,30 +167,6 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
         assert run(asked.removesuffix(" --out")).stdout == out.read_text(encoding="utf-8")
 
 
-def test_evaluate_counts_what_the_rule_guesses(place):
-    rule = str(place / "rule")
-    people = str(place / "others.csv")
-    said = run(f"evaluate {rule} {people} --json")
-    assert said.exit_code == 0, said.stderr
-    record = json.loads(said.stdout)
-    assert record["people"] == 600
-    assert record["budget"] == 0.1
-    assert "of 0.1" in record["statement"]
-    assert record["groups"] == ["f", "m"]
-    women = [
-        line
-        for line in (place / "others.csv").read_text(encoding="utf-8").splitlines()
-        if ",m," not in line
-    ]
-    (place / "women.csv").write_text("\n".join(women) + "\n", encoding="utf-8")
-    assert json.loads(run(f"evaluate {rule} {place / 'women.csv'} --json").stdout)["groups"] == [
-        "f",
-        "m",
-    ]
-    words = run(f"evaluate {rule} {people}")
-    assert " ".join(words.stdout.split()).endswith("(600 people)")
-
-
 def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     """In other people the guess gives the sex away; those of the held-out table only leave the
     budget unproven.
@@ -272,14 +242,11 @@ def test_nothing_is_overwritten_without_force(place, tmp_path):
     [
         ("--leakage 0.1 --fraction 0.5", "one of --leakage and --fraction"),
         ("", "one of --leakage and --fraction"),
-        ("--leakage -1", "leakage budget is -1"),
         ("--leakage a", "'a'"),
-        ("--leakage job=0.1", "'job=0.1'"),
         ("--leakage sex=0.1 --leakage 0.1", "--leakage"),
         ("--hide south --leakage sex=0.1", "'south'"),
         ("--leakage 0.1 --hide sexe", "'sex'?"),
         ("--leakage 0.1 --measure guilt", "'guilt'"),
-        ("--leakage 0.1 --calibration 2", "calibration is 2"),
         ("--leakage 0.1 --hide income", "'income'"),
     ],
 )
@@ -301,10 +268,6 @@ def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
         ),
         (
             "x,m,1\ny,m,2\nz,m,2\n",
-            "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
-        ),
-        (
-            "x,,1\ny,,2\nz,,2\n",
             "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
         ),
         ("x,m,1\ny,f,2\n", "{0} has 2 people; give at least 3"),

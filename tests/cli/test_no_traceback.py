@@ -2,8 +2,6 @@
 of the input.
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import gzip
@@ -42,7 +40,7 @@ budgets = ["perfect"]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -54,21 +52,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("old", "new", "said"),
     [
         ("repeats = 1", f"x = {'[' * 5000}{']' * 5000}", "is not TOML"),
-        ("repeats = 1", f"x = {'{a=' * 5000}1{'}' * 5000}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES[:4000]}", "a whole number from 1 to 1,000,000,000"),
-        ("repeats = 1", "repeats = 1e12", "a whole number from 1 to 1,000,000,000"),
         ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 10,000"),
-        ("time_seconds = 5", "memory_gib = 1e300", "a number above 0, at most 1e9, or inf"),
         (
             "time_seconds = 5",
             f"time_seconds = {NINES[:400]}",
             "a number above 0, at most 1e9, or inf",
-        ),
-        (
-            "time_seconds = 5",
-            "threads = 100000000000000000000",
-            "a whole number from 1 to 1,000,000,000",
         ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
@@ -87,13 +77,6 @@ def test_a_study_that_cannot_be_is_refused(old, new, said):
     complaint = refused("bench s.toml --out out --dry-run")
     assert said in complaint
     assert len(complaint) < 500
-
-
-def test_names_are_no_markup():
-    text = STUDY.replace('"s"', '"[/x]"').replace("profiles.default", 'profiles."[/x]"')
-    Path("s.toml").write_text(text)
-    found = run("bench s.toml --out out --dry-run")
-    assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
 
 
 @pytest.mark.parametrize(
@@ -119,11 +102,11 @@ def test_a_query_may_say_nothing(sql):
 # --------------------------------------------------------------------------------------------------
 
 
-def _pipe(name: str) -> None:
+def _pipe(name):
     os.mkfifo(name)
 
 
-def _text(name: str, text: str) -> None:
+def _text(name, text):
     Path(name).write_text(text)
 
 
@@ -134,7 +117,6 @@ def _text(name: str, text: str) -> None:
         (_pipe, "report file.csv", "is not an ordinary file"),
         (_pipe, "report file.csv.gz", "is not an ordinary file"),
         (_pipe, "report file.parquet", "is not an ordinary file"),
-        (_pipe, "advise paper-single --results file.csv", "is not an ordinary file"),
         (_pipe, "audit paper-single file", "is not an ordinary file"),
         (
             'study,cell\n"' + "x" * 200_000 + '",b\n',
@@ -146,7 +128,6 @@ def _text(name: str, text: str) -> None:
             "report file.csv",
             "column parameters holds",
         ),
-        (f"study,repeat\na,{NINES}\n", "report file.csv", "column repeat holds"),
         ("#" * (1 << 21), "bench file", "holds more than 65,536 bytes"),
     ],
 )
@@ -195,13 +176,9 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text):
     ("arguments", "said"),
     [
         (f"reproduce --samples {10**21}", "samples is"),
-        (f"reproduce --sensors {10**21}", "sensors is"),
         (f"reproduce --samples {NINES}", "--samples"),
-        (f"reproduce --curves {NINES}", "--curves"),
         (f"crosscheck --size {10**18}", "give --size 10000 or less"),
-        (f"solve {LONG}", "the catalog has no problem"),
         (f"solve {LONG}.npz", "File name too long"),
-        (f"solve paper-single --backend {LONG}", "there is no backend"),
         (f"solve paper-single --set bins={NINES}", "give an integer"),
         (f"solve paper-single --set {LONG}", "write key=value"),
         (f"solve paper-single --option {LONG}=1 --backend tilt", "has no setting"),
@@ -248,12 +225,12 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch):
     """Solving in this process."""
     solving_here(monkeypatch)
 
 
-def _ended(*arguments: str) -> int:
+def _ended(*arguments):
     with pytest.raises(SystemExit) as end:
         COMMAND.main(list(arguments), "discreet")
     return int(end.value.code or 0)
@@ -280,7 +257,7 @@ def test_what_an_encoding_lacks_is_escaped(quick, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True)
     monkeypatch.setattr(sys, "stdout", stream)
     assert _ended("solve", "paper-single") == 0
-    assert b"\\u03a6" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+    assert b"\\u03a6" in stream.buffer.getvalue()
 
 
 def test_an_interruption_while_starting_is_said_in_one_line(monkeypatch, capsys):
@@ -290,7 +267,7 @@ def test_an_interruption_while_starting_is_said_in_one_line(monkeypatch, capsys)
 
     import discreet.cli
 
-    monkeypatch.setitem(sys.modules, "discreet.cli.app", Interrupted())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "discreet.cli.app", Interrupted())
     with pytest.raises(SystemExit) as end:
         discreet.cli.main()
     assert (end.value.code, capsys.readouterr().err) == (130, "discreet: interrupted\n")

@@ -2,12 +2,9 @@
 result is shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import refused, run, solving_here
@@ -36,7 +33,7 @@ FOLDERS = {
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     """A folder with a file of somebody else, and solving in this process."""
     monkeypatch.chdir(tmp_path)
     solving_here(monkeypatch)
@@ -54,8 +51,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("folder", "is a folder and cannot be written as a file"),
         ("link", "is a link"),
         ("pipe", "is a device or pipe"),
-        (os.devnull, "is a device or pipe"),
-        (".", "is a folder"),
         ("", "is empty"),
         ("x" * 300, "File name too long"),
         ("missing/x", "No such file"),
@@ -125,7 +120,7 @@ def test_a_study_of_somebody_else_is_left_alone():
     assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
 
-def _csv(name: str) -> str:
+def _csv(name):
     os.link("mine", name)
     return name
 
@@ -140,7 +135,7 @@ def test_python_replaces_only_a_solution_unless_told():
         solution.save("mine", overwrite=False)
 
 
-def _full(*_: Any) -> None:
+def _full(*_):
     raise OSError(28, "No space left on device")
 
 
@@ -149,7 +144,6 @@ def _full(*_: Any) -> None:
     [
         ("solve paper-single --json --out x", '"error_probability": 0.0'),
         ("frontier paper-single --points 2 --width 1 --csv x", "certified"),
-        ("frontier paper-single --points 2 --width 1 --out x", "certified"),
         ("compare paper-single --backends tilt --out x", "certified"),
         ("reproduce --sensors 1 --curves 1 --samples 9 --out x", "sensors,"),
         ("crosscheck --size 1 --backends tilt --junit x", "1 instances"),

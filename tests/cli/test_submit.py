@@ -2,10 +2,7 @@
 are refused.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,19 +36,19 @@ PRIVATE = "paper-single_bins_8_perfect"
 LARGER = "paper-single_bins_16_fraction_0.5"
 
 
-def solved_by_clarabel(path: Path) -> list[float]:
+def solved_by_clarabel(path):
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     return list(clarabel.load_from_file(str(path), settings).solve().x)
 
 
-def written(variables: list[float], seconds: str = "0.25") -> str:
+def written(variables, seconds="0.25"):
     return "\n".join([f"# seconds: {seconds}", "# claimed: Solved", *map(repr, variables)]) + "\n"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """A folder with small.toml and the empty folder answers."""
     solving_here(monkeypatch)
     monkeypatch.chdir(tmp_path)
@@ -150,7 +147,6 @@ def test_without_a_certified_answer_the_exit_code_is_1(place):
             written([1.0] * 16).replace("# seconds", "# hours"),
             "does not say how long it took",
         ),
-        (f"{HALF}.txt", written([1.0] * 16, "-1"), "does not say how long it took"),
         (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is no number"),
         (
             f"{HALF}.txt",
@@ -174,10 +170,6 @@ COIN = np.full((2, 8), 0.5)
     [
         ({"seconds": 1.0}, "needs one of variables and estimator"),
         (
-            {"estimator": COIN, "variables": COIN, "seconds": 1.0},
-            "needs one of variables and estimator",
-        ),
-        (
             {"estimator": COIN.T, "seconds": 1.0},
             "the estimator has shape [8, 2] but the problem needs [2, 8]",
         ),
@@ -185,10 +177,6 @@ COIN = np.full((2, 8), 0.5)
         (
             {"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN},
             "the tilt has shape [2, 8]",
-        ),
-        (
-            {"estimator": COIN, "seconds": 1.0, "multiplier": COIN, "tilt": COIN[:, :2]},
-            "the multiplier has shape [2, 8]",
         ),
         ({"estimator": COIN}, "does not say how long it took"),
         ({"estimator": COIN, "seconds": np.zeros(0)}, "seconds"),

@@ -1,11 +1,8 @@
 """`discreet verify`: exit codes, JSON, budgets and refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from discreet import verification
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """model.npz with its budget, and answers to it: answer.npz (kept), bayes.npz (not), private.npz
     (budget 0).
     """

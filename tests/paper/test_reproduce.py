@@ -2,8 +2,6 @@
 that are complete.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -18,7 +16,7 @@ from command import run
 from discreet.errors import FileError, InputError
 from discreet.paper.drawings import figures, tables
 from discreet.paper.section import NAMES, page, write_study
-from discreet.paper.study import PaperStudy, Settings, run_study
+from discreet.paper.study import Settings, run_study
 from discreet.reports.outputs import MANIFEST
 from discreet.showing.data import records_csv
 
@@ -26,7 +24,7 @@ SMALL = Settings(sensors=10, samples=4000, seed=7, curve_sensors=(1, 3), curve_w
 
 
 @pytest.fixture(scope="module")
-def study() -> PaperStudy:
+def study():
     return run_study(SMALL)
 
 
@@ -83,7 +81,7 @@ def test_the_simulation_is_repeatable_and_covers(study):
 
 
 def test_every_step_is_reported_as_progress():
-    heard: list[tuple[int, int]] = []
+    heard = []
     settings = Settings(sensors=2, samples=50, guess_sensors=2, curve_sensors=(1,), curve_width=0.1)
     run_study(settings, lambda done, total, what: heard.append((done, total)))
     assert heard == [(k, settings.steps) for k in range(settings.steps + 1)]
@@ -125,23 +123,23 @@ def test_the_tables_hold_the_numbers_unrounded(study):
 class Reader(HTMLParser):
     """Open elements and addresses of a page."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-        self.ids: set[str] = set()
+        self.open = []
+        self.addresses = []
+        self.ids = set()
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         if tag not in ("meta", "link", "br"):
             self.open.append(tag)
         named = dict(attributes)
         self.addresses += [value for name, value in attributes if name in ("href", "src") and value]
         self.ids |= {named["id"]} if named.get("id") else set()
 
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attributes):
         pass
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
 
@@ -188,7 +186,7 @@ def test_the_files_are_complete_and_only_replace_their_own(study, tmp_path):
 )
 def test_bad_settings_are_refused(options, words):
     with pytest.raises(InputError, match=words):
-        Settings(**options)  # type: ignore[arg-type]
+        Settings(**options)
 
 
 def test_the_command(tmp_path):
