@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import families, interior_point, model, rounds, systems, vertex
+from discreet.backends.tilt import interior_point, model, relation, rounds, systems, vertex
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.systems import System
 from discreet.backends.tilt.vertex import Vertex
@@ -142,7 +142,7 @@ def edge_rows(count: int = 500) -> None:
         ],
         "effects of ties are not scaled": [(vertex, "sizes", lambda effect: np.ones(len(effect)))],
         "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],
-        "coordinates are always about the prior": [(families, "_FAR", -1e300)],
+        "coordinates are always about the prior": [(relation, "_FAR", -1e300)],
         "the reference is the guess of the largest mass": [
             (systems, "_reference", lambda _, law: int(law.mass.argmax()))
         ],

@@ -58,7 +58,7 @@ def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
         yield (
             problem,
             best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)),
-            (1.0 + size) * multiplier,
+            np.array([(1.0 + size) * multiplier]),
         )
 
 
@@ -70,7 +70,7 @@ def crossover_row(
     for problem, path in paths:
         precision = Precision.of(problem, 1e-9)
         found = (
-            crossing.crossover(problem, at.tilt, at.multiplier, precision, at.columns, _GAP)
+            crossing.crossover(problem, at.tilt, at.multipliers, precision, at.columns, _GAP)
             for at in path
         )
         good = [place for place, vertex in enumerate(found) if vertex is not None]

@@ -38,8 +38,8 @@ from discreet.backends.registry import capabilities
 from discreet.backends.run import certify
 from discreet.backends.solution import Solution
 from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.causal.model import CausalProblem
-from discreet.problems.constraint import is_plain
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify
@@ -124,7 +124,7 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
         words, problem = drawn(batch.kind, asked.seed, index)
-        plain = is_plain(problem.terms) and problem.measure.name == "mutual-information"
+        plain = problem.measures == (MUTUAL_INFORMATION,)
         if plain and Regime.of(problem) not in able.regimes:
             words = f"{words} at budget 0"
             problem = problem.with_budget(0.0)

@@ -30,7 +30,7 @@ from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import Constrained
+from discreet.problems.constraint import Term
 from discreet.problems.problem import Problem
 
 _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
@@ -108,7 +108,7 @@ def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
             (at.root for at in known if at.multiplier == 0.0), default=math.inf
         )
         for tilt in (at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()):
-            yield Duals(left * tilt, left * price_of_perfect(tilt, problem))
+            yield Duals(left * tilt, left * price_of_perfect(tilt, problem.p_x, problem.terms[0]))
     none = np.zeros((problem.m, problem.n))
     nearest = sorted(known, key=lambda at: abs(at.root - place))
     larger = [at for at in nearest if at.budget > budget]
@@ -128,22 +128,20 @@ def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
             yield Duals(price / place * log_ratio, price / place)
 
 
-def price_of_perfect(tilt: Array, problem: Constrained) -> float:
-    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j
-    π_j t_ij² / (2 μ).
+def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:
+    """The μ of a constraint that costs least with the tilt t of perfect privacy: to second order μ
+    ε + max_i Σ_j π_j t_ij² / (2 μ); tilt [m, n] and π [n] of its rows.
 
     Under a measure of another kind one of several powers of two; 0 where it reads none.
     """
-    term = problem.terms[0]
     if term.measure == MUTUAL_INFORMATION or term.measure.conditional:
-        return math.sqrt(
-            float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget)
-        )
+        squares = ((tilt * np.sqrt(p_x)) ** 2).sum(axis=1)
+        return math.sqrt(float(squares.max()) / (2.0 * term.budget.amount))
     if term.measure.scope is not Scope.TOTAL:
         return 0.0
-    possible = problem.p_x > 0.0
+    possible = p_x > 0.0
     tilt = tilt[:, possible]
-    p_x = problem.p_x[possible]
+    p_x = p_x[possible]
     prices = np.abs(tilt).max() * 2.0 ** np.arange(-2.0, 64.0)
     costs = [
         price * term.level + term.measure.ceiling(tilt, p_x, price, term.level).max()

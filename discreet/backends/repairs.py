@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,7 +34,7 @@ from discreet.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Term, is_plain
+from discreet.problems.constraint import Term
 from discreet.problems.laws import Law, scaled_law
 from discreet.problems.outcomes import Kind
 from discreet.problems.private_rows import PrivateRows
@@ -50,28 +52,16 @@ if TYPE_CHECKING:
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
-    Of several constraints, onto that of all who ask for perfect privacy; and that one within the
-    budgets of the others too. If several actions of an adversary are the best, onto the equations
-    that keep these equally good.
+    These are the equations of all constraints that ask for perfect privacy, or of all constraints
+    if none does; and if other budgets are left, a second version is within these too. If several
+    actions of an adversary are the best, the equations keep these equally good.
     """
     if problem.kind is not Kind.ARRAYS or np.ndim(answer) != 2:
         return []
     columns = normalise(np.asarray(answer, dtype=np.float64))
-    private = PrivateRows.of(problem.terms, problem.p_x)
-    if is_plain(problem.terms) and not private.gains.size:
-        found = remove_leakage(problem.p_xz, columns, problem.marginal)
-        return [] if found is None else [found[0]]
-    if not private:
-        return []
-    joint = private.extended(problem.p_xz)
-    prior = private.extended(problem.p_x)
-    deviations = np.concatenate(
-        [
-            joint[group]
-            - (prior[group] / (prior[group].sum() or 1.0))[:, None] * joint[group].sum(axis=0)
-            for group in private.groups
-        ]
-    )
+    required = PrivateRows.of(problem.terms, problem.p_x)
+    private = required or replace(required, groups=problem.groups)
+    deviations = np.concatenate([_deviation(problem, private, rows) for rows in private.groups])
     feature = np.divide(
         deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
     )
@@ -79,15 +69,23 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     if moved is None:
         return []
     version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
-    return [
-        version,
-        *([_within_others(problem, version)] if any(term.priced for term in problem.terms) else []),
-    ]
+    others = required and any(term.priced for term in problem.terms)
+    return [version, _blended_within(problem, version)] if others else [version]
+
+
+def _deviation(problem: Problem, private: PrivateRows, rows: slice) -> Array:
+    """How far a group of rows and the outcome are from independence [k, N]."""
+    if rows.stop <= problem.n:
+        return problem.deviations[rows]
+    joint = private.extended(problem.p_xz)[rows]
+    prior = private.extended(problem.p_x)[rows]
+    return np.asarray(joint - (prior / prior.sum())[:, None] * joint.sum(axis=0))
 
 
 def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
     """The laws of all groups of private rows under an estimator [m, N]."""
-    found = list(_private_groups(problem, problem.law(columns)))
+    laws = zip(problem.groups, problem.law(columns).groups, strict=True)
+    found = [law for rows, law in laws if rows in private.groups]
     for group in private.groups[len(found) :]:
         law = output_law(private.extended(problem.p_xz)[group], columns)
         found.append(scaled_law(law, float(law.p_x.sum()), 1.0))
@@ -106,23 +104,38 @@ def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
     return [Precision.private if number in tied else amount for number, amount in amounts]
 
 
-def _within_others(problem: Problem, private: Array) -> Array:
-    """A private estimator blended until it keeps the other budgets, with what costs least of the
-    guesses that ignore the outcome: the best constant one, and a draw from the law of Ŷ.
+def _blended_within(problem: Problem, columns: Array) -> Array:
+    """An estimator [m, N] blended until it keeps all budgets but those of perfect privacy."""
+    share, towards = constant_share(problem, columns)
+    blend = normalise((1.0 - share) * columns + share * towards[:, None])
+    versions = sorted((blend, summing_to_one(blend)), key=partial(_uncertain, problem))
+    return next((version for version in versions if _keeps(problem, version)), versions[0])
+
+
+def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
+    """How much of a guess [m] to blend in, so that rounding included all leakages are within their
+    budgets, but those of perfect privacy.
+
+    The guess ignores the outcome: the best constant one, or a draw from the law of Ŷ, whichever
+    costs less.
     """
-    law = problem.law(private)
+    columns = normalise(columns)
+    law = problem.law(columns)
     amounts = zip(problem.terms, amounts_to_keep(problem), strict=True)
     budgets = [
         amount * (1.0 - Precision.searched) if term.priced else math.inf for term, amount in amounts
     ]
-    found = []
-    slack = 2.0 * _uncertain(problem, private) + Precision.entry
-    for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
-        share = least_common_share(law, law.under_guess(end), budgets, slack)
+    slack = 2.0 * _uncertain(problem, columns, law) + (problem.m + 1) * Precision.entry
+    error = problem.error_probability(columns)
+    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
+    found = [(problem.constant_error - error, 1.0, constant)]
+    for towards in (constant, law.mass / law.mass.sum()):
+        share = least_common_share(law, law.under_guess(towards), budgets, slack)
         if share is not None:
-            blend = normalise((1.0 - share) * private + share * end[:, None])
-            found.append(min((blend, summing_to_one(blend)), key=partial(_uncertain, problem)))
-    return min(found, key=problem.error_probability, default=private)
+            rise = float(problem.constant_errors @ towards) - error
+            found.append((share * rise, share, towards))
+    _, share, towards = min(found, key=itemgetter(0))
+    return share, towards
 
 
 def _private_groups(problem: Problem, law: Law) -> tuple[OutputLaw, ...]:
@@ -132,16 +145,12 @@ def _private_groups(problem: Problem, law: Law) -> tuple[OutputLaw, ...]:
 
 
 def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> float:
-    """By how much entries of the law of an estimator [m, N] may be other than they look,
-    relatively.
-
-    Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy,
-    which the others feel.
+    """By how much entries of the law of an estimator [m, N] may change, relatively, when the judge
+    moves secrets that must not leak to exact privacy. Columns may not sum to one.
     """
-    off = column_error(columns)
     own = problem.law(columns) if law is None else law
     leaks = [distance_from_private(group) for group in _private_groups(problem, own)]
-    return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
+    return Precision.felt * (max(leaks) + 5.0 * column_error(columns)) if leaks else 0.0
 
 
 def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Any] | None:
@@ -221,62 +230,64 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
 
 
 def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
-    """An estimator [m, N] moved until it keeps the budget, rounding included, if it does not or
+    """An estimator [m, N] moved until it keeps the budgets, rounding included, if it does not or
     errs like a constant guess.
 
-    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the
-    best constant guess. That guess itself replaces it if it errs no more than the relative `gap`
-    above it.
-
-    Of several constraints and of conditional measures: a private version where one must be, and
-    else a blend.
+    Perfect privacy is reached by the change that removes a leakage at the least cost, where that is
+    in reach; other budgets by blending in a guess that ignores the outcome. The best constant guess
+    replaces the estimator if it errs no more than the relative `gap` above it.
     """
-    if not is_plain(problem.terms):
-        return _within_budgets(problem, columns)
-    if PrivateRows.of(problem.terms, problem.p_x).gains.size:
-        return columns if _keeps(problem, columns) else _within_budgets(problem, columns)
     error = float(np.vdot(columns, problem.loss))
-    law = OutputLaw(
-        columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure
-    )
-    if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
-        return columns
+    constant = np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]]
     if problem.constant_error <= error * (1.0 + gap):
-        return np.repeat(
-            np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1
-        )
-    if problem.constraint.perfect:
-        law = problem.output_law(columns)
-        # Where X is known nothing can leak.
-        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass
-        near = distance_from_private(law) <= Precision.private and frequent
-        if near and _is_drawn_enough(columns, (law,)):
-            return columns
-        moved = private_versions(problem, columns)
-        most = error * (1.0 + gap) if near else math.inf
-        if moved and problem.error_probability(moved[0]) <= most:
-            return moved[0]
-        if near:  # within a tolerance, where exactly would cost more than the gap
-            return columns
-    # In more digits than above.
-    if problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:
+        return np.repeat(constant, problem.N, axis=1)
+    private = PrivateRows.of(problem.terms, problem.p_x)
+    kept = (not private and _keeps_by_plain_sums(problem, columns)) or _keeps(
+        problem, normalise(columns)
+    )
+    if not private:
+        return columns if kept else _blended_within(problem, columns)
+    laws = _private_laws(problem, private, columns)
+    # Where X is known nothing can leak.
+    frequent = all(
+        law.p_x.size == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass for law in laws
+    )
+    near = kept and frequent
+    if near and _is_drawn_enough(columns, laws):
         return columns
-    share, towards = constant_share(problem, columns)
-    return normalise((1.0 - share) * columns + share * towards[:, None])
+    versions = private_versions(problem, columns)
+    exact = [version for version in versions if _keeps(problem, version)]
+    if exact:
+        best = min(exact, key=problem.error_probability)
+        if not near or problem.error_probability(best) <= error * (1.0 + gap):
+            return best
+    if near:  # within a tolerance, where exactly would cost more than the gap
+        return columns
+    return versions[-1] if versions else np.repeat(constant, problem.N, axis=1)
 
 
-def _within_budgets(problem: Problem, columns: Array) -> Array:
-    """What errs least of the versions of an estimator that keep all budgets; without any that which
-    comes nearest.
-    """
-    if PrivateRows.of(problem.terms, problem.p_x):
-        versions = private_versions(problem, columns)
-    elif _keeps(problem, columns):
-        return columns
-    else:
-        versions = [_within_others(problem, normalise(columns))]
-    kept = [each for each in versions if _keeps(problem, each)] or versions[-1:] or [columns]
-    return min(kept, key=problem.error_probability)
+def _keeps_by_plain_sums(problem: Problem, columns: Array) -> bool:
+    """Whether an estimator keeps all budgets by sums that cost little and are not proven."""
+    leakages = plain_law(problem, columns).leakages.tolist()
+    return all(
+        term.budget.oblivious or 0.0 < leakage <= term.budget.amount
+        for term, leakage in zip(problem.terms, leakages, strict=True)
+    )
+
+
+def plain_law(problem: Problem, columns: Array) -> Law:
+    """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
+    constraints = []
+    for term in problem.terms:
+        groups = []
+        for rows in term.groups:
+            whole = len(term.groups) == 1
+            weights = problem.p_z if whole else problem.p_xz[rows].sum(axis=0)
+            prior = problem.p_x[rows] if whole else problem.p_x[rows] / problem.p_x[rows].sum()
+            deviation = columns @ problem.deviations[rows].T
+            groups.append(OutputLaw(columns @ weights, deviation, prior, measure=term.measure))
+        constraints.append(tuple(groups))
+    return Law(tuple(constraints))
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:
@@ -300,22 +311,6 @@ def blended(estimator: Array, law: Law, towards: Array, end: Law, target: float)
     share = least_share(law, end, target, 0.0)
     share = 1.0 if share is None else share
     return np.asarray((1.0 - share) * estimator + share * towards)
-
-
-def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of a guess [m] to blend in, so that rounding included the leakage is within the
-    budget.
-
-    It is the best constant guess; drawn from the law of Ŷ where the budget is one of each guess.
-    """
-    law = problem.law(normalise(columns))
-    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
-    if problem.measure.scope is not Scope.TOTAL:
-        constant = law.mass / law.mass.sum()
-    share = least_share(
-        law, law.under_guess(constant), problem.budget, (problem.m + 1) * Precision.entry
-    )
-    return 1.0 if share is None else share, constant
 
 
 def remove_leakage(

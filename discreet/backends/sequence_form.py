@@ -464,7 +464,7 @@ class _InteriorPoint:
         """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it
         proves more.
         """
-        multiplier = price_of_perfect(tilt, self._problem)
+        multiplier = price_of_perfect(tilt, self._problem.p_x, self._problem.terms[0])
         if multiplier > 0.0:
             lower, lowered = self._model.proof(tilt[:, self._problem.p_x > 0.0], multiplier)
             if lower > self._lower:

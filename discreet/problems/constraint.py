@@ -450,10 +450,3 @@ def _number(value: Any, what: str, measure: Measure = MUTUAL_INFORMATION) -> flo
     except (TypeError, ValueError, OverflowError):
         words = "nats as one number" if measure.unit else "one number"
         raise InputError(f"{what} is {brief(value)}, which is not a number; give {words}") from None
-
-
-def is_plain(terms: Sequence[Term]) -> bool:
-    """Whether there is one secret with one prior: one constraint, by a measure that is not
-    conditional.
-    """
-    return len(terms) == 1 and not terms[0].measure.conditional

@@ -39,7 +39,7 @@ def interior(problem: Problem, gap: float = 1e-10) -> Point:
 
 
 def crossed(problem: Problem, at: Point) -> Point | None:
-    return crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-10), at.columns)
+    return crossover(problem, at.tilt, at.multipliers, Precision.of(problem, 1e-10), at.columns)
 
 
 def random_problem(n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
@@ -69,7 +69,7 @@ def assert_consistent(problem: Problem, point: Point) -> None:
     losses = problem.loss + point.tilt @ problem.p_xz
     size = problem.loss.max(axis=0) + np.abs(point.tilt).max(axis=0) @ problem.p_xz
     if not problem.constraint.perfect:
-        size += 0.125 * point.multiplier * problem.p_z  # ratios r are rounded in tilts μ log r
+        size += 0.125 * point.multipliers[0] * problem.p_z  # ratios r are rounded in tilts μ log r
     rounding = 2.0**-50 * size
     certain = point.columns.max(axis=0) == 1.0
     wasted = (point.columns * (losses - losses.min(axis=0))).sum(axis=0)
@@ -77,7 +77,7 @@ def assert_consistent(problem: Problem, point: Point) -> None:
     law = problem.output_law(point.columns)
     if problem.constraint.perfect:
         assert np.abs(law.excess).max() <= 1e-13
-        assert point.multiplier == math.inf
+        assert point.multipliers[0] == math.inf
     else:
         assert law.leakage_ceiling() <= problem.budget
 
@@ -102,7 +102,10 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assert ties(found) >= 1
     assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
     judged = certify(
-        problem, found.columns, found.tilt, None if problem.constraint.perfect else found.multiplier
+        problem,
+        found.columns,
+        found.tilt,
+        None if problem.constraint.perfect else found.multipliers,
     )
     assert judged.certificate.blend == 0.0
     assert judged.certificate.kkt.complementarity <= 1e-13 * judged.certificate.upper
@@ -144,8 +147,8 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
             problem.bayes_estimator,
             None,
         ):
-            for multiplier in (at.multiplier, 1e-12, 1e12):
-                found = crossover(problem, tilt, multiplier, precision, estimator)
+            for multiplier in (at.multipliers[0], 1e-12, 1e12):
+                found = crossover(problem, tilt, np.array([multiplier]), precision, estimator)
                 if found is not None:
                     assert_consistent(problem, found)
 
@@ -165,7 +168,7 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(n, m, 
     again = crossover(
         moved,
         at.tilt[np.ix_(y, x)],
-        at.multiplier,
+        at.multipliers,
         Precision.of(moved, 1e-10),
         at.columns[np.ix_(y, z)],
     )
@@ -201,7 +204,7 @@ def test_the_ties_of_an_optimum_determine_it(n, m, outcomes, seed, fraction):
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(
-        first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9)
+        first, best.tilt, np.array([1.05 * (best.multiplier or 1.0)]), Precision.of(problem, 1e-9)
     )
     assert solved is not None
     estimator = np.eye(m)[:, labels]
@@ -233,13 +236,14 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
     count = 0
     for size in np.geomspace(1e-6, 0.5, 40):
         tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
-        found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
+        price = np.array([(1.0 + size) * multiplier])
+        found = crossover(problem, tilt, price, Precision.of(problem, 1e-9))
         if found is None:
             continue
         count += 1
         assert_consistent(problem, found)
         judged = certify(
-            problem, found.columns, found.tilt, best.multiplier and found.multiplier
+            problem, found.columns, found.tilt, best.multiplier and found.multipliers
         ).certificate
         assert judged.blend == 0.0
         assert judged.relative_gap <= 1e-12
@@ -259,7 +263,8 @@ def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n, m, outco
     count = 0
     for size in np.geomspace(1e-6, 1e-2, 20):
         tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
-        found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
+        price = np.array([(1.0 + size) * multiplier])
+        found = crossover(problem, tilt, price, Precision.of(problem, 1e-9))
         if found is not None:
             assert_consistent(problem, found)
             assert proven_width(problem, found, Precision.of(problem, 1e-9)) <= 1e-12

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt import families, newton
+from discreet.backends.tilt import newton, relation
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.problems import Problem, catalog
@@ -44,9 +44,9 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
     model = model_of(problem, Precision.of(problem, 1e-9))
     at, _ = _start(model)
     law = model.law_of(at.estimator)
-    assert model.chart.leaked(law) + at.unused == pytest.approx(model.chart.level, rel=1e-12)
+    assert model.chart.leaked(law) + at.unused == pytest.approx(model.chart.levels, rel=1e-12)
     assert 0.0 < at.unused < problem.budget
-    np.testing.assert_array_equal(at.tilt, at.multiplier * law.gradient)
+    np.testing.assert_array_equal(at.tilt, at.multiplier * law.blocks[0].gradient)
 
 
 def test_a_start_errs_hardly_more_than_the_best_constant_guess():
@@ -63,7 +63,7 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     at, _ = _start(model)
     steps = []
     for far in (-math.inf, math.inf):
-        monkeypatch.setattr(families, "_FAR", far)
+        monkeypatch.setattr(relation, "_FAR", far)
         target = newton.Targets(1e-3, np.zeros((4, 0)), np.array([1e-3]))
         steps.append(newton.Newton(model, at, model.law_of(at.estimator)).direction(target))
     assert steps[0].multiplier == pytest.approx(steps[1].multiplier, rel=1e-9)
@@ -86,7 +86,7 @@ def test_the_iteration_alone_reaches_the_optimum(n, m, outcomes, seed, decades):
         model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100
     )
     assert ending.optimal
-    judged = ds.certify(problem, point.columns, point.tilt, point.multiplier)
+    judged = ds.certify(problem, point.columns, point.tilt, point.multipliers)
     assert judged.certificate.relative_gap <= 2e-9
 
 
@@ -127,7 +127,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size):
         )
         return float(Decimal(total).ln())
 
-    found = families.log_mean(tilts, p_x, 1.0)
+    found = relation.log_mean(tilts, p_x, 1.0)
     expected = np.array([exactly(tilt) for tilt in tilts])
     np.testing.assert_allclose(
         found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size)

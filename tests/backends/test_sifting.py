@@ -48,14 +48,14 @@ def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction
 def judged(problem: Problem, point: Point | None) -> Certificate:
     assert point is not None
     assert point.columns.min() >= 0.0
-    certificate = certify(problem, point.columns, point.tilt, point.multiplier).certificate
+    certificate = certify(problem, point.columns, point.tilt, point.multipliers).certificate
     assert certificate.blend == 0.0
     assert certificate.own_leakage_ceiling <= problem.budget
     return certificate
 
 
 def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = None) -> Point | None:
-    return crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), columns)
+    return crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), columns)
 
 
 @given(
@@ -88,10 +88,10 @@ def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name):
     found = crossed(problem, np.zeros((3, 3)))
     assert found is not None
     assert np.count_nonzero(found.columns.max(axis=0) < 1.0) <= 2 * 3
-    lowered = certify(problem, found.columns, found.tilt, found.multiplier).tilt
+    lowered = certify(problem, found.columns, found.tilt, found.multipliers).tilt
     np.testing.assert_allclose(lowered, found.tilt, atol=1e-8 * np.abs(found.tilt).max())
     if problem.measure.scope is Scope.POSTERIOR:
-        assert found.multiplier == 0.0
+        assert found.multipliers[0] == 0.0
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
@@ -116,8 +116,8 @@ def test_budget_0_of_an_adversary_s_gain(name):
 def test_a_gap_that_rounding_does_not_allow_gives_none():
     problem = random_problem("maximal-leakage", 3, 3, 60, 4, 0.1)
     tilt = np.zeros((3, 3))
-    assert crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), gap=1e-12) is not None
-    assert crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), gap=-1e-12) is None
+    assert crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), gap=1e-12) is not None
+    assert crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), gap=-1e-12) is None
 
 
 def _text(name: str) -> str:
@@ -149,8 +149,8 @@ def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(see
     found = sifted(problem, np.zeros((3, 5)), Precision.of(free[0].with_budget(budgets[0]), 1e-12))
     assert found is not None
     point, _ = found
-    assert point.multiplier.shape == (2,)
-    solution = ds.certify(problem, point.columns, point.tilt, point.multiplier, gap=1e-12)
+    assert point.multipliers.shape == (2,)
+    solution = ds.certify(problem, point.columns, point.tilt, point.multipliers, gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED
 
 
@@ -179,7 +179,7 @@ def test_many_outcomes_from_no_tilt(name, values, model):
     rough, ending = found
     assert ending.optimal
     assert problem.error_probability(rough.columns) == pytest.approx(optimum.upper, rel=1e-5)
-    lower = certify(problem, rough.columns, rough.tilt, rough.multiplier).certificate.lower
+    lower = certify(problem, rough.columns, rough.tilt, rough.multipliers).certificate.lower
     assert lower == pytest.approx(optimum.lower, rel=1e-5)
 
 

@@ -44,7 +44,7 @@ def crossed(problem: Problem, near: Point) -> Point | None:
     tilt = near.tilt * (1.0 + 1e-6 * rng.normal(size=near.tilt.shape))
     columns = (1.0 - 1e-6) * near.columns + 1e-6 / problem.m
     return crossover(
-        problem, tilt, 1.000001 * near.multiplier, Precision.of(problem, 1e-10), columns, 1e-10
+        problem, tilt, 1.000001 * near.multipliers, Precision.of(problem, 1e-10), columns, 1e-10
     )
 
 
@@ -56,14 +56,14 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
         problem = random_problem(name, n, m, 40, seed, fraction)
         best = ds.solve(problem, "conic", gap=1e-9)
         assert best.tilt is not None
-        near = Point(np.asarray(best.estimator), best.tilt, float(best.multiplier or 0.0))
+        near = Point(np.asarray(best.estimator), best.tilt, best.multipliers)
         first = crossover(
-            problem, near.tilt, near.multiplier, Precision.of(problem, 1e-10), near.columns
+            problem, near.tilt, near.multipliers, Precision.of(problem, 1e-10), near.columns
         )
         assert first is not None
         for found in (first, crossed(problem, first)):
             assert found is not None
-            certificate = certify(problem, found.columns, found.tilt, found.multiplier).certificate
+            certificate = certify(problem, found.columns, found.tilt, found.multipliers).certificate
             assert certificate.blend == 0.0
             assert certificate.relative_gap <= 1e-12
             assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-12
@@ -83,16 +83,16 @@ def test_mutual_information_is_one_case(n, m):
     precision = Precision.of(problem, 1e-10)
     certain = one_hot(labels, m)
     one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(
-        start, best.tilt, best.multiplier, precision
+        start, best.tilt, best.multipliers, precision
     )
     two = Stationary(problem, certain, ties, own, start).solve(
-        start, best.tilt, best.multiplier, precision
+        start, best.tilt, best.multipliers, precision
     )
     assert one is not None
     assert two is not None
     np.testing.assert_allclose(two.columns, one.columns, atol=1e-9)
     np.testing.assert_allclose(two.tilt, one.tilt, atol=1e-9)
-    assert two.multiplier == pytest.approx(one.multiplier, rel=1e-9)
+    assert two.multipliers == pytest.approx(one.multipliers, rel=1e-9)
 
 
 def test_budgets_that_do_not_bind_have_no_price():
@@ -112,24 +112,31 @@ def test_budgets_that_do_not_bind_have_no_price():
     rare = int(divergence.argmin())
     tilt = best.tilt.copy()
     tilt[rare] += 0.01 * tilt[(rare + 1) % 3]
-    found = crossover(problem, tilt, 0.0, Precision.of(problem, 1e-10), np.asarray(best.estimator))
+    found = crossover(
+        problem, tilt, np.zeros(1), Precision.of(problem, 1e-10), np.asarray(best.estimator)
+    )
     assert found is not None
     assert np.abs(found.tilt[rare]).max() <= 1e-10
     assert (
-        certify(problem, found.columns, found.tilt, found.multiplier).certificate.relative_gap
+        certify(problem, found.columns, found.tilt, found.multipliers).certificate.relative_gap
         <= 1e-12
     )
 
 
 def test_nothing_is_found_from_nothing():
     problem = random_problem("chi-square", 3, 3, 40, 0, 0.1)
-    assert crossover(problem, np.zeros((3, 3)), 1.0, Precision.of(problem, 1e-10)) is None
+    assert crossover(problem, np.zeros((3, 3)), np.ones(1), Precision.of(problem, 1e-10)) is None
     garbage = crossover(
-        problem, 1e6 * np.eye(3), 1e-9, Precision.of(problem, 1e-10), np.full((3, 40), 1 / 3), 1e-9
+        problem,
+        1e6 * np.eye(3),
+        np.full(1, 1e-9),
+        Precision.of(problem, 1e-10),
+        np.full((3, 40), 1 / 3),
+        1e-9,
     )
     assert (
         garbage is None
-        or certify(problem, garbage.columns, garbage.tilt, garbage.multiplier).certificate.gap
+        or certify(problem, garbage.columns, garbage.tilt, garbage.multipliers).certificate.gap
         < 1e-8
     )
 
@@ -165,6 +172,6 @@ def test_several_secrets_and_conditional_information(kind):
     )
     assert found is not None
     assert (
-        ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12).status
+        ds.certify(problem, found.columns, found.tilt, found.multipliers, gap=1e-12).status
         is ds.Status.CERTIFIED
     )

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,6 @@ from discreet.backends.tilt.vertex import is_entropic
 from discreet.measures.registry import CONDITIONAL, OTHERS
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import is_plain
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
@@ -116,18 +114,17 @@ class Tilt(Unlifted):
             return None
         if (slack := bayes_answer(problem, precision)) is not None:
             return Raw(SLACK, slack, 0)
+        nearby = ((tilt, np.atleast_1d(multiplier)) for tilt, multiplier in starts)
         entropic = is_entropic(problem)
         many = _has_many(problem)
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             deadline = options.deadline()
-            found = (crossover(problem, *start, precision, deadline=deadline) for start in starts)
+            found = (crossover(problem, *near, precision, deadline=deadline) for near in nearby)
             answers = (
-                Answer(at.columns, at.tilt, np.atleast_1d(at.multiplier))
-                for at in found
-                if at is not None
+                Answer(at.columns, at.tilt, at.multipliers) for at in found if at is not None
             )
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
-        first = next(iter(starts), None)
+        first = next(nearby, None)
         if first is None or not (entropic or many):
             return None
         # a prediction may be far off
@@ -156,51 +153,61 @@ def _limits(options: Options) -> Limits:
 def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
     solved = precision.resolvable(problem) if precision.unresolved else problem
-    plain = is_plain(problem.terms)
     if bayes_answer(problem, precision) or (
         solved is not problem and bayes_answer(solved, precision)
     ):
         point = Point.bayes(problem)
         ending = Ending(SLACK)
-        done = not (
-            plain and solved.constraint.perfect and problem.bayes_law.groups[0].deviation.any()
-        )  # else some are more private
+        # Where this is false, other estimators are more private.
+        laws = zip(solved.terms, problem.bayes_law.constraints, strict=True)
+        done = not any(
+            group.deviation.any()
+            for term, groups in laws
+            if term.budget.perfect
+            for group in groups
+        )
     else:
         (point, ending) = solve_whole(solved, precision, precision.bracket, limits)
         done = False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
     return Raw(
-        ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations
+        ending.reason, _answer(columns, point.tilt, point.multipliers, problem), ending.iterations
     )
 
 
 def _in_blocks(
-    problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None
+    problem: BlockProblem,
+    precision: Precision,
+    limits: Limits,
+    start: tuple[Array, Array] | None = None,
 ) -> Raw[Answer]:
     """A rule; start: duals that may be nearly optimal."""
     solved = precision.resolvable(problem) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, start)
     rule = rule_of(solved, ended, precision, limits)
-    if precision.unresolved and is_plain(problem.terms):
+    if precision.unresolved:
         columns = ended.found.source.scan.columns
-        small = Problem(columns[: problem.n], columns[problem.n :], problem.constraint)
+        small = Problem.of_rows(columns[: problem.n], columns[problem.n :], problem.terms)
         rule = rule.blended(*constant_share(small, ended.found.point.columns))
-    tilt, multiplier = ended.duals
     return Raw(
         ended.ending.reason,
-        _answer(rule, tilt, multiplier, problem),
+        _answer(rule, *ended.duals, problem),
         ended.ending.iterations,
         ended.passes,
     )
 
 
 def _answer(
-    estimator: Array | OutcomeRule, tilt: Array, multiplier: Any, problem: Problem | BlockProblem
+    estimator: Array | OutcomeRule,
+    tilt: Array,
+    multipliers: Array,
+    problem: Problem | BlockProblem,
 ) -> Answer:
     """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs
     least.
     """
-    multipliers = np.atleast_1d(multiplier)
-    if len(problem.groups) == 1 and math.isinf(multipliers[0]) and problem.budget > 0.0:
-        multipliers = np.array([price_of_perfect(tilt, problem)])
-    return Answer(estimator, tilt, multipliers)
+    prices = multipliers.copy()
+    for c, term in enumerate(problem.terms):
+        if math.isinf(prices[c]) and term.budget.amount > 0.0:
+            prices[c] = price_of_perfect(tilt[:, term.rows], problem.p_x[term.rows], term)
+    return Answer(estimator, tilt, prices)

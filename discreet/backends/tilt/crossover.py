@@ -50,7 +50,7 @@ _PIVOTS = 8
 def crossover(
     problem: Problem,
     tilt: Array,
-    multiplier: float,
+    multipliers: Array,
     precision: Precision,
     columns: Array | None = None,
     gap: float = math.inf,
@@ -59,8 +59,8 @@ def crossover(
     """The vertex next to duals that are nearly known, if it proves a bracket within the relative
     gap, up to rounding.
 
-    tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one
-    is known: it tells which outcomes hesitate. None if no consistent vertex is found within a
+    tilt [m, n], multipliers [C]: μ (inf at budget 0). columns: an interior estimator [m, N], where
+    one is known: it tells which outcomes hesitate. None if no consistent vertex is found within a
     bounded number of pivots. Outcomes and private values need positive probability; the budget must
     be 0 or positive, finite and binding. The deadline, on the clock of time.perf_counter, is that
     of sifting.
@@ -75,7 +75,7 @@ def crossover(
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
         if deviation is None and is_entropic(problem):
-            deviation = active.cut(tilt, multiplier)
+            deviation = active.cut(tilt, float(multipliers[0]))
         elif deviation is None:
             if columns is None:
                 return None
@@ -89,20 +89,20 @@ def crossover(
                 return None
             # As the shares sum to one, none is above one then.
             solvable = start.min() >= -Precision.settled and active.shares <= active.most_shares
-            solved = vertex.solve(start, tilt, multiplier, precision) if solvable else None
+            solved = vertex.solve(start, tilt, multipliers, precision) if solvable else None
             if solved is None:
                 active.leave(vertex, start)
                 continue
             wrong = active.relabel(problem.loss + solved.tilt @ problem.p_xz, solved, precision)
             if solved.columns.min() >= 0.0 and not wrong:
                 active.certain[:, sorted(active.ties)] = solved.columns
-                found = Point(active.certain, solved.tilt, solved.multiplier)
+                found = Point(active.certain, solved.tilt, solved.multipliers)
                 return (
                     found
                     if gap == math.inf or proven_width(problem, found, precision) <= gap
                     else None
                 )
-            multiplier = solved.multiplier
+            multipliers = solved.multipliers
             deviation = vertex.deviation(solved.columns)
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
@@ -227,9 +227,7 @@ class _ActiveSet:
             problem.loss[:, wrong].max(axis=0)
             + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
         )
-        dearest = max(
-            [price for price in np.ravel(at.multiplier).tolist() if price < math.inf], default=0.0
-        )
+        dearest = at.multipliers.max(initial=0.0, where=at.multipliers < math.inf)
         rounding += 0.125 * dearest * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():

@@ -30,10 +30,10 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.charts import Part
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.newton import Newton, Step, Targets
 from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.relation import JointLaw
 from discreet.backends.tilt.systems import Iterate
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, UNIT
@@ -77,7 +77,7 @@ def solve_interior(
     outcomes = _outcome_products(model, at)
     path = Targets(
         1.0,
-        at.inner.products() * guesses / outcomes,
+        at.inner.products * guesses / outcomes,
         at.unused * at.multiplier * guesses / outcomes,
     )
     best = at
@@ -147,9 +147,8 @@ def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
 
 
 def _point(model: Model, at: Iterate) -> Point:
-    return Point(
-        model.joined(at.estimator), model.chart.rows(at.tilt), model.chart.prices(at.multiplier)
-    )
+    chart = model.chart
+    return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.multiplier))
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
@@ -166,7 +165,7 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
 # --------------------------------------------------------------------------------------------------
 
 
-def _start(model: Model) -> tuple[Iterate, Part]:
+def _start(model: Model) -> tuple[Iterate, JointLaw]:
     """Columns inversely proportional to the slacks under no tilt, blended with a draw within the
     budget, and their law.
 
@@ -233,15 +232,14 @@ def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float,
     merit  width over gap, or excess leakage over what rounding explains, whichever is larger
     """
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
-    tilted = model.losses + at.tilt @ model.features
+    lowered, cost = model.chart.bound(at.inner, at.multiplier)
+    tilted = model.losses + (at.tilt - lowered) @ model.features
     if model.perfect:
         width = abs(error - model.total(tilted.min(axis=1))) / error
-        leaking = float(leaked[0])
+        leaking = float(leaked.max())
         return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
     excess = min(1.0, max(0.0, float(np.maximum.reduce(leaked / model.chart.levels)) - 1.0))
     error += excess * max(0.0, model.constant_error - error)
-    above, cost = model.chart.bound(at.inner, at.multiplier)
-    tilted -= above @ model.features if above.ndim == 2 else above[..., None]
     lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
     width = (error - lower) / error
     return max(width / gap, excess / model.undercut), width, error
@@ -254,12 +252,12 @@ def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float,
 def _advance(
     model: Model,
     at: Iterate,
-    law: Part,
+    law: JointLaw,
     leaked: Array,
     path: Targets,
     gap: float,
     measured: tuple[float, float, float],
-) -> tuple[Iterate, Part, Array] | None:
+) -> tuple[Iterate, JointLaw, Array] | None:
     """One predictor–corrector step, the law that it leads to and what that leaks; None when linear
     algebra has broken down.
 
@@ -268,9 +266,7 @@ def _advance(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law)
         (total, width, error) = measured
-        total += float(at.unused @ at.multiplier) + (
-            at.inner.products().sum() if at.inner.slack.size else 0.0
-        )
+        total += float(at.unused @ at.multiplier + at.inner.products.sum())
         # Of the products, by the bracket.
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)
         costs = _costs(model, at, law, _ALLOWED * shown)
@@ -301,7 +297,7 @@ def _advance(
     )
 
 
-def _costs(model: Model, at: Iterate, law: Part, room: float) -> Array:
+def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:
     """The error caused by leaving an outcome behind, as a share of what is allowed [K, W].
 
     room: error allowed in the products. That in the mass of a guess is a share of the relative

@@ -19,17 +19,16 @@ Source: docs/theory.md, section 13 (the structured interior point).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack
-from discreet.backends.tilt.families import chart_of
+from discreet.backends.tilt.relation import Block, Chart, Exact, Inner, JointLaw, block_of
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import Term, asks_privacy, is_plain
+from discreet.problems.constraint import asks_privacy
+from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
 # Numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache.
@@ -47,7 +46,7 @@ class Model:
     losses    ℓ_il                       [K, m, W]
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
-    chart     of the constraints, less the undercut
+    chart     the blocks of all constraints, their budgets less the undercut
     values    n, rows of p_xz
     perfect   whether perfect privacy is asked for
     undercut  relative, of the precision policy
@@ -77,56 +76,37 @@ class Model:
         """[K, r, W] → [r, N]."""
         return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : self.outcomes]
 
-    def law_of(self, estimator: Array) -> Part:
+    def law_of(self, estimator: Array) -> JointLaw:
         """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
-        return self.chart.part(np.matmul(estimator, self.weighted.transpose(0, 2, 1)).sum(axis=0))
+        return self.chart.law(np.matmul(estimator, self.weighted.transpose(0, 2, 1)).sum(axis=0))
 
     def tilt_of(self, inner: Inner) -> Array:
-        """The tilt [m, k] of a chart's coordinates."""
-        cross = self.chart.cross
-        return inner.coordinates if cross is None else inner.coordinates @ cross
+        """The tilt [m, k] of the chart's coordinates."""
+        return inner.coordinates @ self.chart.cross
 
 
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
     mass = problem.p_z
-    plain = is_plain(problem.terms)
-    perfect = all(term.budget.perfect for term in problem.terms if not term.budget.oblivious)
-    charts = list[Single]()
-    numbers = list[int]()
-    places = list[slice]()
-    rows = list[Array]()
+    lowered = list[tuple[Block, Array]]()
     if asks_privacy(problem.terms):
-        private, features = _private_chart(problem, precision)
-        charts.append(private)
-        numbers.append([term.budget.perfect for term in problem.terms].index(True))
-        places.append(slice(None))
-        rows.append(features)
+        lowered.append(_private_block(problem, precision))
     for number, term in enumerate(problem.terms):
         for group in term.groups if term.priced else ():
-            total = problem.p_x[group].sum() if term.measure.conditional else 1.0
-            own, features = _chart(problem, term, group, total, precision)
-            charts.append(own)
-            numbers.append(number)
-            places.append(group)
-            rows.append(features)
-    features = np.concatenate(rows)
-    chart: Chart = (
-        charts[0]
-        if plain or perfect
-        else Stack(charts, numbers, len(problem.terms), places, problem.n)
-    )
+            lowered.append(_block(problem, number, group, precision))
+    blocks = [block for block, _ in lowered]
+    features = np.concatenate([rows for _, rows in lowered])
+    perfect = all(isinstance(block, Exact) for block in blocks)
     width = max(1024, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
+    barrier = 0.5 + 0.5 / np.maximum(problem.N * mass, precision.lightest)
     return Model(
         problem.N,
         _in_blocks(mass[None], width)[:, 0],
-        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], precision.lightest), width, 1.0)[
-            :, 0
-        ],
+        _in_blocks(barrier[None], width, 1.0)[:, 0],
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        chart,
+        Chart(blocks, no_multipliers(problem.terms), problem.n),
         features.shape[0] if perfect else problem.n,
         perfect,
         precision.undercut,
@@ -134,42 +114,44 @@ def model_of(problem: Problem, precision: Precision) -> Model:
     )
 
 
-def _private_chart(problem: Problem, precision: Precision) -> tuple[Exact, Array]:
-    """Of all groups of rows that must not leak, which may say the same: dependent directions are
-    dropped.
+def _private_block(problem: Problem, precision: Precision) -> tuple[Block, Array]:
+    """The block of all rows that must not leak, and its features. Constraints may demand the same:
+    dependent directions are dropped.
     """
-    groups = [group for term in problem.terms if term.budget.perfect for group in term.groups]
+    private = [term for term in problem.terms if term.budget.perfect]
+    groups = [group for term in private for group in term.groups]
     p_x = problem.p_x.copy()
-    costs = np.array([math.inf if term.budget.perfect else 0.0 for term in problem.terms])
     for term in problem.terms:
         for group in term.groups if term.measure.conditional else ():
             p_x[group] /= p_x[group].sum()
     basis, lift = _independent(
         p_x, problem.deviations / p_x[:, None], problem.p_z, groups, precision
     )
-    features = np.concatenate(
-        [np.ones((1, problem.N)), basis.T @ (problem.deviations / problem.p_z)]
-    )
+    directions = basis.T @ (problem.deviations / problem.p_z)
+    features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
-    price = costs if costs.size > 1 else math.inf
-    return Exact(problem.terms[0].measure, p_x, 0.0, lift, frame, price), features
+    first = problem.terms.index(private[0])
+    level = precision.leak_free
+    return Exact(private[0].measure, first, slice(None), p_x, level, lift, frame), features
 
 
-def _chart(
-    problem: Problem, term: Term, group: slice, total: float, precision: Precision
-) -> tuple[Single, Array]:
-    """The chart of a group of rows with the prior p_x / total, and its features [k, N]."""
-    p_x = problem.p_x[group]
-    deviations = problem.deviations[group]
+def _block(
+    problem: Problem, number: int, group: slice, precision: Precision
+) -> tuple[Block, Array]:
+    """The block of a group of rows of a constraint, and its features [k, N]."""
     mass = problem.p_z
-    measure = term.measure
-    p_x = p_x if total == 1.0 else p_x / total
+    measure = problem.terms[number].measure
+    level = problem.terms[number].level * (1.0 - precision.undercut)
+    p_x = problem.p_x[group]
+    share = np.ones(problem.N)
+    if measure.conditional:
+        p_x = p_x / p_x.sum()
+        share = problem.p_xz[group].sum(axis=0) / mass
     basis = _basis(p_x)
-    directions = basis.T @ (deviations / mass)
-    share = problem.p_xz[group].sum(axis=0) / mass if measure.conditional else np.ones(problem.N)
+    directions = basis.T @ (problem.deviations[group] / mass)
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
-    chart = chart_of(measure)(measure, p_x, term.level * (1.0 - precision.undercut), basis, frame)
-    return chart, np.concatenate([share[None], directions])
+    block = block_of(measure, number, group, p_x, level, basis, frame)
+    return block, np.concatenate([share[None], directions])
 
 
 def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:

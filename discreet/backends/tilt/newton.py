@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
+from discreet.backends.tilt.relation import Inner, JointLaw
 from discreet.backends.tilt.systems import Iterate, system_of
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
@@ -75,12 +75,8 @@ class Targets:
         """
         if predictor is None:
             return self.inner, self.budgets
-        inner = predictor.inner
         budgets = self.budgets - predictor.unused * predictor.multiplier
-        return (
-            self.inner - inner.multipliers * inner.slack if inner.slack.size else self.inner,
-            budgets,
-        )
+        return self.inner - predictor.inner.products, budgets
 
 
 class Newton:
@@ -88,7 +84,7 @@ class Newton:
     right-hand sides.
     """
 
-    def __init__(self, model: Model, at: Iterate, law: Part) -> None:
+    def __init__(self, model: Model, at: Iterate, law: JointLaw) -> None:
         self._model = model
         self._at = at
         self._law = law

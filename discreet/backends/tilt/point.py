@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import Constrained
 from discreet.problems.problem import Problem
 
 
@@ -21,24 +19,20 @@ class Point:
     """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is
     certified.
 
-    columns     column-stochastic estimator      [m, K]
-    tilt        duals of u_i                     [m, n]
-    multiplier  μ ≥ 0 of leakage ≤ ε (inf at ε = 0); of several constraints one for each [C]
+    columns      column-stochastic estimator                              [m, K]
+    tilt         duals of u_i                                             [m, n]
+    multipliers  μ ≥ 0 of each constraint: inf at ε = 0, 0 where none is  [C]
     """
 
     columns: Array
     tilt: Array
-    multiplier: Any
+    multipliers: Array
 
     @classmethod
     def bayes(cls, problem: Problem) -> Point:
         """The Bayes rule under no tilt: the optimum where it keeps the budget."""
-        return cls(problem.bayes_estimator, np.zeros((problem.m, problem.n)), none_for(problem))
-
-
-def none_for(problem: Constrained) -> Any:
-    """Multipliers of 0: a number, or of several constraints one for each."""
-    return 0.0 if len(problem.terms) == 1 else np.zeros(len(problem.terms))
+        nothing = np.zeros((problem.m, problem.n))
+        return cls(problem.bayes_estimator, nothing, np.zeros(len(problem.terms)))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
@@ -43,14 +42,13 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
-from discreet.backends.tilt.point import Ending, Point, none_for
+from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.sifting import is_linear, sifted
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, Term, is_plain
+from discreet.problems.constraint import LeakageBudget, Term
 from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.outcomes import Blocks, stored
 from discreet.problems.problem import Problem
@@ -103,12 +101,12 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A pass under a feasible tilt with so many outcomes to retain, its multiplier, and the lower
-    bound that they prove.
+    """A pass under a feasible tilt with so many outcomes to retain, its multipliers [C], and the
+    lower bound that they prove.
     """
 
     scan: Scan
-    multiplier: Any
+    multipliers: Array
     wanted: int
     bound: float
 
@@ -142,11 +140,11 @@ class Ended:
     passes: int
 
     @property
-    def duals(self) -> Duals:
-        """The feasible tilt and multiplier with the best lower bound."""
+    def duals(self) -> tuple[Array, Array]:
+        """The feasible tilt and multipliers with the best lower bound."""
         if self.found.lower >= self.proof.bound:
-            return Duals(self.found.point.tilt, self.found.point.multiplier)
-        return Duals(self.proof.scan.tilt, self.proof.multiplier)
+            return self.found.point.tilt, self.found.point.multipliers
+        return self.proof.scan.tilt, self.proof.multipliers
 
 
 def first_retained(n: int, m: int) -> int:
@@ -169,15 +167,7 @@ def solve_whole(
 
     near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
     """
-    merges = is_plain(problem.terms) and (
-        problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION
-    )
-    coarse = problem
-    place = np.arange(problem.n)
-    if is_plain(problem.terms):
-        coarse, place = merge_rare_values(
-            problem, precision.merged * problem.budget if merges else 0.0
-        )
+    coarse, place = merge_rare_values(problem, precision.merged)
     found: tuple[Point, Ending] | None = None
     if is_linear(coarse):
         start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
@@ -189,15 +179,18 @@ def solve_whole(
             max_iterations=limits.iterations,
             deadline=limits.deadline,
             shortcut=lambda at: crossover(
-                coarse, at.tilt, at.multiplier, precision, at.columns, gap, limits.deadline
+                coarse, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
             ),
         )
     point, ending = found
-    return Point(point.columns, point.tilt[:, place], point.multiplier), ending
+    return replace(point, tilt=point.tilt[:, place]), ending
 
 
 def solve_in_rounds(
-    problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None
+    problem: BlockProblem,
+    precision: Precision,
+    limits: Limits,
+    start: tuple[Array, Array] | None = None,
 ) -> Ended:
     """Solve a problem in blocks; every outcome of positive mass counts.
 
@@ -216,7 +209,7 @@ class _Rounds:
         self._retained = max(first, saving_passes(problem.blocks))
         self._iterations = self._passes = 0
 
-    def run(self, start: Duals | None) -> Ended:
+    def run(self, start: tuple[Array, Array] | None) -> Ended:
         proof = self._prove(*start, math.inf) if start else self._started()
         if isinstance(proof, Found):
             return self._ended(proof, proof.source, SLACK)
@@ -312,14 +305,14 @@ class _Rounds:
         problem = self._problem
         strip = strip_for(self._problem.N)
         tilt = np.zeros((problem.m, problem.n))
-        multiplier = none_for(problem)
+        multipliers = np.zeros(len(problem.terms))
         first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
         cells = _small(problem, first.columns)
         if bayes_answer(cells, self._precision):
             return Found(
                 Point.bayes(cells),
                 True,
-                Proof(first, multiplier, 0, first.total),
+                Proof(first, multipliers, 0, first.total),
                 first.total,
                 first.total,
             )
@@ -339,13 +332,13 @@ class _Rounds:
             )
             self._iterations += ending.iterations
             tilt = point.tilt
-            multiplier = point.multiplier
+            multipliers = point.multipliers
         wanted = 2.0 * self._retained
         least = _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
         ties = float(shell_top(-1))  # where so many tie, draws would be of them alone
         return self._prove(
-            tilt, multiplier, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties
+            tilt, multipliers, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties
         )
 
     def _nearer(self, proof: Proof) -> Proof:
@@ -361,12 +354,12 @@ class _Rounds:
                 small, self._precision, self._precision.drawn, self._limits, proof.scan.tilt
             )
             self._iterations += ending.iterations
-            tilt, multiplier = self._feasible(point.tilt, point.multiplier)
+            tilt, multipliers = self._feasible(point.tilt, point.multipliers)
             moved = _distance(tilt, proof.scan.tilt)
             if moved < proof.scan.threshold:
                 break
             again = moved > _NEARER * proof.scan.threshold
-            better = self._prove(tilt, multiplier, self._expected(proof.scan, tilt), draws=again)
+            better = self._prove(tilt, multipliers, self._expected(proof.scan, tilt), draws=again)
             if better.bound <= proof.bound:
                 break
             proof = better
@@ -427,7 +420,7 @@ class _Rounds:
     def _prove(
         self,
         tilt: Array,
-        multiplier: Any,
+        multipliers: Array,
         threshold: float,
         screens: bool = True,
         draws: bool = False,
@@ -436,7 +429,7 @@ class _Rounds:
         screened.
         """
         problem = self._problem
-        tilt, multiplier = self._feasible(tilt, multiplier)
+        tilt, multipliers = self._feasible(tilt, multipliers)
         if self._retained >= problem.N:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
@@ -448,17 +441,16 @@ class _Rounds:
             most=self._retained,
             draws=draws and 0.0 < threshold < math.inf,
         )
-        return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
+        return Proof(found, multipliers, self._retained, found.total - self._price(multipliers))
 
-    def _price(self, multiplier: Any) -> float:
-        paid = zip(self._problem.terms, np.ravel(multiplier).tolist(), strict=True)
+    def _price(self, multipliers: Array) -> float:
+        paid = zip(self._problem.terms, multipliers.tolist(), strict=True)
         return sum((float(price * term.level) for term, price in paid if term.priced), 0.0)
 
-    def _feasible(self, tilt: Array, multiplier: Any) -> tuple[Array, Any]:
+    def _feasible(self, tilt: Array, multipliers: Array) -> tuple[Array, Array]:
         terms = self._problem.terms
-        feasible = feasible_for(tilt, np.atleast_1d(multiplier), self._problem.p_x, terms)
-        tilt, prices = feasible or (np.zeros_like(tilt), no_multipliers(terms))
-        return tilt, prices if prices.size > 1 else float(prices[0])
+        feasible = feasible_for(tilt, multipliers, self._problem.p_x, terms)
+        return feasible or (np.zeros_like(tilt), no_multipliers(terms))
 
     def _expected(self, found: Scan, tilt: Array) -> float:
         """The margin up to which about twice as many outcomes lie as are to be retained; too many
@@ -487,13 +479,13 @@ class _Rounds:
         But for linear programs duals do not lead there where more outcomes tie than are retained.
         """
         small = self._small(proof)
-        leads = np.max(proof.multiplier) > 0.0 and proof.scan.ties <= self._retained
+        leads = proof.multipliers.max() > 0.0 and proof.scan.ties <= self._retained
         if not small.p_x.all() or not (is_linear(small) or leads):
             return None
         gap = self._precision.bracket
         deadline = self._limits.deadline
         vertex = crossover(
-            small, proof.scan.tilt, proof.multiplier, self._precision, gap=gap, deadline=deadline
+            small, proof.scan.tilt, proof.multipliers, self._precision, gap=gap, deadline=deadline
         )
         return None if vertex is None else self._found(small, proof, vertex)
 
@@ -507,13 +499,14 @@ class _Rounds:
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
         """The point within the budget, with its bracket."""
         point = replace(point, columns=within_budget(small, point.columns))
-        tilt, multiplier = self._feasible(point.tilt, point.multiplier)
+        tilt, multipliers = self._feasible(point.tilt, point.multipliers)
         upper = small.error_probability(point.columns)
-        lower = self._carried(small, proof, tilt, multiplier)
+        lower = self._carried(small, proof, tilt, multipliers)
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
-        return Found(replace(point, tilt=tilt, multiplier=multiplier), vertex, proof, upper, lower)
+        point = replace(point, tilt=tilt, multipliers=multipliers)
+        return Found(point, vertex, proof, upper, lower)
 
-    def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: Any) -> float:
+    def _carried(self, small: Problem, proof: Proof, tilt: Array, multipliers: Array) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision;
         else −inf.
 
@@ -522,7 +515,7 @@ class _Rounds:
         """
         if proof.scan.counts.size and not _distance(tilt, proof.scan.tilt) < proof.scan.threshold:
             return -math.inf
-        return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multiplier)
+        return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multipliers)
 
     def _improved(self, proof: Proof, solved: Found) -> Proof:
         """The proof of the new duals, or the one at hand where that is no worse."""
@@ -533,7 +526,7 @@ class _Rounds:
             return self._again(proof)
         better = self._prove(
             solved.point.tilt,
-            solved.point.multiplier,
+            solved.point.multipliers,
             self._expected(proof.scan, solved.point.tilt),
         )
         return better if better.bound > proof.bound else proof
@@ -542,7 +535,7 @@ class _Rounds:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
         return self._prove(
             proof.scan.tilt,
-            proof.multiplier,
+            proof.multipliers,
             self._expected(proof.scan, proof.scan.tilt),
             screens=False,
         )

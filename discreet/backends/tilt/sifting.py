@@ -161,7 +161,7 @@ def sifted(
         number = int(np.count_nonzero(wrong & ~candidates))
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
-        point = Point(columns, found, prices if prices.size > 1 else float(prices[0]))
+        point = Point(columns, found, prices)
         refined = not number or (whole and width <= precision.bracket * error)
         if (rough and width <= gap * error) or (last and kept and refined):
             return (point, Ending("optimal", 0, gap)) if width <= gap * error else None

@@ -182,18 +182,15 @@ class Stationary(Shares):
         return self._certain + np.tensordot(shares, self._by_deviation, 1)
 
     def solve(
-        self, columns: Array, tilt: Array, multiplier: float | Array, precision: Precision
+        self, columns: Array, tilt: Array, multipliers: Array, precision: Precision
     ) -> Point | None:
         """As `Vertex.solve`."""
-        prices = np.broadcast_to(
-            np.asarray(multiplier, dtype=np.float64), (len(self._problem.terms),)
-        )
         shares = np.maximum(columns[self._guesses, self._places], Precision.settled)
         inside = precision.vertex
         state = self._state(shares)
         if state is None:
             return None
-        at = _Iterate(shares, self._binding(state, tilt, prices), tilt * self._exact)
+        at = _Iterate(shares, self._binding(state, tilt, multipliers), tilt * self._exact)
         while inside < 1.0:
             bound = self._bound(at, inside)
             if bound is None:
@@ -481,11 +478,7 @@ class Stationary(Shares):
                 )
                 duals[never, rows] = tilt[never, rows] - over[:, None]
         equal = self._equal(duals, joint)
-        return (
-            None
-            if equal is None
-            else Point(columns, equal, prices if prices.size > 1 else float(prices[0]))
-        )
+        return None if equal is None else Point(columns, equal, prices)
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
         """As `Vertex._equal`, for every part."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 import numpy as np
@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from discreet.backends.tilt.charts import Inner, Part
 from discreet.backends.tilt.model import Model
+from discreet.backends.tilt.relation import Inner, JointLaw
 from discreet.numerics.double_double import Array
 
 Solved: TypeAlias = tuple[Array, Inner, Array, Array]
@@ -64,7 +64,7 @@ class Iterate:
 class System(ABC):
     """The system at one iterate; guesses are in an order in which the reference is the last."""
 
-    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
         self._model = model
         self._at = at
         self._law = law
@@ -128,73 +128,78 @@ class Perfect(System):
         at = self._at
         others = self._order[:-1]
         tilt = np.zeros_like(reduced)
-        right = (reduced + self._law.coordinates)[others, 1:]
+        right = (reduced + self._law.blocks[0].coordinates)[others, 1:]
         tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
-        return tilt, Inner(tilt[:, 1:], at.inner.slack, at.inner.heights), at.multiplier, at.unused
+        return tilt, replace(at.inner, coordinates=tilt[:, 1:]), at.multiplier, at.unused
 
 
 class _Related(System):
-    """With a relation between tilts and laws."""
+    """With the relations between tilts and laws: m guesses, p coordinates, r columns of V, and q
+    shared budgets.
+    """
 
-    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
         super().__init__(model, at, law, order)
-        self._relation = model.chart.relation(at.inner, at.multiplier, law)
+        self._relations = model.chart.relations(at.inner, at.multiplier, law)
+        m, self._p = at.inner.coordinates.shape
+        self._r = at.inner.heights.shape[1]
+        self._size = m * self._p
+        self._border = self._size + at.inner.heights.size
+
+    def _residual(self) -> Array:
+        """θ less what the law says it is [m, p]."""
+        return np.hstack([relation.residual for relation in self._relations])[self._order]
 
     def _without_outcomes(self, growth: Array | None) -> Array:
-        """The matrix without M."""
+        """The matrix without M; growth [m] of the masses about which gradients are linear."""
         at = self._at
-        relation = self._relation
-        order = self._order
-        (m, p, r) = relation.null.shape
-        q = at.multiplier.size
-        size = m * p
-        every = np.arange(m)
-        block = relation.block
-        bent = relation.bent
-        square = relation.square
-        if growth is not None:
-            block = block * growth[:, None, None]
-            bent = bent * growth[:, None, None]
-            square = square * growth[:, None]
-        block = block / relation.price[..., None]
-        bent = bent / relation.price[..., None]
-        if at.inner.slack.size:
-            paired = np.arange(p - at.inner.slack.shape[1], p)
-            block[:, paired, paired] += at.inner.slack / at.inner.multipliers
-        matrix = np.zeros((size + m * r + q, size + m * r + q))
-        rows = matrix[:size].reshape(m, p, -1)
-        tilts = rows[:, :, :size].reshape(m, p, m, p)
-        nulls = rows[:, :, size : size + m * r].reshape(m, p, m, r)
-        tilts[every, :, every] = block[order]
-        nulls[every, :, every] = relation.null[order]
-        rows[:, :, size + m * r :] = -bent[order]
-        matrix[size : size + m * r, size + m * r :] = -relation.leak[order].reshape(m * r, q)
-        matrix[size:, :size] = matrix[:size, size:].T
-        matrix[size + m * r :, size : size + m * r] = matrix[size : size + m * r, size + m * r :].T
-        matrix.ravel()[(size + m * r) * (len(matrix) + 1) :: len(matrix) + 1] = (
-            square.sum(axis=0) + at.unused
-        ) / at.multiplier
+        m = len(self._order)
+        guesses = np.arange(m)
+        size = self._border + at.multiplier.size
+        matrix = np.zeros((size, size))
+        rows = matrix[: self._size].reshape(m, self._p, size)
+        tilts = rows[:, :, : self._size].reshape(m, self._p, m, self._p)
+        nulls = rows[:, :, self._size : self._border].reshape(m, self._p, m, self._r)
+        bent = rows[:, :, self._border :]
+        leaks = matrix[self._size : self._border, self._border :]
+        leaks = leaks.reshape(m, self._r, bent.shape[2])
+        squares = at.unused.copy()
+        grown = np.ones(m) if growth is None else growth
+        for place, relation in zip(self._model.chart.places, self._relations, strict=True):
+            scale = (grown[:, None] / relation.price)[self._order]
+            hessian = relation.hessian[self._order] * scale[:, :, None]
+            tilts[guesses, place.own, guesses, place.own] = hessian
+            nulls[guesses, place.own, guesses, place.ranks] = relation.null[self._order]
+            bent[:, place.own, place.budget] = -relation.bent[self._order] * scale[:, :, None]
+            leaks[:, place.ranks, place.budget] = -relation.leak[self._order]
+            squares[place.budget] += grown @ relation.square
+        paired = at.inner.paired
+        slopes = (at.inner.slack / at.inner.multipliers)[self._order]
+        tilts[guesses[:, None], paired, guesses[:, None], paired] += slopes
+        matrix[self._size :, : self._size] = matrix[: self._size, self._size :].T
+        matrix[self._border :, self._size : self._border] = matrix[
+            self._size : self._border, self._border :
+        ].T
+        budgets = np.arange(self._border, size)
+        matrix[budgets, budgets] = squares / at.multiplier
         return matrix
 
     def _right(self, towards: Array) -> Array:
         """The right-hand side without what the outcomes and the products aimed at add; towards: of
         the residual of θ.
         """
-        relation = self._relation
+        chart = self._model.chart
         right = towards
-        m, p = relation.residual.shape
-        budgets = right.size - self._at.multiplier.size
-        if self._model.chart.apart:  # else V'θ = G μ holds
-            right[m * p : budgets] += relation.balance[self._order].ravel()
-        right[budgets:] += relation.counted - self._model.chart.shared_levels
+        if chart.apart:  # else V'θ = G μ holds
+            balance = np.hstack([relation.balance for relation in self._relations])
+            right[self._size : self._border] += balance[self._order].ravel()
+        right[self._border :] += chart.counted(self._at.inner, self._law) - chart.shared_levels
         return right
 
     def _paired(self, pairs: Array) -> Array:
-        """What belongs to the last coordinates, as those with a slack [m, p'], in the rows of all
-        [m, p].
-        """
-        rows = np.zeros_like(self._relation.residual)
-        rows[:, rows.shape[1] - pairs.shape[1] :] = pairs[self._order]
+        """What belongs to the coordinates with a slack [m, p'], in the rows of all [m, p]."""
+        rows = np.zeros_like(self._at.inner.coordinates)
+        rows[:, self._at.inner.paired] = pairs[self._order]
         return rows
 
     def _unpacked(
@@ -202,20 +207,14 @@ class _Related(System):
     ) -> tuple[Inner, Array, Array]:
         """The changes, from the change of θ [m, p] and the other unknowns."""
         at = self._at
-        inner = self._at.inner
-        start = coordinates.size
-        stop = start + self._relation.leak.shape[1] * len(coordinates)
-        multiplier = found[stop : stop + budgets.size]
-        heights = inner.heights
-        slack = inner.slack
-        if slack.size:
-            paired = Inner(coordinates, slack, heights).multipliers
-            slack = (products - slack * paired) / inner.multipliers - slack
-        if heights.size:
-            heights = np.empty_like(heights)
-            heights[self._order] = found[start:stop].reshape(heights.shape)
+        multiplier = found[self._border : self._border + budgets.size]
+        heights = np.empty_like(at.inner.heights)
+        heights[self._order] = found[self._size : self._border].reshape(heights.shape)
+        change = replace(at.inner, coordinates=coordinates, heights=heights)
+        ahead = products - at.inner.slack * change.multipliers
+        change = replace(change, slack=ahead / at.inner.multipliers - at.inner.slack)
         unused = (budgets - at.unused * multiplier) / at.multiplier - at.unused
-        return Inner(coordinates, slack, heights), multiplier, unused
+        return change, multiplier, unused
 
 
 @final
@@ -224,15 +223,14 @@ class Summed(_Related):
     differs by.
     """
 
-    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
         super().__init__(model, at, law, order)
-        (m, p, r) = self._relation.null.shape
-        q = at.multiplier.size
         self._own = model.chart.own(law)
         self._coordinates = None
         if self._own is not None:
             self._own = self._own[order[:-1]]
-            self._coordinates = block_diag(*self._own, np.eye(p + m * r + q))
+            others = self._border + at.multiplier.size - self._size
+            self._coordinates = block_diag(*self._own, np.eye(self._p + others))
 
     def features(self) -> Iterator[Array]:
         """In the coordinates of the chart's own."""
@@ -246,27 +244,19 @@ class Summed(_Related):
         aimed at.
         """
         matrix = self._without_outcomes(growth)
-        residual = self._relation.residual[self._order]
-        (m, p) = residual.shape
+        residual = self._residual()
         inner = len(outcomes)
-        rows = matrix[: m * p].reshape(m, p, -1)
-        columns = matrix[:, : m * p].reshape(-1, m, p)
+        rows = matrix[: self._size].reshape(*residual.shape, -1)
+        columns = matrix[:, : self._size].reshape(-1, *residual.shape)
         rows[-1] = rows.sum(axis=0)
         columns[:, -1] = columns.sum(axis=1)
         residual[:-1] -= residual[-1]
-        self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
-        if self._relation.value.size:
-            self._fixed[: m * p] += self._summed(self._relation.value)
+        self._fixed = self._right(-residual.ravel() @ matrix[: self._size])
         if self._coordinates is not None:
             matrix = self._coordinates.T @ matrix @ self._coordinates
         matrix[:inner, :inner] += outcomes
         scale = 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1))
         self._factorise(matrix, scale, scale)
-
-    def _summed(self, pairs: Array) -> Array:
-        rows = self._paired(pairs)
-        rows[-1] = rows.sum(axis=0)
-        return rows.ravel()
 
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
         """All unknowns; the tilt is that of the coordinates."""
@@ -274,16 +264,12 @@ class Summed(_Related):
         right = self._fixed.copy()
         moved = reduced[self._order[:-1]].ravel()
         right[: moved.size] += moved
-        if products.size:
-            right[: self._relation.residual.size] += self._summed(
-                products / self._at.inner.multipliers
-            )
         right[right.size - budgets.size :] += budgets / self._at.multiplier
         if self._coordinates is None:
             found = self._refined(right, times=2)
         else:
             found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
-        change = np.empty(self._relation.residual.shape)
+        change = np.empty_like(self._at.inner.coordinates)
         change[self._order] = found[: change.size].reshape(change.shape)
         change[others] += change[self._order[-1]]
         return change, *self._unpacked(found, change, products, budgets)
@@ -300,23 +286,23 @@ class Apart(_Related):
         is 0.
         """
         matrix = self._without_outcomes(growth)
-        residual = self._relation.residual[self._order]
         inner = len(outcomes)
         size = len(matrix)
-        (m, p) = residual.shape
-        cross = self._model.chart.cross
-        self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
-        self._fixed[: m * p] += self._paired(self._relation.value).ravel()
+        others = len(self._order) - 1
+        self._fixed = self._right(-self._residual().ravel() @ matrix[: self._size])
+        values = np.hstack([relation.value for relation in self._relations])
+        self._fixed[: self._size] += values[self._order].ravel()
         laws = slice(size, size + inner)
         tilts = slice(size + inner, size + 2 * inner)
         whole = np.zeros((size + 2 * inner, size + 2 * inner))
         whole[:size, :size] = matrix
         # The laws of all guesses, in coordinates.
-        towards = np.kron(np.vstack([np.eye(m - 1), -np.ones(m - 1)]), cross)
-        whole[: m * p, laws] = -towards
+        signs = np.vstack([np.eye(others), -np.ones(others)])
+        towards = np.asarray(np.kron(signs, self._model.chart.cross), dtype=np.float64)
+        whole[: self._size, laws] = -towards
         whole[laws, laws] = whole[tilts, tilts] = np.eye(inner)
         whole[laws, tilts] = outcomes
-        whole[tilts, : m * p] = -towards.T
+        whole[tilts, : self._size] = -towards.T
         rows = np.ones(len(whole))
         columns = np.ones(len(whole))
         for _ in range(3):  # until the largest entries of rows and columns are about one
@@ -329,20 +315,18 @@ class Apart(_Related):
         """All unknowns."""
         others = self._order[:-1]
         right = self._fixed.copy()
-        right[: self._relation.residual.size] += self._paired(
-            products / self._at.inner.multipliers
-        ).ravel()
+        right[: self._size] += self._paired(products / self._at.inner.multipliers).ravel()
         right[right.size - budgets.size :] += budgets / self._at.multiplier
         laws = reduced[others].ravel()
         found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
-        change = np.empty(self._relation.residual.shape)
+        change = np.empty_like(self._at.inner.coordinates)
         tilt = np.zeros_like(reduced)
         change[self._order] = found[: change.size].reshape(change.shape)
         tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
         return tilt, *self._unpacked(found, change, products, budgets)
 
 
-def system_of(model: Model, at: Iterate, law: Part) -> tuple[System, NDArray[np.intp]]:
+def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:
     """The system at an iterate, and the order of its guesses."""
     reference = _reference(model, law)
     order = np.array([*range(reference), *range(reference + 1, law.mass.size), reference])
@@ -350,6 +334,6 @@ def system_of(model: Model, at: Iterate, law: Part) -> tuple[System, NDArray[np.
     return kind(model, at, law, order), order
 
 
-def _reference(model: Model, law: Part) -> int:
+def _reference(model: Model, law: JointLaw) -> int:
     """The guess that excludes no private value, even nearly; at perfect privacy none does."""
     return int((law.mass if model.perfect else model.chart.least(law)).argmax())

@@ -70,7 +70,7 @@ class Vertex(Shares):
         return found
 
     def solve(
-        self, columns: Array, tilt: Array, multiplier: float, precision: Precision
+        self, columns: Array, tilt: Array, multipliers: Array, precision: Precision
     ) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are
         none.
@@ -85,6 +85,7 @@ class Vertex(Shares):
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
         budget = self._problem.budget
+        multiplier = float(multipliers[0])
         inside = precision.vertex
         shares = columns[self._guesses, self._places]
         while inside < 1.0:
@@ -113,7 +114,7 @@ class Vertex(Shares):
                 equal = self._equal(
                     duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x)
                 )
-                return None if equal is None else Point(columns, equal, multiplier)
+                return None if equal is None else Point(columns, equal, np.array([multiplier]))
             inside = 2.0 * (inside + excess)
         return None
 
@@ -177,7 +178,7 @@ class Vertex(Shares):
         ):
             return None  # too few ties to cancel what others leak, or what a rare guess does
         equal = self._equal(tilt - (tilt @ law.p_x)[:, None], np.tile(law.p_x, (len(tilt), 1)))
-        return None if equal is None else Point(private, equal, math.inf)
+        return None if equal is None else Point(private, equal, np.array([math.inf]))
 
     def _refined(self, columns: Array) -> Array | None:
         """The columns of ties [m, K] after one more solution for what rounding has left of the
@@ -235,7 +236,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
     of being feasible, and what budgets leave unused. For a vertex Σ t·u is Σ μ times the leakages.
     """
     losses = problem.loss + at.tilt @ problem.p_xz
-    prices = np.broadcast_to(np.asarray(at.multiplier), (len(problem.terms),)).tolist()
+    prices = at.multipliers.tolist()
     used = np.zeros(len(problem.terms))
     wasted = 0.0
     for part in Part.of(problem):

@@ -1,0 +1,881 @@
+"""How tilts follow the law of (X, Ŷ) under each measure, which is all that a Newton step knows of
+the constraints: always a list of blocks, one for each group of rows that has a prior of its own.
+
+At the optimum t_i is in μ ∂g(u_i). A block gives its tilts coordinates θ_i, in which a step has for
+each guess
+
+    K_i dθ_i + V_i ρ_i − Γ_i dμ = − C du_i,    V_i' dθ_i = G_i dμ,    with dt_i = C' dθ_i,
+
+up to residuals, and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of
+the outcomes (`newton`) adds C M C' to K.
+
+- A smooth g has θ = t. K = H/μ, with H the inverse of the Hessian of g off its null vector V = u, Γ
+  = H∇g/μ, G = g(u), c = Σ ∇g'H∇g/μ.
+- Of pieces, g(u) = Σ_R max_k (R u)_k: with a height y for each matrix R and the slacks σ = E y − R
+  u ≥ 0, θ are their multipliers λ ≥ 0, so that t = R'λ. K = diag(σ/λ), V = E with ρ = dy, Γ = 0, G
+  = 1. No Hessian is needed.
+- Perfect privacy leaves the directions of the tilt free.
+
+Where the budget is one of each guess, so is the multiplier μ_i. It is one more coordinate then,
+with the slack of the guess, and without an effect on tilts (C has a row of zeros) unless the budget
+grows with the mass of the guess.
+
+Source: docs/theory.md, sections 13 and 22.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.backends.precision import Precision
+from discreet.lazy import cached_property
+from discreet.measures.each_guess import (
+    LocalDifferentialPrivacy,
+    MaxLift,
+    ParityDifference,
+)
+from discreet.measures.maximal_leakage import MaximalLeakage
+from discreet.measures.measure import Cone, Measure, Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
+from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
+
+_FAR = -5.0  # a log ratio below it makes coordinates about posteriors
+# Of an inverse Hessian, times the mass: more only takes digits from other directions.
+_STEEPEST = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLaw:
+    """The law of (X, Ŷ) on the rows of a block, with what Newton's method needs of g at u_i.
+
+    coordinates  (s_i, d_i)                                             [m, k]
+    mass         s_i                                                    [m]
+    joint        u_i                                                    [m, n]
+    deviation    u_i − π s_i = diag(π) B d_i                            [m, n]
+    slope        ∇g(u_i) of a smooth measure                            [m, n]
+    gradient     coordinates of ∇g(u_i), or the values R u_i of pieces  [m, p]
+    leakages     g(u_i)                                                 [m]
+    """
+
+    coordinates: Array
+    mass: Array
+    joint: Array
+    deviation: Array
+    slope: Array
+    gradient: Array
+    leakages: Array
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """The laws of all blocks, and the masses of guesses [m]."""
+
+    mass: Array
+    blocks: tuple[BlockLaw, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """Where an iterate is in the coordinates of a block or of all blocks, or a change of that.
+
+    coordinates  θ                                                [m, p]
+    paired       those which are multipliers ≥ 0 of a constraint  [p']
+    slack        of these constraints                             [m, p']
+    heights      y [m, r]; not read of smooth measures
+    """
+
+    coordinates: Array
+    paired: NDArray[np.intp]
+    slack: Array
+    heights: Array
+
+    @classmethod
+    def unpaired(cls, coordinates: Array, ranks: int) -> Inner:
+        """Coordinates of which none is a multiplier."""
+        m = len(coordinates)
+        return cls(coordinates, np.zeros(0, np.intp), np.zeros((m, 0)), np.zeros((m, ranks)))
+
+    @property
+    def multipliers(self) -> Array:
+        """The coordinates that have a slack [m, p']."""
+        return self.coordinates[:, self.paired]
+
+    @property
+    def products(self) -> Array:
+        """Of multipliers and slacks [m, p']."""
+        return self.multipliers * self.slack
+
+    def moved(self, step: Inner, length: float) -> Inner:
+        """After a step of that length."""
+        coordinates = self.coordinates + length * step.coordinates
+        if not self.slack.size:
+            return replace(self, coordinates=coordinates)
+        return replace(
+            self,
+            coordinates=coordinates,
+            slack=self.slack + length * step.slack,
+            heights=self.heights + length * step.heights,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """The linearised relation of a block whose constraint has q = 0 or 1 shared budgets; K, Γ and c
+    times the multiplier, and K without σ/λ.
+
+    price     the multiplier of each guess; of pieces 1  [m, 1] or [1]
+    hessian   K                                          [m, p, p]
+    null      V                                          [m, p, r]
+    bent      Γ                                          [m, p, q]
+    leak      G                                          [m, r, q]
+    square    c, the part of each guess                  [m, q]
+    residual  θ less what the law says it is             [m, p]
+    balance   by how much V'θ falls short of G μ         [m, r]
+    value     what a constraint of the coordinate is off [m, p]
+    """
+
+    price: Array
+    hessian: Array
+    null: Array
+    bent: Array
+    leak: Array
+    square: Array
+    residual: Array
+    balance: Array
+    value: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Block(ABC):
+    """A constraint about the private values of a group of rows, with their prior π [n].
+
+    constraint  its number
+    level       B, less what is kept in reserve
+    lift        coordinates of deviations → R^n, per unit of π  [n, k − 1]
+    frame       (1, basis): coordinates of tilts → R^n          [n, k]
+
+    apart       whether slacks over multipliers, which differ from guess to guess by any power of
+                ten, are in the relation
+    pairs       p', how many coordinates have a slack
+    ranks       r, columns of V; where they are no heights, they do not matter
+    """
+
+    measure: Measure
+    constraint: int
+    rows: slice
+    p_x: Array
+    level: float
+    lift: Array
+    frame: Array
+
+    apart: ClassVar[bool] = False
+    pairs = 0
+    ranks = 1
+
+    @cached_property
+    def cross(self) -> Array:
+        """C [p, k]."""
+        return np.eye(self.frame.shape[1])
+
+    @cached_property
+    def shared(self) -> bool:
+        """Whether one budget and its multiplier are about all guesses."""
+        return self.measure.scope is Scope.TOTAL
+
+    @property
+    def start_level(self) -> float:
+        """What a start may leak."""
+        return self.level
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """What relative changes x of posteriors the budget allows."""
+
+    @property
+    def room(self) -> float:
+        """By how much a step may raise the leakage."""
+        return math.inf
+
+    @abstractmethod
+    def law(self, coordinates: Array) -> BlockLaw:
+        """The law of coordinates [m, k]."""
+
+    @abstractmethod
+    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        """For a law strictly within the budget: tilts of about that size per unit of mass, and the
+        multiplier [q].
+        """
+
+    @abstractmethod
+    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+        """Linearised about a law."""
+
+    @abstractmethod
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """By how much the rows of the tilt must be lowered to be feasible [m]."""
+
+    def leaked(self, law: BlockLaw) -> float:
+        """What the level is compared with: the sum, or the most of a guess."""
+        if self.shared:
+            return float(np.add.reduce(law.leakages))
+        share = 1.0 if self.measure.scope is Scope.SHARE else law.mass
+        return float((law.leakages / share).max())
+
+    def counted(self, at: Inner, law: BlockLaw) -> float:
+        """The leakage of a shared budget, as the relation counts it."""
+        return self.leaked(law)
+
+    def cost(self, at: Inner) -> float:
+        """What the multipliers of guesses add to the price of the budget."""
+        return 0.0
+
+    def least(self, law: BlockLaw) -> Array:
+        """The least u_ij/π_j of every guess [m]."""
+        return np.asarray(np.minimum.reduce(law.joint / self.p_x, axis=1))
+
+    def own(self, law: BlockLaw) -> Array | None:
+        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
+        digits; None if none is.
+        """
+        return None
+
+    def _law(self, coordinates: Array, least: float) -> tuple[Array, Array, Array, Array]:
+        """s, u, the deviation, and x ≥ least."""
+        mass = coordinates[:, 0]
+        base = mass[:, None] * self.p_x
+        deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
+        x = np.maximum(deviation / base, least)
+        return mass, base * (1.0 + x), deviation, x
+
+
+@final
+class Exact(Block):
+    """Perfect privacy: d = 0, with any tilt of mean 0, of the rows of all constraints that ask for
+    it.
+    """
+
+    apart = True
+    ranks = 0
+    shared = False
+    start_level = math.inf
+    size = math.inf  # the conditions are linear, so nothing is too large
+
+    @cached_property
+    def cross(self) -> Array:
+        """Directions alone."""
+        return np.eye(self.frame.shape[1])[1:]
+
+    def law(self, coordinates: Array) -> BlockLaw:
+        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        return BlockLaw(coordinates, mass, joint, deviation, x, coordinates, np.zeros_like(mass))
+
+    def leaked(self, law: BlockLaw) -> float:
+        """The largest |p(ŷ_i given x_j) − p(ŷ_i)|."""
+        return float(np.abs(law.deviation / self.p_x).max())
+
+    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        return Inner.unpaired(np.zeros_like(law.coordinates[:, 1:]), 0), np.zeros(0)
+
+    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+        """No relation but the law; nothing determines a common shift of tilts, so a
+        small K does.
+        """
+        m, p = at.coordinates.shape
+        return Relation(
+            price=np.ones(1),
+            hessian=np.broadcast_to(Precision.ridge * np.eye(p), (m, p, p)),
+            null=np.zeros((m, p, 0)),
+            bent=np.zeros((m, p, 0)),
+            leak=np.zeros((m, 0, 0)),
+            square=np.zeros((m, 0)),
+            residual=np.zeros((m, p)),
+            balance=np.zeros((m, 0)),
+            value=law.coordinates[:, 1:],
+        )
+
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """Every tilt of mean 0 is feasible."""
+        return np.zeros(len(at.coordinates))
+
+
+class _Smooth(Block):
+    """The tilt is μ times the gradient of g."""
+
+    @property
+    @abstractmethod
+    def steep(self) -> float:
+        """The size of ∇g where x has the size that the budget allows."""
+
+    @abstractmethod
+    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+        """H [m, k, k], H∇g [m, k] and ∇g'H∇g [m]."""
+
+    def law(self, coordinates: Array) -> BlockLaw:
+        """The gradient along u is g."""
+        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        slope = self.measure.slope(x, self.p_x)
+        excess = self.measure.excess(x, self.p_x)
+        gradient = (slope * self.p_x) @ self.frame
+        gradient[:, 0] = excess - (x * slope) @ self.p_x
+        return BlockLaw(coordinates, mass, joint, deviation, slope, gradient, mass * excess)
+
+    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        """The tilt of the law."""
+        multiplier = np.array([unit / self.steep])
+        return Inner.unpaired(multiplier * law.gradient, self.ranks), multiplier
+
+    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+        """By the inverse Hessian."""
+        hessian, bent, square = self.curved(law)
+        m = law.mass.size
+        return Relation(
+            price=multiplier,
+            hessian=hessian,
+            null=law.coordinates[:, :, None],
+            bent=bent[:, :, None],
+            leak=law.leakages[:, None, None],
+            square=square[:, None],
+            residual=at.coordinates - multiplier * law.gradient,
+            balance=np.zeros((m, 1)),
+            value=np.zeros_like(at.coordinates),
+        )
+
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """The support function of the measure."""
+        tilt = at.coordinates @ self.frame.T
+        return self.measure.ceiling(tilt, self.p_x, float(multiplier[0]), self.level)
+
+
+@final
+class Entropic(_Smooth):
+    """Mutual information: H = frame' diag(u) frame, and log ratios, which need coordinates of their
+    own.
+    """
+
+    @property
+    def size(self) -> float:
+        """G is half the square of small log ratios."""
+        return math.sqrt(2.0 * self.level)
+
+    @property
+    def steep(self) -> float:
+        return self.size
+
+    def law(self, coordinates: Array) -> BlockLaw:
+        # Of a guess that excludes a private value.
+        mass, joint, deviation, x = self._law(coordinates, -1.0 + UNIT)
+        log_ratio = np.log1p(x)
+        gradient = (log_ratio * self.p_x) @ self.frame
+        divergence = phi_divergence(x)
+        # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
+        gradient[:, 0] = (divergence - x * log_ratio) @ self.p_x  # Σ π log(1 + x) where Σ π x = 0
+        leakages = mass * (divergence @ self.p_x)
+        return BlockLaw(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
+
+    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+        ratios = law.joint * law.slope
+        bent = np.matmul(self.frame.T, law.deviation[:, :, None] * self.frame)
+        tilted = ratios @ self.frame
+        tilted[:, 0] = law.leakages
+        hessian = bent + law.mass[:, None, None] * self.cross  # so that nothing cancels
+        return hessian, tilted, np.add.reduce(ratios * law.slope, axis=1)
+
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """h_i(t, μ)."""
+        price = float(multiplier[0])
+        return log_mean(at.coordinates @ self.frame.T / price, self.p_x, price)
+
+    def own(self, law: BlockLaw) -> Array | None:
+        """About posteriors, where one all but excludes a private value."""
+        return about_posteriors(self, law) if law.slope.min() < _FAR else None
+
+
+@final
+class Quadratic(_Smooth):
+    """Chi-square information, which is |d|²/s: H = s/2 on deviations."""
+
+    @property
+    def size(self) -> float:
+        return math.sqrt(self.level)
+
+    @property
+    def steep(self) -> float:
+        """The gradient is 2 x."""
+        return 2.0 * self.size
+
+    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+        """Nothing of the masses."""
+        hessian = 0.5 * law.mass[:, None, None] * np.diag(np.arange(law.coordinates.shape[1]) > 0)
+        bent = law.coordinates.copy()
+        bent[:, 0] = 0.0
+        return hessian, bent, 2.0 * law.leakages
+
+
+@final
+class Normed(_Smooth):
+    """Sibson's information, with the norm ν = s N of u/π: H = ν/(α − 1) frame' diag(π (r/N)^{2 −
+    α}) frame.
+    """
+
+    @property
+    def size(self) -> float:
+        """G is about (α − 1) x²/2."""
+        return math.sqrt(2.0 * self.level / (self.measure.order - 1.0))
+
+    @property
+    def room(self) -> float:
+        """A quarter of N/(α − 1), as the gradient (r/N)^{α−1} − 1 changes by the (α − 1)-th power
+        of what N does.
+        """
+        return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
+
+    @property
+    def steep(self) -> float:
+        """The gradient is about (α − 1) x."""
+        return (self.measure.order - 1.0) * self.size
+
+    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+        """By powers of r/N."""
+        norm = law.mass + law.leakages
+        ratio = np.maximum(law.joint / (norm[:, None] * self.p_x), UNIT)
+        flat = np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
+        inverse = (norm / (self.measure.order - 1.0))[:, None] * self.p_x * flat
+        bent = inverse * law.slope
+        hessian = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
+        return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
+
+    def own(self, law: BlockLaw) -> Array | None:
+        """As of mutual information; of orders above 2 no entry of H is small."""
+        far = self.measure.order < 2.0 and (
+            law.joint / law.mass[:, None] / self.p_x
+        ).min() < math.exp(_FAR)
+        return about_posteriors(self, law) if far else None
+
+
+@final
+class Pointwise(Block):
+    """KL(q_i ‖ π) ≤ B for each guess, that is g(u_i) ≤ B s_i: θ_i = (t_i, μ_i) with t_i = μ_i
+    (∇g(u_i) − B).
+    """
+
+    apart = True
+    pairs = 1
+
+    @cached_property
+    def cross(self) -> Array:
+        """The multiplier is no part of the tilt."""
+        return np.eye(self.p_x.size + 1)[:, :-1]
+
+    @property
+    def size(self) -> float:
+        """As of mutual information."""
+        return math.sqrt(2.0 * self.level)
+
+    @cached_property
+    def _information(self) -> Entropic:
+        given = (self.constraint, self.rows, self.p_x, self.level, self.lift, self.frame)
+        return Entropic(MUTUAL_INFORMATION, *given)
+
+    def law(self, coordinates: Array) -> BlockLaw:
+        """As of mutual information."""
+        return self._information.law(coordinates)
+
+    def _coordinates(self, law: BlockLaw, price: Array) -> Array:
+        """Those that the law has under multipliers [m, 1]."""
+        gradient = law.gradient.copy()
+        gradient[:, 0] -= self.level
+        return np.hstack([price * gradient, price])
+
+    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        """The tilt of the law."""
+        price = np.full((law.mass.size, 1), unit / self.size)
+        slack = (self.level * law.mass - law.leakages)[:, None]
+        paired = np.array([self.p_x.size])
+        heights = np.zeros_like(slack)
+        return Inner(self._coordinates(law, price), paired, slack, heights), np.zeros(0)
+
+    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+        """By the inverse Hessian, with the multipliers as coordinates."""
+        m, k = law.coordinates.shape
+        price = at.multipliers
+        over = (law.leakages - self.level * law.mass)[:, None]
+        slope = law.slope - self.level
+        ratios = law.joint * slope
+        bent = ratios @ self.frame
+        hessian = np.zeros((m, k + 1, k + 1))
+        hessian[:, :k, :k] = self._information.curved(law)[0]
+        hessian[:, :k, k] = -bent
+        hessian[:, k, :k] = -bent
+        hessian[:, k, k] = (ratios * slope).sum(axis=1)
+        return Relation(
+            price=price,
+            hessian=hessian,
+            null=np.hstack([law.coordinates, -over])[:, :, None],
+            bent=np.zeros((m, k + 1, 0)),
+            leak=np.zeros((m, 1, 0)),
+            square=np.zeros((m, 0)),
+            residual=at.coordinates - self._coordinates(law, price),
+            balance=np.zeros((m, 1)),
+            value=np.hstack([np.zeros((m, k)), over]),
+        )
+
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """t·q ≤ μ_i log Σ π e^{t/μ_i} + μ_i B for every posterior that is allowed."""
+        price = at.multipliers
+        tilt = at.coordinates[:, :-1] @ self.frame.T
+        return log_mean(tilt / price, self.p_x, price[:, 0]) + self.level * price[:, 0]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Pieces(Block):
+    """g(u) = Σ_R c_R max_k (R u)_k. Each guess has a height y_R ≥ R u for each matrix; each budget
+    bounds Σ_R c_R y_R.
+
+    pieces   all matrices, in coordinates of laws, [K, k]; where guesses have budgets, the row −B s
+             or 0 follows
+    below    which height is above which row [K, r]; then −c
+    offset   B in the row of a budget that is the same for all guesses; else 0
+    weights  c [r]
+    """
+
+    pieces: Array
+    below: Array
+    offset: Array
+    weights: Array
+
+    apart = True
+
+    @classmethod
+    def of(
+        cls,
+        measure: Measure,
+        constraint: int,
+        rows: slice,
+        p_x: Array,
+        level: float,
+        lift: Array,
+        frame: Array,
+    ) -> Pieces:
+        """By the measure's pieces; of posteriors those of max x and −min x, as the ratios of its
+        budget are of these.
+        """
+        if isinstance(measure, MaxLift):
+            matrices = MaximalLeakage().pieces(p_x, level)
+            weights = np.ones(1)
+        elif isinstance(measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
+            matrices = ParityDifference().pieces(p_x, level)
+            weights = np.array([1.0, 1.0 + level])
+        else:
+            matrices = measure.pieces(p_x, level) or ()
+            weights = np.ones(len(matrices))
+        stacked = np.vstack(matrices)
+        below = np.repeat(np.eye(len(matrices)), [len(each) for each in matrices], axis=0)
+        mean = stacked @ p_x
+        size = np.abs(stacked) @ p_x
+        mean = np.where(np.abs(mean) > 2 * (p_x.size + 2) * UNIT * size, mean, 0.0)
+        pieces = np.column_stack([mean, (stacked * p_x) @ lift])
+        offset = np.zeros(len(stacked))
+        if measure.scope is not Scope.TOTAL:
+            by_mass = measure.scope is Scope.POSTERIOR
+            pieces = np.vstack([pieces, np.eye(pieces.shape[1])[:1] * -level * by_mass])
+            below = np.vstack([below, -weights])
+            offset = np.append(offset, 0.0 if by_mass else level)
+        given = (measure, constraint, rows, p_x, level, lift, frame)
+        return cls(*given, pieces, below, offset, weights)
+
+    @property
+    def pairs(self) -> int:  # type: ignore[override]
+        """All coordinates."""
+        return len(self.pieces)
+
+    @property
+    def ranks(self) -> int:  # type: ignore[override]
+        """A height for each matrix."""
+        return self.weights.size
+
+    @cached_property
+    def cross(self) -> Array:
+        """R, in coordinates."""
+        return self.pieces
+
+    @property
+    def size(self) -> float:
+        """Linear."""
+        return self.level
+
+    def law(self, coordinates: Array) -> BlockLaw:
+        """With all values R u."""
+        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        values = coordinates @ self.pieces.T
+        leakages = self._highest(values) @ self.weights
+        return BlockLaw(coordinates, mass, joint, deviation, x, values, leakages)
+
+    def _highest(self, values: Array) -> Array:
+        """The largest value of every matrix [m, r]."""
+        own = self.below[: len(self.below) - (not self.shared)].T > 0.0
+        return np.stack([values[:, : own.shape[1]][:, each].max(axis=1) for each in own], axis=1)
+
+    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        """Heights half of what the budget leaves above the values; multipliers in inverse
+        proportion to the slacks.
+        """
+        share = 1.0 if self.measure.scope is Scope.SHARE else law.mass
+        leaked = law.mass * self.leaked(law) if self.shared else law.leakages
+        heights = self._highest(law.gradient)
+        heights += (0.5 / self.weights.sum() * (self.level * share - leaked))[:, None]
+        slack = heights @ self.below.T + self.offset - law.gradient
+        above = self.below > 0.0
+        inverse = (self.weights / ((1.0 / slack) @ above)) @ above.T / slack
+        inverse[:, len(inverse.T) - (not self.shared) :] = 1.0
+        paired = np.arange(self.pairs)
+        return Inner(unit * inverse, paired, slack, heights), np.full(int(self.shared), unit)
+
+    def counted(self, at: Inner, law: BlockLaw) -> float:
+        """Heights."""
+        return float((at.heights @ self.weights).sum())
+
+    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+        """Linear."""
+        m, p = at.coordinates.shape
+        q = multiplier.size
+        leak = self.weights[:, None] * np.ones(q)
+        return Relation(
+            price=np.ones(1),
+            hessian=np.zeros((m, p, p)),
+            null=np.broadcast_to(self.below, (m, *self.below.shape)),
+            bent=np.zeros((m, p, q)),
+            leak=np.broadcast_to(leak, (m, *leak.shape)),
+            square=np.zeros((m, q)),
+            residual=np.zeros((m, p)),
+            balance=leak @ multiplier - at.coordinates @ self.below,
+            value=law.gradient - at.heights @ self.below.T - self.offset,
+        )
+
+    def excess(self, at: Inner, multiplier: Array) -> Array:
+        """Multipliers ≥ 0 make feasible tilts."""
+        return np.zeros(len(at.coordinates))
+
+    def cost(self, at: Inner) -> float:
+        """Budgets that are the same for all guesses."""
+        return float((at.coordinates @ self.offset).sum())
+
+
+def block_of(
+    measure: Measure,
+    constraint: int,
+    rows: slice,
+    p_x: Array,
+    level: float,
+    lift: Array,
+    frame: Array,
+) -> Block:
+    """The block of a measure, by its family."""
+    given = (measure, constraint, rows, p_x, level, lift, frame)
+    if measure.cone is None:
+        return Pieces.of(*given)
+    if measure.scope is Scope.POSTERIOR:
+        return Pointwise(*given)
+    if measure.cone is Cone.ENTROPY:
+        return Entropic(*given)
+    return Quadratic(*given) if measure.cone is Cone.QUADRATIC else Normed(*given)
+
+
+def about_posteriors(block: Block, law: BlockLaw) -> Array:
+    """The vectors e_j − q_ij 1 [m, k, n] in coordinates, but 1 in place of the commonest j of a
+    posterior q_i.
+    """
+    m, n = law.joint.shape
+    own = np.tile((block.frame * block.p_x[:, None]).T, (m, 1, 1))  # e_j
+    own[:, 0] = -law.deviation / law.mass[:, None]  # e_j − q_ij 1
+    own[np.arange(m), :, law.joint.argmax(axis=1)] = np.eye(n)[0]
+    return own
+
+
+def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
+    """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m] of t/μ [m, n]."""
+    largest = np.maximum.reduce(scaled, axis=1)[:, None]
+    # But for an absolute rounding.
+    close = largest + np.log(np.exp(scaled - largest) @ p_x)[:, None]
+    return np.asarray(multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ p_x)))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block is among the columns of all blocks: those of laws (k), of θ (p), of slacks
+    (p'), of V (r) and of shared multipliers (q).
+    """
+
+    law: slice
+    own: slice
+    pairs: slice
+    ranks: slice
+    budget: slice
+
+
+@final
+class Chart:
+    """All blocks, their coordinates one after the other.
+
+    multipliers    under no tilt, one for each constraint: inf of perfect privacy   [C]
+    shared         the constraints that have one budget for all guesses together    [q]
+    levels         B of every constraint; of perfect privacy the leak that counts as none; inf
+                   where there is none                                              [C]
+    start_levels   what a start may leak                                            [C]
+    room           by how much a step may raise leakages                            [C]
+    size           what relative changes x of posteriors the budgets allow
+    apart          whether the relation has entries of any power of ten, which differ from guess to
+                   guess
+    """
+
+    def __init__(self, blocks: Sequence[Block], multipliers: Array, rows: int) -> None:
+        self.blocks = tuple(blocks)
+        self._multipliers = multipliers
+        self._rows = rows
+        constraints = {block.constraint: block for block in blocks}
+        self.shared = np.array([c for c, block in constraints.items() if block.shared], np.intp)
+        self.places = tuple(self._places())
+        self.levels = np.full(multipliers.size, math.inf)
+        self.start_levels = np.full(multipliers.size, math.inf)
+        self.room = np.full(multipliers.size, math.inf)
+        for constraint, block in constraints.items():
+            self.levels[constraint] = block.level
+            self.start_levels[constraint] = block.start_level
+            self.room[constraint] = block.room
+        self.shared_levels = self.levels[self.shared]
+        self.size = min(block.size for block in blocks)
+        self.apart = len(constraints) > 1 or any(block.apart for block in blocks)
+        self._constraints = len(constraints)
+        self.cross = np.zeros((self.places[-1].own.stop, self.places[-1].law.stop))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            self.cross[place.own, place.law] = block.cross
+
+    def _places(self) -> list[Place]:
+        widths = [
+            (block.frame.shape[1], len(block.cross), block.pairs, block.ranks)
+            for block in self.blocks
+        ]
+        ends = np.cumsum([(0, 0, 0, 0), *widths], axis=0).tolist()
+        places = []
+        for block, start, stop in zip(self.blocks, ends[:-1], ends[1:], strict=True):
+            budget = slice(0, 0)
+            if block.shared:
+                which = self.shared.tolist().index(block.constraint)
+                budget = slice(which, which + 1)
+            law, own, pairs, ranks = map(slice, start, stop)
+            places.append(Place(law, own, pairs, ranks, budget))
+        return places
+
+    def _of(self, place: Place, at: Inner) -> Inner:
+        """Where an iterate is in a block."""
+        if len(self.blocks) == 1:
+            return at
+        paired = at.paired[place.pairs] - place.own.start
+        slack = at.slack[:, place.pairs]
+        return Inner(at.coordinates[:, place.own], paired, slack, at.heights[:, place.ranks])
+
+    def law(self, coordinates: Array) -> JointLaw:
+        """The laws of coordinates [m, k]; the first constraint has the masses of guesses."""
+        laws = tuple(
+            block.law(coordinates[:, place.law])
+            for block, place in zip(self.blocks, self.places, strict=True)
+        )
+        first = self.blocks[0].constraint
+        masses = [
+            law.mass
+            for block, law in zip(self.blocks, laws, strict=True)
+            if block.constraint == first
+        ]
+        return JointLaw(np.add.reduce(masses), laws)
+
+    def leaked(self, law: JointLaw) -> Array:
+        """What the levels are compared with [C]; groups of a constraint add up."""
+        leaked = np.zeros(self.levels.size)
+        for block, own in zip(self.blocks, law.blocks, strict=True):
+            leaked[block.constraint] += block.leaked(own)
+        return leaked
+
+    def counted(self, at: Inner, law: JointLaw) -> Array:
+        """Leakages of the shared budgets, as the relations count them [q]."""
+        counted = np.zeros(self.shared.size)
+        for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True):
+            counted[place.budget] += block.counted(self._of(place, at), own)
+        return counted
+
+    def start(self, law: JointLaw, unit: float) -> tuple[Inner, Array]:
+        """For a law strictly within the budgets: tilts of about that size per unit of mass, an
+        equal share for each constraint, and the multipliers [q].
+        """
+        multipliers = np.zeros(self.shared.size)
+        inners = []
+        for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True):
+            inner, multipliers[place.budget] = block.start(own, unit / self._constraints)
+            inners.append(replace(inner, paired=inner.paired + place.own.start))
+        return (
+            Inner(
+                np.hstack([inner.coordinates for inner in inners]),
+                np.concatenate([inner.paired for inner in inners]),
+                np.hstack([inner.slack for inner in inners]),
+                np.hstack([inner.heights for inner in inners]),
+            ),
+            multipliers,
+        )
+
+    def relations(self, at: Inner, multiplier: Array, law: JointLaw) -> list[Relation]:
+        """Of every block."""
+        return [
+            block.relation(self._of(place, at), multiplier[place.budget], own)
+            for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True)
+        ]
+
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
+        """By how much the tilt must be lowered to be feasible, in coordinates [m, k], and what
+        multipliers cost.
+        """
+        excess = np.zeros((len(at.coordinates), self.places[-1].law.stop))
+        cost = float(multiplier @ self.shared_levels)
+        for block, place in zip(self.blocks, self.places, strict=True):
+            own = self._of(place, at)
+            excess[:, place.law.start] = block.excess(own, multiplier[place.budget])
+            cost += block.cost(own)
+        return excess, cost
+
+    def multipliers(self, shared: Array) -> Array:
+        """The multiplier of every constraint [C] for those of the shared budgets [q]."""
+        multipliers = self._multipliers.copy()
+        multipliers[self.shared] = shared
+        return multipliers
+
+    def least(self, law: JointLaw) -> Array:
+        """The least u_ij/π_j of every guess [m]."""
+        least = [block.least(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
+        return np.asarray(np.minimum.reduce(least))
+
+    def own(self, law: JointLaw) -> Array | None:
+        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
+        digits; None if none is.
+        """
+        each = [block.own(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
+        if all(one is None for one in each):
+            return None
+        found = np.tile(np.eye(len(self.cross)), (law.mass.size, 1, 1))
+        for one, place in zip(each, self.places, strict=True):
+            if one is not None:
+                found[:, place.own, place.own] = one
+        return found
+
+    def rows(self, tilt: Array) -> Array:
+        """The tilt [m, n] of coordinates [m, k]: each block in its rows, 0 elsewhere."""
+        rows = np.zeros((len(tilt), self._rows))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            rows[:, block.rows] += tilt[:, place.law] @ block.frame.T
+        return rows
