@@ -2,8 +2,6 @@
 binds there.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,10 +11,8 @@ import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.stationary import Stationary
-from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
+from discreet.backends.tilt.vertex import proven_width
 from discreet.judge import certify
-from discreet.numerics.estimators import one_hot
 from discreet.problems import Problem
 
 SMOOTH = [
@@ -28,7 +24,7 @@ SMOOTH = [
 ]
 
 
-def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+def random_problem(name, n, m, outcomes, seed, fraction):
     joint = (
         np.random.default_rng(seed)
         .dirichlet(np.full(n * m * outcomes, 0.5))
@@ -38,7 +34,7 @@ def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction
     return free.with_budget(fraction * free.bayes_leakage)
 
 
-def crossed(problem: Problem, near: Point) -> Point | None:
+def crossed(problem, near):
     """From a point with noise of a millionth."""
     rng = np.random.default_rng(0)
     tilt = near.tilt * (1.0 + 1e-6 * rng.normal(size=near.tilt.shape))
@@ -69,30 +65,6 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
             assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-12
             assert np.count_nonzero(found.columns.max(axis=0) < 1.0) <= (m - 1) * n
             np.testing.assert_array_equal(found.columns.sum(axis=0), 1.0)
-
-
-@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 4), (5, 3)])
-def test_mutual_information_is_one_case(n, m):
-    problem = random_problem("mutual-information", n, m, 60, 1, 0.2)
-    best = ds.solve(problem, "tilt")
-    assert best.tilt is not None
-    labels = best.estimator.argmax(axis=0)
-    ties = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
-    own = labels[ties]
-    start = best.estimator[:, ties]
-    precision = Precision.of(problem, 1e-10)
-    certain = one_hot(labels, m)
-    one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(
-        start, best.tilt, best.multipliers, precision
-    )
-    two = Stationary(problem, certain, ties, own, start).solve(
-        start, best.tilt, best.multipliers, precision
-    )
-    assert one is not None
-    assert two is not None
-    np.testing.assert_allclose(two.columns, one.columns, atol=1e-9)
-    np.testing.assert_allclose(two.tilt, one.tilt, atol=1e-9)
-    assert two.multipliers == pytest.approx(one.multipliers, rel=1e-9)
 
 
 def test_budgets_that_do_not_bind_have_no_price():
@@ -138,40 +110,4 @@ def test_nothing_is_found_from_nothing():
         garbage is None
         or certify(problem, garbage.columns, garbage.tilt, garbage.multipliers).certificate.gap
         < 1e-8
-    )
-
-
-@pytest.mark.parametrize("kind", ["two", "private", "conditional"])
-def test_several_secrets_and_conditional_information(kind):
-    """The equations of all budgets at once; one secret that must not leak; groups with priors of
-    their own.
-    """
-    pytest.importorskip("cvxpy")
-    joint = np.random.default_rng(3).dirichlet(np.full(3 * 2 * 3 * 40, 0.5)).reshape(3, 2, 3, 40)
-    first = joint.sum((1, 2))
-    second = joint.sum((0, 2))
-    loss = (1.0 - np.eye(3)) @ joint.sum((0, 1))
-    if kind == "conditional":
-        free = Problem.from_joint(
-            joint.sum(axis=1), math.inf, measure="conditional-mutual-information"
-        )
-        one = problem = free.with_budget(0.2 * free.bayes_leakage)
-    else:
-        one = Problem(first, loss, 1e-3, measure="chi-square")
-        other = ds.Constraint(second, 0.0) if kind == "private" else ds.Constraint(second, 5e-4)
-        problem = Problem(loss=loss, constraints=[ds.Constraint(first, 1e-3, "chi-square"), other])
-    best = ds.solve(problem, "conic", gap=1e-9)
-    assert best.tilt is not None
-    found = crossover(
-        problem,
-        best.tilt,
-        best.multipliers,
-        Precision.of(one, 1e-10),
-        np.asarray(best.estimator),
-        1e-9,
-    )
-    assert found is not None
-    assert (
-        ds.certify(problem, found.columns, found.tilt, found.multipliers, gap=1e-12).status
-        is ds.Status.CERTIFIED
     )

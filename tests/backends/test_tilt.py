@@ -6,8 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
@@ -24,28 +22,6 @@ from discreet.problems.constraint import LeakageBudget
 
 def at_fraction(problem, fraction):
     return problem.with_budget(fraction * problem.bayes_leakage)
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 6),
-    st.integers(1, 6),
-    st.integers(1, 300),
-    st.sampled_from([0.0, 0.5, 0.9]),
-    st.sampled_from([0.05, 1.0]),
-    st.sampled_from([0.0, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.999]),
-)
-def test_random_sparse_joints(seed, n, m, outcomes, sparsity, concentration, fraction):
-    kind = {"n": n, "m": m, "N": outcomes, "sparsity": sparsity, "concentration": concentration}
-    solution = solve(
-        catalog.build("dirichlet", seed=seed, fraction=fraction, **kind), "tilt", gap=1e-9
-    )
-    # a bracket cannot be narrower than the rounding of the data: 1e-15 of probability, and 1e-10 of
-    # the multiplier's price
-    assert solution.certificate is not None
-    width = 1e-9 * solution.error_probability + 2e-15
-    assert solution.certificate.gap <= width, solution
-    assert solution.status in (Status.CERTIFIED, Status.INACCURATE), solution
 
 
 def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding():
