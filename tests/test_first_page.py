@@ -256,33 +256,6 @@ def test_keys_move_the_slider_to_the_certified_numbers(shown, states):
     ), "a reader would hear several things at once"
 
 
-LUMINANCE = """(selector) => {
-  const style = getComputedStyle(document.querySelector(selector));
-  const [r, g, b] = style[selector.endsWith("frame") ? "backgroundColor" : "color"].match(/[\\d.]+/g).map(Number);
-  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
-}"""
-
-
-def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown):
-    def ground_and_ink():
-        return [
-            shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")
-        ]
-
-    ground, ink = ground_and_ink()
-    assert ground > 0.9
-    assert ink < 0.4
-    shown.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    dark = ground_and_ink()
-    assert dark[0] < 0.15
-    assert dark[1] > 0.5
-    shown.emulate_media(color_scheme="dark")
-    shown.evaluate("delete document.body.dataset.mdColorScheme")
-    assert ground_and_ink() == dark
-    shown.evaluate("document.body.dataset.mdColorScheme = 'default'")
-    assert ground_and_ink() == [ground, ink]
-
-
 def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown):
     bottom = "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
     moving = "getComputedStyle(document.querySelector('.budget .band')).transitionDuration"

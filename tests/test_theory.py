@@ -110,21 +110,6 @@ def test_a_letter_is_introduced_only_where_the_page_says():
 
 
 @few
-@given(seeds)
-def test_the_uniform_guess_is_in_the_middle(seed):
-    problem, rng = instance(seed)
-    middle = np.full((problem.m, problem.N), 1.0 / problem.m)
-    estimator = random_estimator(problem, rng)
-    beyond = middle + (middle - estimator) / (problem.m - 1)
-    assert beyond.min() >= -1e-15
-    assert beyond.sum(axis=0) == pytest.approx(np.ones(problem.N))
-    deviations = [
-        problem.output_law(each).deviation for each in (estimator, np.maximum(beyond, 0.0))
-    ]
-    assert deviations[1] == pytest.approx(-deviations[0] / (problem.m - 1), abs=1e-15)
-
-
-@few
 @given(seeds, st.floats(1e-9, 3.0))
 def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
     model, rng = instance(seed)

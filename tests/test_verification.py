@@ -361,84 +361,67 @@ def test_files_of_other_programs_are_read(tmp_path):
     )
 
 
-GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget": 0.1}
+HALF = np.full((2, 3), 0.5)
+GOOD = {"p_xz": HALF / 3, "loss": HALF / 3, "budget": 0.1}
 
 
 @pytest.mark.parametrize(
-    ("problem", "solution", "words"),
+    ("problem", "words"),
     [
-        (GOOD | {"budget": math.nan}, np.eye(2, 3), "budget"),
-        (GOOD | {"budget": [0.1, 1e-9]}, np.eye(2, 3), "size 1"),
-        ({"p_xz": GOOD["p_xz"], "loss": GOOD["loss"]}, np.full((2, 3), 0.5), "budget"),
-        (GOOD | {"loss": np.ones((2, 4))}, np.full((2, 3), 0.5), "shapes"),
-        (GOOD | {"p_xz": np.full((2, 3), 0.2)}, np.full((2, 3), 0.5), "sum to 1.2"),
-        (GOOD | {"p_xz": np.array([[1.2, -0.2, 0], [0, 0, 0]])}, np.full((2, 3), 0.5), "entry"),
-        (GOOD | {"loss": np.full((2, 3), math.nan)}, np.full((2, 3), 0.5), "entry"),
-        (GOOD | {"p_xz": GOOD["p_xz"] + 0j}, np.full((2, 3), 0.5), "doubles"),
-        (GOOD, np.full((2, 4), 0.5), "estimator"),
-        (GOOD, np.full((2, 3), 0.4), "column 0"),
-        (GOOD, np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
-        (GOOD, np.full((2, 3), math.nan), "column 0"),
-        (GOOD, {"multiplier": 1.0}, "needs an estimator"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": -1.0}, "≥ 0"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": 1e300}, "≥ 0"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
-        (GOOD, {"estimator": np.full((2, 3), 0.5), "tilt": np.full((2, 2), math.inf)}, "tilt"),
-        (GOOD, {"rule_tilt": np.ones((2, 4))}, "tilt"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "share": 2.0}, "share"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)},
-            "once",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)},
-            "ties",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)},
-            "ties",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/2"], ["1/2"]])},
-            "columns",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["4", "-1"]}'}, "integers"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["one", "0"]}'}, "one"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["0", "0"]}'}, "Fraction"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "[0]"}, "for some outcomes"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"-1": ["1", "0"]}'},
-            "for some outcomes",
-        ),
-        (
-            GOOD,
-            {
-                "rule_tilt": np.ones((2, 2)),
-                "exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}',
-            },
-            "for some outcomes",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
-        (None, np.full((2, 3), 0.5), "cannot be read"),
-        (
-            ds.problems.paper_continuous(budget=0.1),
-            np.full((2, 3), 0.5),
-            "a ContinuousProblem is no problem of outcomes; give",
-        ),
-        (GOOD, 5, "cannot be read"),
-        (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "the budget is one"),
-        ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
-        (__file__, np.full((2, 3), 0.5), "zip"),
+        (GOOD | {"budget": math.nan}, "budget"),
+        (GOOD | {"budget": [0.1, 1e-9]}, "size 1"),
+        (GOOD | {"budget": "one"}, "the budget is one"),
+        ({"p_xz": HALF / 3, "loss": HALF / 3}, "budget"),
+        (GOOD | {"loss": np.ones((2, 4))}, "shapes"),
+        (GOOD | {"p_xz": 0.4 * HALF}, "sum to 1.2"),
+        (GOOD | {"p_xz": np.array([[1.2, -0.2, 0], [0, 0, 0]])}, "entry"),
+        (GOOD | {"loss": math.nan * HALF}, "entry"),
+        (GOOD | {"p_xz": HALF / 3 + 0j}, "doubles"),
+        (None, "cannot be read"),
+        (ds.problems.paper_continuous(budget=0.1), "a ContinuousProblem is no problem of outcomes"),
+        ("missing.npz", "missing.npz"),
+        (__file__, "zip"),
     ],
 )
-def test_what_cannot_be_checked_is_refused(problem, solution, words):
+def test_a_problem_that_cannot_be_checked_is_refused(problem, words):
     with pytest.raises(ValueError, match=words):
-        verify(problem, solution)
+        verify(problem, HALF)
+
+
+RULE = {"rule_tilt": np.ones((2, 2))}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (5, "cannot be read"),
+        (np.full((2, 4), 0.5), "estimator"),
+        (0.8 * HALF, "column 0"),
+        (math.nan * HALF, "column 0"),
+        (np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
+        ({"multiplier": 1.0}, "needs an estimator"),
+        ({"tilt": np.ones((2, 2)), "multiplier": -1.0}, "≥ 0"),
+        ({"tilt": np.ones((2, 2)), "multiplier": 1e300}, "≥ 0"),
+        ({"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
+        ({"estimator": HALF, "tilt": np.full((2, 2), math.inf)}, "tilt"),
+        ({"rule_tilt": np.ones((2, 4))}, "tilt"),
+        (RULE | {"share": 2.0}, "share"),
+        (RULE | {"ties": [0, 0], "columns": HALF[:, :2]}, "once"),
+        (RULE | {"ties": [3], "columns": HALF[:, :1]}, "ties"),
+        (RULE | {"ties": [-1], "columns": HALF[:, :1]}, "ties"),
+        (RULE | {"ties": [0], "columns": np.array([["1/2"], ["1/2"]])}, "columns"),
+        (RULE | {"exact_columns": '{"0": ["4", "-1"]}'}, "integers"),
+        (RULE | {"exact_columns": '{"0": ["one", "0"]}'}, "one"),
+        (RULE | {"exact_columns": '{"0": ["0", "0"]}'}, "Fraction"),
+        (RULE | {"exact_columns": "[0]"}, "for some outcomes"),
+        (RULE | {"exact_columns": '{"-1": ["1", "0"]}'}, "for some outcomes"),
+        (RULE | {"exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}'}, "for some outcomes"),
+        (RULE | {"exact_columns": "{"}, "Expecting"),
+    ],
+)
+def test_an_answer_that_cannot_be_checked_is_refused(answer, words):
+    with pytest.raises(ValueError, match=words):
+        verify(GOOD, answer)
 
 
 def test_a_solution_without_an_answer_is_refused():

@@ -104,37 +104,6 @@ def test_no_duals_prove_too_much(seed, text, multiplier):
     assert free.leakage[0] <= free.leakage[1] <= free.leakage[0] * (1.0 + 1e-15) + 5e-324
 
 
-def test_the_worth_of_simple_laws_is_known():
-    """X, Z and Ŷ are one fair bit, and the guess is right with probability 3/4."""
-    estimator = np.array([[0.75, 0.25], [0.25, 0.75]])
-    model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0}
-    lifted = math.log(1.5)
-    known = {
-        "mutual-information": 0.75 * math.log(1.5) + 0.25 * math.log(0.5),
-        "chi-square": 0.25,
-        "total-variation": 0.25,
-        "sibson:alpha=2": 2.0 * math.log(math.sqrt(0.5 * (1.5**2 + 0.5**2))),
-        "maximal-leakage": lifted,
-        "min-entropy-leakage": lifted,
-        "g-leakage:gain=[[1,0],[0,1]]": lifted,
-        "parity-difference": 0.5,
-        "max-lift": lifted,
-        "local-differential-privacy": math.log(3.0),
-        "pointwise-information": 0.75 * math.log(1.5) + 0.25 * math.log(0.5),
-    }
-    assert {text.partition(":")[0] for text in known} == set(MEASURES)
-    for text, value in known.items():
-        found = verify(model, estimator, budget=1.0, measure=text)
-        assert found.leakage == pytest.approx((value, value), rel=1e-15), text
-        assert found.budget_kept is (value <= 1.0)
-    certain = verify(model, np.eye(2), budget=100.0, measure="local-differential-privacy")
-    assert (certain.leakage, certain.budget_kept) == ((math.inf, math.inf), False)
-    assert (
-        verify(model, np.eye(2), budget=math.inf, measure="local-differential-privacy").budget_kept
-        is True
-    )
-
-
 @pytest.mark.parametrize("text", ["mutual-information", "chi-square", "maximal-leakage"])
 def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text):
     """A value of mass 5e-324 that a guess of mass 5e-324 gives away is 2e323 times as likely as

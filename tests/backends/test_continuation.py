@@ -65,17 +65,6 @@ def test_continuation_declines_where_it_cannot_help():
     assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None
 
 
-@pytest.mark.parametrize("share", [1.0, 2.0])
-def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share):
-    problem = ds.problems.paper_single(bins=10_000)
-    at = problem.with_budget(share * problem.bayes_leakage)
-    found = continued(at, known(problem, [0.0]))
-    assert found is not None
-    assert found.iterations == 0
-    assert found.passes is None
-    assert judged(at, found).upper == pytest.approx(problem.bayes_error, rel=1e-14)
-
-
 def models(seed, shape):
     joint = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 0.3)).reshape(shape)
     return Problem.from_joint(joint, 0.0)
@@ -102,21 +91,6 @@ def test_a_sweep_is_never_worse_than_a_solve(problem, shares):
             assert solution.status is Status.CERTIFIED
         assert solution.certificate.lower <= alone.certificate.upper
         assert alone.certificate.lower <= solution.certificate.upper
-
-
-def test_predictions_interpolate_in_the_root_of_the_budget():
-    problem = ds.problems.paper_single(bins=20).with_budget(0.04)
-    line = [
-        Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b)))
-        for b in (0.01, 0.0225, 0.09)
-    ]
-    tilt, multiplier = next(predicted(problem, line, 0.04))
-    np.testing.assert_allclose(tilt, 2.0)
-    assert multiplier == pytest.approx(2.5)
-    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)], 0.04))
-    assert alone == pytest.approx(2.5)
-    assert list(predicted(problem, [], 0.04)) == []
-    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)], 0.04)) == []
 
 
 LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-difference"]

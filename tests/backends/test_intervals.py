@@ -66,22 +66,6 @@ def check(solution, gap=GAP):
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_single_sensor_is_bracketed():
-    """A million bins give 0.07463613495 with a certified gap below 1e-12; the continuous optimum
-    lies at 0.0746361.
-    """
-    solution = solved(0.01)
-    check(solution)
-    lower = solution.certificate.lower
-    upper = solution.certificate.upper
-    assert lower <= 0.07463613495 + 5e-12
-    assert upper >= 0.07463613495 - 5e-12
-    assert abs(upper - 0.0746361) < 5e-8
-    assert solution.rule.deterministic
-    assert solution.rule.labels.tolist() == [0, 1, 0]
-    np.testing.assert_allclose(solution.rule.boundaries, [0.4745937, 1.1961163], atol=1e-7)
-
-
 @pytest.mark.parametrize(
     "budget", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 5e-3, 0.0137, 0.0138, 1.0, math.inf]
 )

@@ -67,18 +67,6 @@ def test_so_is_one_of_several_secrets(constraints):
     )
 
 
-def test_a_guess_that_is_never_made_is_excluded():
-    """Its tilt is no gradient, and without one it would ruin the bound."""
-    joint = PLAIN.copy()
-    joint[:, 2] *= 0.2
-    problem = Problem.from_joint(joint / joint.sum(), math.inf, measure="chi-square")
-    problem = problem.with_budget(0.02 * problem.bayes_leakages[0])
-    solution = ds.solve(problem, "tilt", gap=1e-9)
-    assert solution.certificate is not None
-    assert np.asarray(solution.estimator).max(axis=1).min() == 0.0
-    assert own_gap(problem) <= 1e-9
-
-
 def test_nothing_is_derived_where_outcomes_are_many():
     many = ds.problems.dirichlet(n=2, m=2, N=5_000, seed=1).with_budget(0.01, measure="chi-square")
     assert multipliers_of(many, many.law(many.bayes_estimator)) is None

@@ -93,26 +93,6 @@ def rational(array):
     return np.vectorize(Fraction, otypes=[object])(array)
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_leakages_are_those_of_libqif(part):
-    """The logarithm is the only rounding."""
-    for seed in range(part, COUNT, 10):
-        case = Instance.drawn(seed)
-        prior = rational(case.prior)
-        channel = rational(case.channel)
-        factors = [
-            qif.measure.bayes_vuln.mult_leakage(prior, channel),
-            # The largest of all gains, for any prior.
-            qif.measure.bayes_vuln.mult_capacity(channel),
-            qif.measure.g_vuln.mult_leakage(rational(case.gain), prior, channel),
-        ]
-        for measure, factor in zip(case.measures, factors, strict=True):
-            assert isinstance(factor, Fraction)
-            found = case.problem(measure).leakage(case.channel.T)
-            assert math.expm1(found) == pytest.approx(float(factor - 1), rel=ALIKE, abs=ALIKE)
-            assert qif.measure.g_vuln.mult_leakage(case.gains(measure), prior, channel) == factor
-
-
 def test_shannon_and_differential_privacy_are_those_of_libqif():
     """Which it has in doubles only."""
     for seed in range(20):

@@ -115,23 +115,6 @@ def test_an_error_that_is_negligible_is_certified(change, share):
     certified(problem.with_budget(share * problem.bayes_leakage))
 
 
-@settings(max_examples=30, deadline=None)
-@given(SEEDS)
-def test_the_bound_of_a_backward_pass_is_below_the_least_cost_by_rounding_of_the_least_alone(seed):
-    """Costs of guesses that cannot be the least add no doubt, however large they are."""
-    problem = drawn(seed, 2)
-    tree = problem.tree
-    rng = np.random.default_rng(seed)
-    costs = rng.random(tree.sizes(2)) * 10.0 ** rng.uniform(-80.0, 0.0, tree.sizes(2))
-    bound = sum(map(Fraction, tree.least_bound((costs, np.zeros_like(costs)), 1e-30 * costs)))
-    value = exactly(costs)
-    for step in (2, 1):
-        best = value.reshape(tree.kernel_shape(step)).min(axis=1)
-        value = best.reshape(len(best), -1, tree.measurements[step - 1]).sum(axis=2)
-    least = value[0, 0]
-    assert least * (1 - Fraction(1, 10**28)) <= bound <= least
-
-
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
 def test_one_step_is_an_ordinary_problem(seed, share):

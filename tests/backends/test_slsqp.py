@@ -6,30 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
-from discreet.backends.slsqp import Slsqp, SmoothProgram
+from discreet.backends.slsqp import Slsqp
 from discreet.backends.solution import Status
-from discreet.measures.law import phi_residual
 from discreet.problems import catalog
 from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
-
-
-def random_problem(seed, fraction=0.5):
-    """A random sparse joint, reduced, whose budget is a share of the Bayes rule's leakage."""
-    rng = np.random.default_rng(seed)
-    n = rng.integers(2, 5)
-    m = rng.integers(2, 5)
-    count = rng.integers(2, 9)
-    joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
-    joint[0, 0, 0] += 0.01
-    problem = Problem.from_joint(joint / joint.sum(), budget=0.0)
-    return reduce(problem.with_budget(fraction * problem.bayes_leakage)).problem
-
 
 SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-information")
 
@@ -43,21 +26,6 @@ def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure, seed):
     solution = solve(problem, "slsqp")
     assert problem.output_law(np.asarray(solution.estimator)).mass.min() < 1e-9
     assert solution.relative_gap <= 1e-7
-
-
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.9, 3.0]))
-@settings(max_examples=25)
-def test_the_start_is_feasible_and_uses_the_budget(seed, fraction):
-    problem = random_problem(seed, fraction)
-    start = SmoothProgram.of(problem).estimator(SmoothProgram.of(problem).start)
-    np.testing.assert_allclose(start.sum(axis=0), 1.0, atol=1e-12)
-    law = problem.output_law(start)
-    if fraction == 0.0:
-        assert phi_residual(law) <= 1e-15
-    else:
-        assert law.leakage() == pytest.approx(
-            min(problem.budget, problem.bayes_leakage), rel=1e-9, abs=1e-15
-        )
 
 
 def test_more_variables_than_the_stated_limit_are_refused():

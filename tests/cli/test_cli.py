@@ -179,12 +179,6 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two():
     }
 
 
-def test_foreign_files_are_left_alone_before_any_work(tmp_path):
-    (tmp_path / "index.html").write_text("my thesis")
-    assert "was not made here, or was changed since" in refused(f"compare --out {tmp_path}")
-    assert (tmp_path / "index.html").read_text() == "my thesis"
-
-
 # -- problems and doctor
 # --------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import hashlib
 import json
 
 import pytest
-from command import refused, run, solving_here
+from command import refused, run
 
 import discreet as ds
 
@@ -72,21 +72,6 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path):
     assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
     # Its own files are replaced.
     assert run(f"export {study} --study --out {folder}").exit_code == 0
-
-
-def test_a_study_with_the_certified_brackets(tmp_path, monkeypatch):
-    solving_here(monkeypatch)
-    study = tmp_path / "small.toml"
-    folder = tmp_path / "files"
-    study.write_text(STUDY, encoding="utf-8")
-    said = run(
-        f"export {study} --study --out {folder} --format mps --certify --json",
-    )
-    assert said.exit_code == 0, said.stderr
-    for line in json.loads(said.stdout):
-        assert line["lower_bound"] <= line["upper_bound"] <= line["lower_bound"] * (1.0 + 1e-9)
-        bracket = f"[{line['lower_bound']!r}, {line['upper_bound']!r}]"
-        assert bracket in (folder / line["file"]).read_text(encoding="ascii")
 
 
 def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path):

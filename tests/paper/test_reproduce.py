@@ -4,20 +4,17 @@ that are complete.
 
 import csv
 import io
-import json
 import re
-import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from command import run
 
-from discreet.errors import FileError, InputError
+from discreet.errors import InputError
 from discreet.paper.drawings import figures, tables
-from discreet.paper.section import NAMES, page, write_study
+from discreet.paper.section import NAMES, page
 from discreet.paper.study import Settings, run_study
-from discreet.reports.outputs import MANIFEST
 from discreet.showing.data import records_csv
 
 SMALL = Settings(sensors=10, samples=4000, seed=7, curve_sensors=(1, 3), curve_width=0.02)
@@ -155,18 +152,6 @@ def test_the_page_is_complete_and_loads_nothing(study):
     assert "0.00418235677" in text
     assert "prefers-color-scheme:dark" in text
     assert "nan" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).lower().split()
-
-
-def test_the_files_are_complete_and_only_replace_their_own(study, tmp_path):
-    written = write_study(study, tmp_path)
-    assert sorted(path.name for path in written) == sorted(NAMES)
-    assert json.loads((tmp_path / MANIFEST).read_text())["settings"]["samples"] == SMALL.samples
-    for path in tmp_path.glob("*.svg"):
-        ET.fromstring(path.read_text(encoding="utf-8"))
-    write_study(study, tmp_path)
-    (tmp_path / "sensors.csv").write_text("mine")
-    with pytest.raises(FileError, match=r"sensors\.csv "):
-        write_study(study, tmp_path)
 
 
 @pytest.mark.parametrize(

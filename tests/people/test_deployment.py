@@ -314,18 +314,6 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
         assert word not in page.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted, tmp_path):
-    frame, truth, sex = table(150)
-    for k, (calibration, said) in enumerate(
-        ((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))
-    ):
-        private = ds.PrivateClassifier(budget=1e-7, calibration=calibration, random_state=0)
-        private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
-        assert said in (tmp_path / str(k) / "card.html").read_text()
-    # a constant needs no coin
-    assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()
-
-
 def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path):
     frame, truth, sex = table(400)
     numbers = frame[["age", "hours per week"]].fillna(30.0)

@@ -161,22 +161,6 @@ def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise():
     assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
 
 
-def test_probabilities_of_guesses_are_summed():
-    group, truth, guess = people()
-    sure = np.column_stack([guess == "no", guess == "yes"]).astype(float)
-    counted = ds.evaluate(guess, None, truth, sensitive_features=group)
-    summed = ds.evaluate(sure, None, truth, sensitive_features=group)
-    assert (counted.table == summed.table).all()
-    assert summed.error.estimate == pytest.approx(counted.error.estimate)
-    # Chernoff's limits are wider than those of counts
-    assert summed.leakage.high > counted.leakage.high
-    drawn = ds.evaluate(0.5 * sure + 0.25, None, truth, sensitive_features=group)
-    assert drawn.leakage.estimate < counted.leakage.estimate
-    assert drawn.table.sum(axis=0).tolist() == counted.table.sum(axis=0).tolist()
-    turned = ds.evaluate(sure[:, ::-1], None, truth, sensitive_features=group, labels=["yes", "no"])
-    assert turned.error.estimate == pytest.approx(counted.error.estimate)
-
-
 def test_a_rule_that_draws_is_asked_for_its_probabilities():
     group, truth, _ = people()
     seen = np.full((PEOPLE, 2), 0.5)

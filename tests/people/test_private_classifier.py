@@ -369,19 +369,6 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones():
     assert (model.predict(frame)[400:] == (codes == 1)[400:]).all()
 
 
-def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids():
-    table, truth, group = population(800)
-    weight = np.where(truth == "yes", 5.0, 1.0)
-    heavy = classifier(budget=math.inf).fit(
-        table, truth, sensitive_features=group, sample_weight=weight
-    )
-    light = classifier(budget=math.inf).fit(table, truth, sensitive_features=group)
-    assert (heavy.predict(table) == "yes").mean() > (light.predict(table) == "yes").mean()
-    lone = np.repeat(table[:1], 50, axis=0)
-    assert len(set(light.predict(lone).tolist())) == 1
-    assert (light.predict(table, ids=np.arange(800)) == light.predict(table)).mean() > 0.99
-
-
 @pytest.mark.parametrize(
     ("given", "fit", "complaint"),
     [

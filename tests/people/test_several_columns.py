@@ -10,8 +10,7 @@ import pytest
 import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.design import people_problem
-from discreet.people.evaluation import Evaluation
-from discreet.people.promise import LADDER, promised
+from discreet.people.promise import LADDER
 from discreet.problems.constraint import LeakageBudget
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
@@ -145,42 +144,6 @@ def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     assert "who can promise about 0.0" in private.statement_
     assert private.promise_.least["sex"] < private.promise_.least["region"]
     assert f"{private.promise_.least['sex']:.2g} about sex and" in private.statement_
-
-
-class Shown:
-    """Designs, and evaluations of them that have a listed limit for each of two columns."""
-
-    def __init__(self, *limits):
-        self.limits = iter(limits)
-        self.shares = []
-
-    def design(self, share):
-        self.shares.append(share)
-        return type("Design", (), {"rule": share})()
-
-    def look(self, _):
-        tables = np.full((2, 2, 2), 12.5)
-        parts = [
-            Evaluation(
-                0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, 1 - np.eye(2), True
-            )
-            for _ in "abc"
-        ]
-        for part, limit in zip(parts, next(self.limits), strict=False):
-            part.__dict__["at_most"] = limit
-        parts[2].__dict__["secrets"] = {"a": parts[0], "b": parts[1]}
-        return parts[2]
-
-
-def test_a_rule_passes_only_if_every_column_keeps_its_budget():
-    limits = {
-        name: LeakageBudget(amount, measure_of("chi-square"))
-        for name, amount in (("a", 0.1), ("b", 0.2))
-    }
-    climbed = Shown((0.05, 0.05), (0.1, 0.15), (0.05, 0.21), (0.0, 0.0))
-    found = promised(limits, climbed.design, climbed.look)
-    assert climbed.shares == list(LADDER[:3])
-    assert found.taken is found.tried[1]
 
 
 def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together():

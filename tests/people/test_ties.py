@@ -121,20 +121,6 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
     assert not drawn[~among].any()
 
 
-def test_the_last_steps_are_taken_though_the_function_changes_by_rounding_only():
-    """A whole group of the census was listed, as far as the list goes, and its design was off by a
-    fifth.
-    """
-    for seed in range(6):
-        others = np.random.default_rng(seed).random(5000)
-        treated = ties._Treatment(
-            np.stack([1.0 - others, others]), np.full(5000, 2e-4), np.ones((2, 5000), dtype=bool)
-        )
-        tilt = 4.0 * np.array([[-5.7, 2.8], [5.7, -2.8]])
-        near = tilt + 1e-9 * np.arange(4.0).reshape(2, 2)
-        assert treated.with_sums(near, treated.sums(tilt)[0])[1] <= 1e-13
-
-
 def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out():
     """The answer of an interior point; blending until the budget was kept cost 5e-8."""
     problem = equalized(aware(4000, 2, seed=2), 1.0)

@@ -36,7 +36,6 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
     [
         (lambda: ds.Problem([[10**400]], [[0.0]], 1.0), "int too large to convert to float"),
         (lambda: joint(MASKED, 1.0), "entries are masked"),
-        (lambda: joint([MASKED[0], JOINT[1]], 1.0), "entries are masked"),
         (lambda: joint(JOINT, 1.0, name=5), "the name is 5; give a text"),
         (
             lambda: ds.problems.block_problem(
@@ -61,7 +60,6 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
             lambda: ds.certify(MODEL, BAYES, TILT, "x"),
             "the multiplier is not an array of real numbers",
         ),
-        (lambda: ds.certify(MODEL, BAYES, TILT, [1, 2]), "the multiplier has shape"),
         (lambda: ds.certify(5, BAYES), "int is no problem"),
         (
             lambda: ds.certify(BLOCKS, BAYES),
@@ -73,7 +71,6 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         ),
         (lambda: ds.solve(MODEL, gap="x"), "the gap is 'x'; give a relative gap"),
         (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),
-        (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),
         (lambda: ds.solve(MODEL, settings=5), "the settings are 5; give a mapping"),
         (lambda: ds.solve(MODEL, progress=3), "progress is 3, which cannot be called"),
         (lambda: ds.solve(MODEL, None), "there is no backend None"),
@@ -112,7 +109,6 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
             "estimator is not an array",
         ),
         (lambda: ds.load_problem("a\0b"), "embedded null"),
-        (lambda: ds.load_solution("x" * 10_000), "File name too long"),
         (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),
         (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'; give an integer"),
         (lambda: joint(np.full((1, 10_000, 1), 1e-4), 1.0), "Y has 10,000 values"),
@@ -125,18 +121,15 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
             lambda: ds.problems.fano_bound("x", 3),
             "the equivocation is not an array of real numbers",
         ),
-        (lambda: sensors.even_edges(2.5, 0.0, 1.0), "bins is 2.5; give an integer"),
         (lambda: sensors.even_edges(3, 1.0, 0.0), "edges"),
         (lambda: sensors.count_vectors(2**63, 2), "give an integer ≥ 0 and ≤ 4.61169e+18"),
         (lambda: sensors.count_vectors(10**5, 10**5), "too many count vectors"),
-        (lambda: sensors.NormalDensity([0.0, 1.0], [1.0, 1.0, 1.0]), "give shapes that fit"),
         (lambda: sensors.linear_conditional(np.inf, 0.5, 0.1, [0.0, 1.0]), "must be finite"),
         (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),
         (
             lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]),
             "5.0 is no distribution",
         ),
-        (lambda: ds.OutcomeRule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
         (lambda: ds.OutcomeRule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
         (
             lambda: frame(

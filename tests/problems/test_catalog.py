@@ -109,25 +109,6 @@ def test_entries_are_listed_family_by_family_with_the_paper_first():
 # -----------------------------------------------------------------------------------------
 
 
-def test_random_problems_differ_by_seed_and_have_the_sizes_asked_for():
-    one, two = (problems.dirichlet(n=4, m=2, N=30, seed=seed) for seed in (1, 2))
-    assert (one.n, one.m, one.N) == (4, 2, 30)
-    assert not np.array_equal(one.p_xz, two.p_xz)
-    assert (problems.dirichlet(sparsity=1.0, N=50).p_z > 0).all()
-    assert np.isfinite(problems.dirichlet(concentration=1e-3, N=50).p_xz).all()
-
-
-def test_mixture_outcomes_weigh_the_same_and_the_model_does_not_depend_on_their_number():
-    problem = problems.mixture(n=3, m=2, N=200_000, d=3)
-    assert (problem.n, problem.m, problem.N) == (3, 2, 200_000)
-    np.testing.assert_allclose(problem.p_z, 1 / 200_000, rtol=1e-12)
-    small = problems.mixture(n=3, m=2, N=20_000, d=3)
-    np.testing.assert_allclose(small.p_x, problem.p_x, atol=0.01)
-    assert small.bayes_error == pytest.approx(problem.bayes_error, abs=0.01)
-    still = problems.mixture(spread=0.0)
-    assert still.bayes_leakage == pytest.approx(0.0, abs=1e-15)
-
-
 def test_zero_mass_has_outcomes_and_values_that_never_happen():
     problem = catalog.build("zero-mass", N=50, share=0.4)
     assert (problem.p_z == 0).sum() == 20

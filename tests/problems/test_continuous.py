@@ -306,27 +306,6 @@ def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label():
 # --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True),
-    st.integers(0, 1000),
-)
-def test_refining_a_rule_changes_neither_error_nor_leakage(points, seed):
-    rng = np.random.default_rng(seed)
-    problem = paper_continuous(0.01)
-    inner = np.sort(np.array(points))
-    if (np.diff(inner) < 1e-9).any():
-        return
-    coarse = IntervalRule(np.array([-np.inf, inner[0], np.inf]), rng.dirichlet(np.ones(2), 2).T)
-    edges = np.concatenate([[-np.inf], inner, [np.inf]])
-    fine = IntervalRule(edges, coarse.probabilities(np.concatenate([[inner[0]], inner[1:], [1e9]])))
-    assert fine.error_probability(problem) == pytest.approx(
-        coarse.error_probability(problem), rel=1e-13
-    )
-    assert fine.leakage(problem) == pytest.approx(coarse.leakage(problem), rel=1e-9, abs=1e-30)
-    assert fine.simplified().edges.size == coarse.simplified().edges.size
-
-
 def test_a_rule_guesses_by_interval():
     rule = IntervalRule.from_labels([0.0, 1.0], np.array([0, 1, 0]), 2)
     assert rule([-1.0, 0.0, 0.5, 1.0, 1.5]).tolist() == [0, 0, 1, 1, 0]

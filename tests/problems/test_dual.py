@@ -97,21 +97,6 @@ def test_bound_loses_no_more_than_rounding(budget, scale):
     assert exactly.support(problem, *repaired) > -1e-13
 
 
-def test_the_bound_is_rounded_down_at_ties_too():
-    """Outcomes whose tilted losses agree to the last digit: the doubt is subtracted, whichever
-    label is computed.
-    """
-    rng = np.random.default_rng(6)
-    for _ in range(50):
-        p_xz = rng.dirichlet(np.ones(12)).reshape(2, 6)
-        tilt = rng.uniform(-1, 1, (2, 2))
-        gap = (tilt[0] - tilt[1]) @ p_xz
-        problem = Problem(p_xz, np.array([np.maximum(-gap, 0), np.maximum(gap, 0)]), 0.1)
-        exact = exactly.bound(problem, tilt, 0.0)
-        computed = Fraction(lower_bound(problem, tilt, 0.0))
-        assert 0 <= exact - computed <= Fraction(1, 10**14)
-
-
 @pytest.mark.parametrize(
     ("tilt", "multiplier"),
     [

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet import problems
-from discreet.errors import FileError, InputError
+from discreet.errors import FileError
 from discreet.files.records import load_problem, load_solution, save_problem, save_solution
 from discreet.problems import Problem, catalog
 from discreet.problems.rule import OutcomeRule
@@ -79,35 +79,12 @@ def test_every_catalog_problem_is_saved_and_loaded_unchanged(tmp_path, entry):
     assert (again.budget, again.name) == (problem.budget, problem.name)
 
 
-def test_a_joint_is_read_like_from_joint(tmp_path):
-    wanted = Problem.from_joint(JOINT, 0.02)
-    for k, joint in enumerate((JOINT, np.asfortranarray(JOINT), JOINT.astype(">f8"))):
-        found = load_problem(npz(tmp_path / f"{k}.npz", joint=joint, budget=0.02))
-        np.testing.assert_array_equal(found.p_xz, wanted.p_xz)
-        np.testing.assert_array_equal(found.loss, wanted.loss)
-    np.savez_compressed(tmp_path / "c.npz", joint=JOINT, budget=[0.02])
-    np.testing.assert_array_equal(load_problem(tmp_path / "c.npz").p_xz, wanted.p_xz)
-
-
 def test_integer_and_single_precision_arrays_are_read(tmp_path):
     sure = np.zeros((1, 2, 2), dtype=np.int16)
     sure[0, 1, 0] = 1
     assert load_problem(npz(tmp_path / "i.npz", joint=sure), budget=0.0).bayes_error == 0.0
     quarter = np.full((1, 2, 2), 0.25, dtype=np.float32)
     assert load_problem(npz(tmp_path / "f.npz", joint=quarter), budget=0.0).bayes_error == 0.5
-
-
-def test_a_given_budget_replaces_the_one_in_the_file(tmp_path):
-    path = npz(tmp_path / "p.npz", joint=JOINT, budget=0.5)
-    assert load_problem(path).budget == 0.5
-    assert load_problem(path, budget=0.1).budget == 0.1
-    assert load_problem(path, equivocation=0.2).equivocation == pytest.approx(0.2)
-    with pytest.raises(InputError, match="give exactly one of") as caught:
-        load_problem(path, budget=0.1, equivocation=0.2)
-    assert not isinstance(caught.value, FileError)
-    with pytest.raises(InputError) as caught:
-        load_problem(path, budget=-1.0)
-    assert not isinstance(caught.value, FileError)
 
 
 def test_without_any_budget_the_message_says_what_to_pass(tmp_path):

@@ -97,19 +97,6 @@ def test_what_is_left_out_is_in_the_last_outcome(name, tail):
     assert (rest <= lost * (1 + 1e-8) + 1e-14).all()
 
 
-def test_left_out_are_the_least_probable_under_every_pair():
-    laws, prior = CASES["two groups"]
-    whole, _ = groups._kept(laws[0], prior, 0.0)
-    table, out = groups._kept(laws[0], prior, 1e-3)
-    least = table.max(axis=0).min()
-    gone = whole[:, whole.max(axis=0) < least]
-    assert gone.shape[1] == whole.shape[1] - table.shape[1] > 0
-    assert (gone.sum(axis=1) <= out).all()
-    assert (out <= 1e-3).all()
-    following = whole[:, whole.max(axis=0) == least]
-    assert (gone.sum(axis=1) + following[:, 0]).max() > 1e-3  # one more would be too many
-
-
 def test_what_is_refused_for_memory_in_arrays_is_streamed():
     many = [alike(FAR, 50), alike(NEAR, 50)]
     with pytest.raises(InputError, match="grouped_problem"):

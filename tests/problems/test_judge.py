@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 import discreet as ds
@@ -93,36 +92,6 @@ def test_given_duals_never_widen_the_bracket(data):
 
 # -- the true optimum
 # ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_bracket_holds_the_exact_perfect_privacy_optimum(seed):
-    problem = _random(0.0, seed=seed, spread=0.5)
-    optimum = exactly.perfect_privacy_optimum(problem)
-    solved = _linear_program(problem)
-    verdict = certify(problem, solved[0], solved[1])
-    _assert_proven(problem, verdict)
-    judged = verdict.certificate
-    assert judged.private_within == 0.0
-    assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
-    assert judged.gap <= 1e-9
-    for estimator in (problem.bayes_estimator, np.full((2, 4), 0.5), np.eye(2)[:, [0, 1, 0, 1]]):
-        other = certify(problem, estimator, solved[1] * 1.7).certificate
-        assert other.private_within == 0.0
-        assert Fraction(other.lower) <= optimum <= Fraction(other.upper)
-
-
-def _linear_program(problem):
-    """Estimator and tilt of the perfect-privacy linear program in the unknown second
-    row, by HiGHS.
-    """
-    price = problem.loss[1] - problem.loss[0]
-    feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
-    found = linprog(price, A_eq=feature[:1], b_eq=[0.0], bounds=(0.0, 1.0), method="highs")
-    slope = -float(found.eqlin.marginals[0]) * np.array([1.0, 0.0])
-    row = np.clip(found.x, 0.0, 1.0)
-    centred = slope - problem.p_x @ slope
-    return np.array([1.0 - row, row]), np.array([-0.5, 0.5])[:, None] * centred
 
 
 # -- precision and edges

@@ -2,7 +2,6 @@
 exact joint laws.
 """
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -19,7 +18,6 @@ from discreet.errors import InputError
 from discreet.judge import certify
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.law import OutputLaw, law_of
-from discreet.measures.measure import remainder, remainder_ceiling
 from discreet.measures.registry import LINEAR, MEASURES
 from discreet.numerics.double_double import dd_sum
 from discreet.numerics.estimators import normalise
@@ -460,23 +458,6 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha):
     assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
 
 
-@given(
-    st.floats(1.01, 100.0),
-    st.floats(-1.0, 1e18).filter(lambda x: abs(x) > 1e-20),
-    st.integers(0, 10**6),
-)
-def test_a_ceiling_of_a_remainder_is_one(power, x, seed):
-    """But for the 64 units that measures add; also where the power is near the end of doubles."""
-    points = np.array(
-        [x, math.exp(np.random.default_rng(seed).uniform(-40.0, 700.0) / power) - 1.0]
-    )
-    found = remainder_ceiling(points, power) * (1.0 + 64.0 * 2.0**-53)
-    for each, high in zip(points.tolist(), found.tolist(), strict=True):
-        with mpmath.workdps(100):
-            exact = (1 + mpmath.mpf(each)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(each)
-            assert exact <= high or math.isnan(high)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("exponent", [-960, -500, 300])
 def test_the_unit_of_duals_changes_no_shift(name, exponent):
@@ -489,18 +470,6 @@ def test_the_unit_of_duals_changes_no_shift(name, exponent):
         one = measure.ceiling(tilt, p_x, 0.7, 0.3)
         other = measure.ceiling(np.ldexp(tilt, exponent), p_x, math.ldexp(0.7, exponent), 0.3)
         assert np.ldexp(other, -exponent) == pytest.approx(one, rel=1e-12)
-
-
-@pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])
-def test_the_remainder_of_a_power_is_accurate(power):
-    points = np.array(
-        [sign * 10.0**k for sign, k in itertools.product((-1.0, 1.0), range(-12, 1))]
-        + [5.0, -0.3, 0.05, -0.09]
-    )
-    for x, found in zip(points.tolist(), remainder(points, power).tolist(), strict=True):
-        with mpmath.workdps(60):
-            exact = (1 + mpmath.mpf(x)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(x)
-            assert abs(found - exact) <= 60 * math.ulp(1.0) * exact
 
 
 @pytest.mark.parametrize("name", [text for text in NAMES if measure_of(text).name not in LINEAR])

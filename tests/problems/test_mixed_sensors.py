@@ -22,10 +22,8 @@ from discreet.problems.sensors import (
     iid_sensors,
     index_sensors,
     index_vectors,
-    linear_conditional,
     mixed_sensors,
     paper_conditional,
-    paper_p_xy,
 )
 
 EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
@@ -86,19 +84,6 @@ def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_o
     assert (found[wanted == 0.0] == 0.0).all()
 
 
-def test_tails_keep_their_digits_down_to_the_smallest_double():
-    rare = np.array([1e-60, 1e-90, 1e-75, 1e-50, 1e-20])
-    laws = np.stack([rare, 1.0 - rare], axis=1)[:, None, None, :]
-    found = mixed_sensors(laws, [[1.0]])[0, 0]
-    assert found[-1] == pytest.approx(math.prod(rare), rel=1e-14)  # all five report bin 0: 1e-295
-    # Every sensor 1e-77 for bin 0: with four reports the mass is 5e-308, and five lie under the
-    # smallest double.
-    laws = np.tile(np.array([1e-77, 1.0]), (5, 1, 1, 1))
-    found = mixed_sensors(laws, [[1.0]])[0, 0]
-    assert found[4] == pytest.approx(5.0 * 1e-77**4, rel=1e-14)
-    assert found[5] == 0.0
-
-
 def test_long_sums_keep_their_digits_down_to_the_smallest_double():
     rare = 1e-3
     sensors = 120
@@ -150,23 +135,6 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
 
 # -- size
 # --------------------------------------------------------------------------------------------------
-
-
-def test_a_hundred_different_sensors_with_four_bins_build():
-    weight = np.linspace(0.2, 0.6, 100)
-    sigma = np.linspace(0.05, 0.3, 100)
-    laws = [linear_conditional(w, 0.6, s, EDGES) for w, s in zip(weight, sigma, strict=True)]
-    joint = mixed_sensors(laws, paper_p_xy())
-    assert joint.shape == (2, 2, 176_851)
-    np.testing.assert_allclose(joint.sum(axis=2), paper_p_xy(), rtol=1e-12)
-    # Moments of the count of the last bin: they need the law of each single sensor only.
-    last = count_vectors(100, 4)[:, 3]
-    share = np.array(laws)[:, 1, 0, 3]
-    given = joint[1, 0] / joint[1, 0].sum()
-    assert given @ last == pytest.approx(share.sum(), rel=1e-12)
-    assert given @ (last - share.sum()) ** 2 == pytest.approx(
-        (share * (1.0 - share)).sum(), rel=1e-10
-    )
 
 
 def test_no_sensor_has_nothing_to_count_in_any_number_of_bins(monkeypatch):

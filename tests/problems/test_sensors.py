@@ -13,7 +13,6 @@ from scipy import special, stats
 from discreet.errors import InputError
 from discreet.problems.sensors import (
     NormalDensity,
-    check_edges,
     count_vectors,
     iid_sensors,
     interval_masses,
@@ -116,15 +115,6 @@ def test_normal_tails_keep_relative_precision_on_both_sides():
     assert masses[1] == pytest.approx(tails[0], rel=1e-13)
     assert masses[2] == pytest.approx(tails[1] - tails[0], rel=1e-13)
     assert masses.min() > 0.0
-
-
-def test_light_normal_law_equals_scipys():
-    edges = check_edges(EDGES)
-    theirs = interval_masses(stats.norm(0.4, 0.1), edges)
-    np.testing.assert_array_equal(interval_masses(NormalDensity(0.4, 0.1), edges), theirs)
-    np.testing.assert_array_equal(
-        interval_masses(NormalDensity(np.array([[0.0], [0.4]]), 0.1), edges)[1], theirs
-    )
 
 
 def test_a_distribution_without_survival_function_gets_its_upper_tail_from_its_density():

@@ -272,17 +272,6 @@ def test_no_certificate_is_false(data, problem):
             assert parts == pytest.approx(judged.gap, rel=1e-6, abs=1e-9)
 
 
-def test_information_given_a_constant_is_mutual_information():
-    plain = Problem(FIRST, LOSS, 0.005)
-    constant = Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
-    assert constant.measures[0].conditional
-    assert constant.bayes_leakage == pytest.approx(plain.bayes_leakage, rel=1e-14)
-    solution = ds.solve(plain, "tilt")
-    judged = certify(constant, solution.estimator, solution.tilt, solution.multiplier).certificate
-    assert judged.relative_gap <= 1e-9
-    assert judged.upper == pytest.approx(solution.error_probability, rel=1e-12)
-
-
 def test_given_y_from_a_joint_is_the_same_as_given_by_hand():
     joint = FULL.sum(axis=1)
     one = Problem.from_joint(joint, 0.01, measure=CONDITIONAL)
@@ -433,28 +422,6 @@ def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_
     certificate = certify(three_secrets(1, 1e-4 * (1.0 - 1e-9)), estimator).certificate
     assert 0.0 < certificate.blend < 1e-3
     assert all(term.leakage_ceiling <= term.budget or term.perfect for term in certificate.terms)
-
-
-@pytest.mark.parametrize(
-    ("axes", "points", "shape", "seed"),
-    [(2, 30, (2, 2), 3), (2, 30, (3, 2), 6), (1, 40_000, (2, 3), 5)],
-    ids=str,
-)
-def test_equalized_odds_are_served_at_every_size(axes, points, shape, seed):
-    """Sensors with Gaussian noise on a grid, of which one group of X given Y is nearly known: the
-    first steps are slow.
-    """
-    rng = np.random.default_rng(seed)
-    sensed = np.stack(np.meshgrid(*[np.linspace(-4.0, 4.0, points)] * axes)).reshape(axes, -1)
-    means = rng.normal(size=(*shape, axes))
-    joint = np.exp(-0.5 * ((sensed - means[..., None]) ** 2).sum(axis=-2))
-    joint *= rng.dirichlet(np.ones(math.prod(shape))).reshape(*shape, 1) / joint.sum(
-        axis=-1, keepdims=True
-    )
-    solution = ds.solve(Problem.from_joint(joint, 0.0, measure=CONDITIONAL), "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
-    assert solution.certificate is not None
-    assert solution.certificate.private_within == solution.certificate.blend == 0.0
 
 
 def test_groups_that_say_the_same_are_one_condition():

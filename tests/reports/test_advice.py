@@ -15,10 +15,9 @@ from advice_cases import ENTRIES, grid, row, sensor
 import discreet as ds
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet.errors import InputError
 from discreet.reports.advice.evidence import Features, Option, observations_of
 from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
-from discreet.reports.measurements import write_csv
 
 LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 1e-3 + 1e-4 * bins}
 
@@ -289,14 +288,6 @@ def test_answers_of_shared_local_rows_count_and_their_times_do_not():
         if each.backend == alone.backend
     ]
     assert ds.advise(sensor(150), reference=shipped, results=broken).backend != alone.backend
-
-
-def test_local_results_are_read_from_files(tmp_path):
-    path = tmp_path / "mine.csv.gz"
-    write_csv(grid(LAWS)[:8], path)
-    assert ds.advise(sensor(64), reference=grid(LAWS), results=[path]).local_rows == 8
-    with pytest.raises(FileError, match="nowhere"):
-        ds.advise(sensor(64), reference=[], results=[tmp_path / "nowhere"])
 
 
 def test_peers_are_advised_only_if_asked(monkeypatch):

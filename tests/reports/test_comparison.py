@@ -89,18 +89,6 @@ def test_a_row_for_every_attempt_also_of_those_that_crash(comparison, model):
     assert comparison.uncertified_cases == ("half", "perfect")
 
 
-def test_a_case_has_the_best_bracket_of_its_rows(comparison, model):
-    for case in comparison.cases:
-        rows = [row for row in comparison.rows_of(case) if row.answered]
-        lower, upper = comparison.bracket(case)
-        assert (lower, upper) == (max(row.lower for row in rows), min(row.upper for row in rows))
-        assert (
-            model.bayes_error * (1 - 1e-12)
-            <= 0.5 * (lower + upper)
-            <= model.constant_error * (1 + 1e-12)
-        )
-
-
 def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(comparison):
     """An estimator private within 1.2e-14 errs 0, all exactly private ones err .4 at least."""
     case = comparison.cases[2]
@@ -181,40 +169,6 @@ def test_a_disagreement_is_said_in_words(comparison):
     told = " ".join(changed.verdict())
     assert "exclude one another" in told
     assert "at least one certificate is wrong" in told
-
-
-def test_it_ends_with_what_to_use(comparison):
-    def told(*rows):
-        """The advice after these were certified: backend, number of the case, seconds."""
-        first = comparison.rows[0]
-        made = (
-            replace(
-                first,
-                backend=name,
-                settings={},
-                problem=comparison.cases[k].title,
-                budget_word="",
-                status=Status.CERTIFIED,
-                solve_seconds=s,
-            )
-            for name, k, s in rows
-        )
-        return replace(
-            comparison,
-            rows=tuple(replace(row, lower_seconds=0.0, lift_seconds=0.0) for row in made),
-        ).advice()
-
-    assert comparison.verdict()[-1] == comparison.advice()
-    assert (
-        told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0))
-        == "Use b: certified on 2 of 3 problems, in 8.5 s together."
-    )
-    both = told(*(("a", k, 1.0) for k in range(3)), *(("b", k, 0.5) for k in range(3)))
-    assert both == "Use b: certified on all 3 problems, in 1.5 s together; so was a, in 3 s."
-    none = replace(
-        comparison, rows=tuple(row for row in comparison.rows if row.label == "fake-crashes")
-    )
-    assert none.advice() == "Use none of them: no answer is certified."
 
 
 def test_a_narrow_terminal_shows_every_digit(comparison):

@@ -2,9 +2,6 @@
 each end known.
 """
 
-import csv
-import io
-import json
 import math
 
 import numpy as np
@@ -17,7 +14,7 @@ from discreet.measures import measure_of
 from discreet.measures.measure import Scope
 from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.envelope import Scale, envelope_of
-from discreet.reports.curve import IS_CURVE, curve_figure
+from discreet.reports.curve import IS_CURVE
 from discreet.reports.second_opinion import second_opinion
 
 # p(x, x', y, z)
@@ -152,22 +149,6 @@ def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels():
     assert half.certificate is not None
     assert curve.lower(0.5) <= half.certificate.upper
     assert half.certificate.lower <= curve.upper(0.5)
-
-
-def test_records_name_the_measure_and_its_unit():
-    for name, budget in (("chi-square", "budget"), ("maximal-leakage", "budget_nats")):
-        curve = traced(name)
-        record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
-        assert record["measure"] == name
-        assert budget in record["points"][0]
-        assert record["points"][3]["equivocation_nats"] is None
-        assert record[budget.replace("budget", "bayes_leakage")] == PROBLEMS[name].bayes_leakage
-        table = list(csv.DictReader(io.StringIO(curve.to_csv())))
-        assert [float(line[budget]) for line in table] == [row.budget for row in curve.rows]
-        assert {line["measure"] for line in table} == {name}
-        assert name in curve_figure(curve).x_label
-        assert ("nats" in curve_figure(curve).x_label) == (name == "maximal-leakage")
-    assert "nats" not in curve_figure(traced("chi-square")).description
 
 
 def test_files_of_every_unit_are_known_again(tmp_path):
