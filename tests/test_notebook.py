@@ -145,8 +145,7 @@ def test_without_its_extra_it_says_what_to_install(things, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in things.values():
         with pytest.raises(
-            ds.InputError,
-            match=r"^to_frame needs pandas.* pip install 'discreet\[data\]'$",
+            ds.InputError, match=r"^to_frame needs pandas.* pip install 'discreet\[data\]'$"
         ):
             thing.to_frame()
 
@@ -179,7 +178,7 @@ def test_what_has_no_matrix_says_so():
     assert refused.verdict is None
     assert "unsupported" in refused._repr_html_()
     for show in (refused.plot, refused.to_frame):
-        with pytest.raises(ds.InputError, match="there is no answer to show: "):
+        with pytest.raises(ds.InputError, match="no answer"):
             show()
     continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
     for show in (continuous.plot, continuous.to_frame):

@@ -378,7 +378,7 @@ GOOD = {"p_xz": HALF / 3, "loss": HALF / 3, "budget": 0.1}
         (GOOD | {"loss": math.nan * HALF}, "entry"),
         (GOOD | {"p_xz": HALF / 3 + 0j}, "doubles"),
         (None, "cannot be read"),
-        (ds.problems.paper_continuous(budget=0.1), "a ContinuousProblem is no problem of outcomes"),
+        (ds.problems.paper_continuous(budget=0.1), "ContinuousProblem"),
         ("missing.npz", "missing.npz"),
         (__file__, "zip"),
     ],
@@ -483,10 +483,7 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path):
     entry = content.index(b"PK\1\2")
     content[entry + 16 : entry + 24] = struct.pack("<II", zlib.crc32(held[:-8]), len(held) - 8)
     (tmp_path / "estimator.npz").write_bytes(content)
-    with pytest.raises(
-        ValueError,
-        match=r"estimator\.npy ends before its shape does; write it again",
-    ):
+    with pytest.raises(ValueError, match=r"estimator\.npy ends"):
         verify(GOOD, tmp_path / "estimator.npz")
 
 

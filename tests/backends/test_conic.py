@@ -123,8 +123,8 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("solver", "gurobi", "choose one of: clarabel, ecos, mosek, scs"),
-        ("form", "dual", "choose one of: deviation, joint"),
+        ("solver", "gurobi", "clarabel, ecos, mosek, scs"),
+        ("form", "dual", "deviation, joint"),
         ("tolerance", -1, "give a positive number"),
         ("tolerance", "tight", "give a positive number"),
     ],

@@ -157,10 +157,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, mon
     with pytest.raises(ds.InputError, match="'guess'"):
         private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
-    with pytest.raises(
-        ds.InputError,
-        match=r"graph of the classifier of y says something else about \d+ of 800 examples",
-    ):
+    with pytest.raises(ds.InputError, match=r"of y .*of 800"):
         fitted[0].to_onnx(fitted[1])
 
 
@@ -225,10 +222,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
             assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
         else:
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
-            with pytest.raises(
-                ds.InputError,
-                match=r"reads an array of numbers \[people, 3\]; give that",
-            ):
+            with pytest.raises(ds.InputError, match=r"\[people, 3\]"):
                 deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
         private.rule_ = kept

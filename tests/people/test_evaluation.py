@@ -265,23 +265,18 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits():
     [
         ({"y": None}, "y is missing"),
         ({"sensitive_features": None}, "sensitive_features is missing"),
-        ({"sensitive_features": ["a"] * 3}, "3 entries of sensitive_features and 4000 of y"),
-        ({"sensitive_features": "sex"}, "give one entry for each person"),
+        ({"sensitive_features": ["a"] * 3}, "3 .*sensitive_features.* 4000 of y"),
+        ({"sensitive_features": "sex"}, "each person"),
         ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
-        ({"sensitive_features": ["a"] * PEOPLE}, "all 4000 people are of one group"),
+        ({"sensitive_features": ["a"] * PEOPLE}, "4000 .*one group"),
         ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 columns and there are 2 labels"),
+        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 .* 2"),
         ({"rule_or_predictions": np.full((PEOPLE, 2), 0.3)}, "sums to 0.6"),
         ({"rule_or_predictions": np.zeros((2, 2, 2))}, r"shape \[2, 2, 2\]"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     group, truth, guess = people()
-    given = {
-        "rule_or_predictions": guess,
-        "y": truth,
-        "sensitive_features": group,
-        **changed,
-    }
+    given = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)

@@ -109,13 +109,13 @@ def test_other_measures_weights_losses_and_fractions():
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"p_x": np.ones((5, 2)) / 2}, "300 people and p_x 5"),
+        ({"p_x": np.ones((5, 2)) / 2}, "300 .*p_x 5"),
         ({"p_y": np.ones((300, 2))}, "sums to 2.0"),
         ({"p_y": [0.5, 0.5]}, r"p_y has shape \[2\]"),
-        ({"budget": None}, "one of budget= and fraction="),
-        ({"guesses": ["a"]}, "1 labels for 2 columns"),
+        ({"budget": None}, "budget= .*fraction="),
+        ({"guesses": ["a"]}, "1 .* 2"),
         ({"key": "secret"}, "32 hexadecimal digits"),
-        ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 columns and X has 2 values"),
+        ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 .*X has 2"),
     ],
 )
 def test_what_cannot_be_designed_is_refused_in_a_sentence(changed, complaint):
@@ -348,15 +348,10 @@ def test_one_person_is_guessed_as_in_a_crowd():
 @pytest.mark.parametrize(
     ("p_y", "p_x", "ids", "complaint"),
     [
-        (
-            [[0.5, 0.5]],
-            [[0.5, 0.5], [0.5, 0.5]],
-            None,
-            r"p_y has shape \[1, 2\] .* give a row a person, \[2, 2\]",
-        ),
+        ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], None, r"p_y .*\[1, 2\] .*\[2, 2\]"),
         ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
         ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),
-        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "one id for each of 1 people"),
+        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "of 1 people"),
     ],
 )
 def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y, p_x, ids, complaint):

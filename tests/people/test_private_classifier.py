@@ -180,7 +180,7 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together():
         ({"points": 1}, "points is 1"),
         ({"confidence": 2.0}, "confidence is 2.0"),
         ({"sensitive_features": ["x"] * 300}, "a group 'x' that nobody had"),
-        ({"sensitive_features": ["f"]}, "sensitive_features 1; give as many"),
+        ({"sensitive_features": ["f"]}, "sensitive_features 1"),
         ({"y": None}, "y is missing"),
     ],
 )
@@ -258,10 +258,7 @@ def test_weights_are_routed_to_the_classifiers_that_ask_for_them():
 
         asks = GaussianNB().set_fit_request(sample_weight=True)
         declines = GaussianNB().set_fit_request(sample_weight=False)
-        with pytest.raises(
-            ValueError,
-            match=r"not explicitly set as requested or not requested for GaussianNB\.fit",
-        ):
+        with pytest.raises(ValueError, match=r"GaussianNB\.fit"):
             fitted(GaussianNB(), asks)
         one = fitted(asks, declines)
         other = fitted(declines, declines)
@@ -314,10 +311,7 @@ def test_frames_with_texts_missing_values_times_and_unseen_categories():
     assert set(private.predict(new).tolist()) <= {"no", "yes"}
     with pytest.raises(ValueError, match="feature names"):
         private.predict(frame.rename(columns={"town": "city"}))
-    with pytest.raises(
-        ds.InputError,
-        match="'high'",
-    ):
+    with pytest.raises(ds.InputError, match="'high'"):
         private.predict(frame.assign(score="high"))
     with pytest.raises(ds.InputError, match="'asked'"):
         private.predict(frame.assign(asked="often"))
@@ -372,13 +366,9 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones():
 @pytest.mark.parametrize(
     ("given", "fit", "complaint"),
     [
-        ({"budget": 0.1}, {}, "a budget and no sensitive_features"),
-        ({}, {"sensitive_features": "group"}, "one of budget= and fraction="),
-        (
-            {"budget": 0.1, "fraction": 0.1},
-            {"sensitive_features": "group"},
-            "one of budget= and fraction=",
-        ),
+        ({"budget": 0.1}, {}, "budget .*sensitive_features"),
+        ({}, {"sensitive_features": "group"}, "budget= .*fraction="),
+        ({"budget": 0.1, "fraction": 0.1}, {"sensitive_features": "group"}, "budget= .*fraction="),
         (
             {"budget": 0.1, "calibration": 1.5},
             {"sensitive_features": "group"},
@@ -387,14 +377,10 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones():
         (
             {"budget": 0.1, "loss_matrix": np.ones((2, 3))},
             {"sensitive_features": "group"},
-            "3 columns and y 2 classes",
+            "3 .*y 2",
         ),
-        ({"budget": 0.1}, {"sensitive_features": ["f"]}, "1 entries for 200 people"),
-        (
-            {"budget": 0.1},
-            {"sensitive_features": np.linspace(0, 1, 200)},
-            "200 different values for 200 people.*into ranges",
-        ),
+        ({"budget": 0.1}, {"sensitive_features": ["f"]}, "1 .* 200"),
+        ({"budget": 0.1}, {"sensitive_features": np.linspace(0, 1, 200)}, "200 .* 200 .*ranges"),
         (
             {"budget": 0.1, "estimator": LinearSVC()},
             {"sensitive_features": "group"},
@@ -408,7 +394,7 @@ def test_a_table_of_many_rare_categories_keeps_the_common_ones():
         (
             {"budget": 0.1},
             {"sensitive_features": "group", "y": ["no", None] * 100},
-            "y is missing for 100 of 200 people",
+            "y .*100 of 200",
         ),
     ],
 )

@@ -272,27 +272,11 @@ def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("given", "hidden", "complaint"),
     [
-        (
-            {"budget": {"sexe": 0.1, "region": 0.1}},
-            None,
-            "budget names 'sexe', which is not hidden",
-        ),
-        ({"budget": {"sex": 0.1}}, None, "says nothing about the hidden column 'region'"),
-        (
-            {"budget": {"sex": 0.1}},
-            "array",
-            "one column without a name, and there is a budget by name",
-        ),
-        (
-            {"budget": {"sex": 0.1, "alike": 0.1}},
-            "alike",
-            "'alike' is the same for everybody, so no guess can tell it",
-        ),
-        (
-            {"budget": {"sex": 0.1, "many": 0.1}},
-            "many",
-            "'many' has 120 different values for 120 people.*into ranges",
-        ),
+        ({"budget": {"sexe": 0.1, "region": 0.1}}, None, "budget .*'sexe'"),
+        ({"budget": {"sex": 0.1}}, None, "'region'"),
+        ({"budget": {"sex": 0.1}}, "array", "without a name"),
+        ({"budget": {"sex": 0.1, "alike": 0.1}}, "alike", "'alike' is"),
+        ({"budget": {"sex": 0.1, "many": 0.1}}, "many", "'many' has 120 .* 120 .*ranges"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):

@@ -106,8 +106,5 @@ def test_what_is_no_solved_table_is_refused(solution, tmp_path):
     ):
         with pytest.raises(InputError, match=said):
             ds.TableRule(given)
-    with pytest.raises(
-        InputError,
-        match=r"ids has shape \[1\]; give one id for each of 3000 people",
-    ):
+    with pytest.raises(InputError, match=r"ids .*\[1\].* 3000"):
         ds.TableRule(solution).predict(people(3000, 2), ids=[1])

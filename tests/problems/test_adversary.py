@@ -96,9 +96,9 @@ def test_the_record_holds_plain_numbers_only():
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (np.full((2, 3), 0.5), "3 columns and the model 4 outcomes"),
+        (np.full((2, 3), 0.5), "3 .*4"),
         (np.full((2, 4), 0.4), "column 0 of the estimator sums to 0.8"),
-        (np.full((3, 4), 1 / 3), "3 guesses and the problem 2"),
+        (np.full((3, 4), 1 / 3), "3 .* 2"),
         (np.full((2, 4), -0.5), "negative"),
         ("text", "not an array"),
     ],

@@ -147,8 +147,8 @@ def _spoilt(what, value):
 @pytest.mark.parametrize(
     ("what", "value", "words"),
     [
-        ("p_xz", math.nan, r"p_xz\[1, 123\] is nan, which is not finite"),
-        ("loss", -1.0, r"loss\[1, 123\] is -1.0, which is negative"),
+        ("p_xz", math.nan, r"p_xz\[1, 123\] is nan"),
+        ("loss", -1.0, r"loss\[1, 123\] is -1.0"),
         ("loss", 1e101, "above 1e\\+100"),
         ("p_xz", 0.5, "p_xz sums to 1.4"),
     ],

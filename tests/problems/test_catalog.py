@@ -184,10 +184,7 @@ def test_the_secrets_of_the_census_have_a_constraint_each():
     fair = problems.census(secrets=2, budget=0.02, measure="parity-difference")
     assert [str(term.budget) for term in fair.terms] == ["0.02 of parity-difference"] * 2
     assert all(term.budget.perfect for term in problems.census(secrets=2, fraction=0).terms)
-    with pytest.raises(
-        InputError,
-        match=r"constraints\[0\]: the private joint has no given variable",
-    ):
+    with pytest.raises(InputError, match=r"constraints\[0\]"):
         problems.census(secrets=2, measure="conditional-mutual-information")
     given = problems.census(measure="conditional-mutual-information")
     assert given.budget == 0.5 * given.bayes_leakage
@@ -271,59 +268,27 @@ def test_surveys_hold_every_respondent():
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        (
-            "paper-singel",
-            {},
-            r"no problem 'paper-singel' \(did you mean 'paper-single'\?\); it has: paper-single, "
-            r"paper-multi",
-        ),
-        (
-            "paper-single",
-            {"bin": 3},
-            r"no parameter 'bin' \(did you mean 'bins'\?\); its parameters are: bins \(default 4\)",
-        ),
-        (
-            "paper-single",
-            {"bins": "many"},
-            "bins of paper-single is 'many'; give an integer, such as its default 4",
-        ),
-        ("paper-single", {"bins": 1}, "bins is 1; give an integer ≥ 2"),
-        ("paper-single", {"bins": 4.0}, "bins is 4.0; give an integer"),
-        ("paper-single", {"fraction": -0.5}, "fraction is -0.5; give a finite number ≥ 0"),
-        (
-            "paper-multi",
-            {"sensors": 3000},
-            "count vectors, which take .* to build and the limit is 4 GiB",
-        ),
-        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'; give a number"),
-        ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5; give a finite number ≥ 0 and ≤ 1"),
-        ("zero-mass", {"share": 1.0}, "leaves none of 60 outcomes"),
-        (
-            "multi-mixed",
-            {"groups": 9},
-            "groups is 9 and sensors is 6; give at most one group per sensor",
-        ),
-        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\); give 2 numbers"),
-        ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0; give finite numbers > 0"),
-        (
-            "multi-mixed",
-            {"correlation": 0.7},
-            "correlation is 0.7, which the marginals do not allow; give less than 0.65",
-        ),
+        ("paper-singel", {}, "'paper-singel' .*'paper-single'.*paper-multi"),
+        ("paper-single", {"bin": 3}, "'bin' .*'bins'.*bins .*4"),
+        ("paper-single", {"bins": "many"}, "bins of paper-single is 'many'.* 4"),
+        ("paper-single", {"bins": 1}, "bins is 1"),
+        ("paper-single", {"bins": 4.0}, "bins is 4.0"),
+        ("paper-single", {"fraction": -0.5}, "fraction is -0.5"),
+        ("paper-multi", {"sensors": 3000}, "4 GiB"),
+        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'"),
+        ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5"),
+        ("zero-mass", {"share": 1.0}, "of 60 outcomes"),
+        ("multi-mixed", {"groups": 9}, "groups is 9 .*sensors is 6"),
+        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\)"),
+        ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0"),
+        ("multi-mixed", {"correlation": 0.7}, "correlation is 0.7.* 0.65"),
         ("multi-groups", {"sizes": ()}, "sizes is empty"),
         ("building", {"few": 12}, "give many > few"),
-        ("road", {"noise": 1e-3}, "is too small for a road of this size"),
-        (
-            "anes96",
-            {"bins": "4,x"},
-            (
-                "bins of anes96 is '4,x'; give values separated by commas, "
-                "such as its default 4,3,3,3"
-            ),
-        ),
-        ("anes96", {"x": "voet"}, "anes96 has no column 'voet'; its columns are: popul"),
-        ("anes96", {"x": "age"}, "the column age of anes96 has 71 values"),
-        ("anes96", {"z": "age,educ"}, "bins has 4 entries and z has 2 columns"),
+        ("road", {"noise": 1e-3}, "too small"),
+        ("anes96", {"bins": "4,x"}, ("bins of anes96 is '4,x'.*4,3,3,3")),
+        ("anes96", {"x": "voet"}, "'voet'.*popul"),
+        ("anes96", {"x": "age"}, "age of anes96 has 71"),
+        ("anes96", {"z": "age,educ"}, "bins .*4 .*z .*2"),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):

@@ -112,8 +112,8 @@ def test_budget_and_equivocation_agree():
             ),
             "add up to 1",
         ),
-        (stats.rdist(0.2), "is infinite near z = -?1, and too much of its mass is next to it"),
-        (stats.rdist(0.9), r"off by 2.*e-07, most near z = -?1\)"),
+        (stats.rdist(0.2), "infinite near z = -?1"),
+        (stats.rdist(0.9), r"2.*e-07.* z = -?1\)"),
         (stats.norm([0, 1], 1), "one distribution"),
         (stats.poisson(3), "no pdf and cdf"),
     ],
@@ -332,12 +332,8 @@ def test_a_random_rule_draws_with_its_probabilities():
         ([-np.inf, np.nan, np.inf], np.full((2, 2), 0.5), "strictly increasing"),
         ([0.0, np.inf], np.ones((2, 1)), "from -inf to inf"),
         ([-np.inf, np.inf], np.full((2, 2), 0.5), "shape"),
-        ([-np.inf, np.inf], [[0.5], [0.6]], "column 0 of the estimator sums to 1.1, not to 1"),
-        (
-            [-np.inf, np.inf],
-            [[np.nan], [1.0]],
-            r"the estimator\[0, 0\] is nan, which is not finite",
-        ),
+        ([-np.inf, np.inf], [[0.5], [0.6]], "column 0 .*1.1"),
+        ([-np.inf, np.inf], [[np.nan], [1.0]], r"the estimator\[0, 0\] is nan"),
     ],
 )
 def test_a_bad_rule_is_refused(edges, estimator, words):

@@ -136,10 +136,7 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     arrays = ("joint", "p_xz", "loss", "budget")
     texts = ("name", "constraint")
     ds.save_problem(tmp_path / "table.npz", problem())
-    with pytest.raises(
-        FileError,
-        match=r"has a member '(cells|counts|samples)\.npy' that does not belong",
-    ):
+    with pytest.raises(FileError, match=r"'(cells|counts|samples)\.npy'"):
         read_archive(tmp_path / "table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
     plain = ds.problems.paper_single(bins=8)
     ds.save_problem(tmp_path / "plain.npz", plain)
@@ -174,28 +171,19 @@ def _text(change):
     [
         (
             lambda members: {k: v for k, v in members.items() if k != "cells"},
-            "without all of samples, cells and counts",
+            "samples, cells and counts",
         ),
         (lambda members: members | {"samples": np.array("{")}, "samples cannot be read"),
-        (_text({"version": 2}), "version 2, and version 1 is read: update discreet"),
+        (_text({"version": 2}), "version 2.*version 1"),
         (_text({"columns": []}), "cells have shape"),
         (_text({"records": -1}), "records is -1"),
         (_text({"digest": 5}), "5 is no text"),
         (_text({"smoothing": None}), "make no sense"),
         (_text({"guesses": ["a"]}), "about other guesses, secrets or outcomes"),
         (_text({"truths": "high"}), "labels are no list"),
-        (
-            lambda members: members | {"counts": members["counts"] + 0.5},
-            "counts are not all whole numbers ≥ 0",
-        ),
-        (
-            lambda members: members | {"cells": members["cells"] + 9},
-            "cells have a bin that the columns lack",
-        ),
-        (
-            lambda members: members | {"cells": members["cells"] - 5},
-            "cells are not all whole numbers ≥ -1",
-        ),
+        (lambda members: members | {"counts": members["counts"] + 0.5}, "counts .*≥ 0"),
+        (lambda members: members | {"cells": members["cells"] + 9}, "cells have a bin"),
+        (lambda members: members | {"cells": members["cells"] - 5}, "cells .*≥ -1"),
     ],
 )
 def test_bad_reports_are_refused_in_one_sentence(tmp_path, change, said):

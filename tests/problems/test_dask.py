@@ -180,14 +180,11 @@ def bad_values(arrays):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray, which is not in Dask"),
-        (
-            lambda arrays: (da.from_array(arrays[0][0]), arrays[1]),
-            r"p_xz is a Dask array of shape \[\d+\]; give one of \[",
-        ),
+        (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray"),
+        (lambda arrays: (da.from_array(arrays[0][0]), arrays[1]), r"p_xz .*\[\d+\]"),
         (lambda arrays: ([arrays[0]], [arrays[1]]), "other things than delayed blocks"),
         (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None), "give pairs"),
-        (lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]), r"p_xz of block 0 has shape \[\]"),
+        (lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]), r"p_xz of block 0 .*\[\]"),
         (lambda arrays: ([dask.delayed("words")], [dask.delayed(2)]), "not made of numbers"),
         (
             lambda arrays: ([dask.delayed(np.ones((2, 3)))], [dask.delayed(np.ones((2, 4)))]),
@@ -195,7 +192,7 @@ def bad_values(arrays):
         ),
         (
             lambda arrays: (in_dask(arrays, CUTS["one block"])[0], [dask.delayed(1)] * 2),
-            "1 blocks and loss 2",
+            "1 .*loss 2",
         ),
         (bad_values, r"loss\[1, 123456\] is nan"),
     ],

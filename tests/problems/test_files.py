@@ -385,7 +385,7 @@ def test_exact_columns_are_written_for_verify(tmp_path):
         ({"rule_tilt": TILT}, "has no"),
         (RULE | {"band": [1.0, 2.0]}, r"band has shape \[2\]"),
         (RULE | {"share": 2.0}, "share is 2.0"),
-        (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 is listed twice"),
+        (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 .*twice"),
     ],
 )
 def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
@@ -397,19 +397,16 @@ def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0, not to 1"),
-        ({"estimator": ESTIMATOR[0]}, r"estimator has shape \[3\] and tilt \[2, 2\]; give"),
-        ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*; every entry must be finite"),
+        ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0"),
+        ({"estimator": ESTIMATOR[0]}, r"estimator .*\[3\] .*tilt \[2, 2\]"),
+        ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*finite"),
         ({"multiplier": math.nan}, r"multiplier is \[nan\]"),
         ({"multiplier": [[1.0, 2.0]]}, r"multiplier has shape \[1, 2\]"),
-        ({"metadata": "[1]"}, "metadata is a JSON list, not an object"),
+        ({"metadata": "[1]"}, "metadata is a JSON list"),
         ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),
         ({"metadata": '{"a":' * 100_000}, "metadata is not JSON"),
-        (
-            {"metadata": None},
-            "has no metadata; a solution holds estimator, tilt, multiplier and metadata",
-        ),
-        ({"extra": 1.0}, "has a member 'extra.npy' that does not belong"),
+        ({"metadata": None}, "metadata; .*estimator, tilt, multiplier"),
+        ({"extra": 1.0}, "'extra.npy'"),
     ],
 )
 def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, message):
@@ -427,8 +424,8 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
     [
         ((ESTIMATOR * 2, TILT, 1.0, {}), "column 0 of estimator"),
         ((ESTIMATOR, TILT, -1.0, {}), r"multiplier is \[-1\.\]"),
-        ((ESTIMATOR, TILT, 1.0, {"a": math.inf}), "the metadata cannot be written as JSON"),
-        ((ESTIMATOR, TILT, 1.0, {"a": object()}), "the metadata cannot be written as JSON"),
+        ((ESTIMATOR, TILT, 1.0, {"a": math.inf}), "metadata .*JSON"),
+        ((ESTIMATOR, TILT, 1.0, {"a": object()}), "metadata .*JSON"),
     ],
 )
 def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
@@ -460,6 +457,6 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 
 def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
-    with pytest.raises(FileError, match="the name has unprintable characters"):
+    with pytest.raises(FileError, match="name has unprintable"):
         save_problem(tmp_path / "p.npz", problem)
     assert list(tmp_path.iterdir()) == []

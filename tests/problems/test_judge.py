@@ -246,19 +246,11 @@ def test_an_error_probability_that_is_negligible_is_certified(lower, upper, stat
 @pytest.mark.parametrize(
     ("estimator", "tilt", "words"),
     [
-        (np.ones((2, 3)), None, r"the estimator has shape \[2, 3\] but the problem needs \[2, 4\]"),
-        (
-            np.ones((2, 4)),
-            np.ones((4, 2)),
-            r"the tilt has shape \[4, 2\] but the problem needs \[2, 2\]",
-        ),
-        (np.ones((2, 4), dtype=complex), None, "the estimator is not an array of real numbers"),
-        (np.full((2, 4), "a"), None, "the estimator is not an array of real numbers"),
-        (
-            np.full((2, 4), None),
-            np.full((2, 2), object()),
-            "the tilt is not an array of real numbers",
-        ),
+        (np.ones((2, 3)), None, r"estimator .*\[2, 3\] .*\[2, 4\]"),
+        (np.ones((2, 4)), np.ones((4, 2)), r"tilt .*\[4, 2\] .*\[2, 2\]"),
+        (np.ones((2, 4), dtype=complex), None, "estimator"),
+        (np.full((2, 4), "a"), None, "estimator"),
+        (np.full((2, 4), None), np.full((2, 2), object()), "tilt"),
     ],
 )
 def test_input_that_cannot_be_judged_is_refused(estimator, tilt, words):

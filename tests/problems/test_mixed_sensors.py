@@ -202,47 +202,28 @@ HALF = np.full((2, 1, 1, 2), 0.5)
     [
         (
             lambda: mixed_sensors([[[[0.5, 0.5]]], [[[0.5, 0.6]]]], [[1.0]]),
-            r"p_z_given_xy\[1, 0, 0\] sums to 1.1, not to 1",
+            r"p_z_given_xy\[1, 0, 0\] sums to 1.1",
         ),
-        (
-            lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]),
-            r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, which is negative",
-        ),
-        (
-            lambda: mixed_sensors(HALF[0], [[1.0]]),
-            r"give a non-empty array of shape \[sensors, n, m, bins\]",
-        ),
+        (lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0, 1\] is -0.5"),
+        (lambda: mixed_sensors(HALF[0], [[1.0]]), r"\[sensors, n, m, bins\]"),
         (
             lambda: mixed_sensors(HALF, [[0.5, 0.5]]),
-            r"p_z_given_xy has shape \[2, 1, 1, 2\] and p_xy \[1, 2\]; give",
+            r"p_z_given_xy .*\[2, 1, 1, 2\] .*p_xy \[1, 2\]",
         ),
         (
             lambda: grouped_sensors([HALF, HALF * 1.1], [[1.0]]),
             r"groups\[1\]\[0, 0, 0\] sums to 1.1",
         ),
         (lambda: grouped_sensors([], [[1.0]]), "groups is empty or no row"),
-        (lambda: grouped_count_vectors([3], [2, 2]), "sizes has 1 entries and bins 2"),
-        (lambda: index_vectors([2, 0]), "bins is 0; give an integer ≥ 1"),
+        (lambda: grouped_count_vectors([3], [2, 2]), "sizes .*1 .*bins 2"),
+        (lambda: index_vectors([2, 0]), "bins is 0"),
         (
             lambda: mixed_sensors(np.full((4000, 1, 1, 4), 0.25), [[1.0]]),
-            "4000 sensors with 4 bins have 10,682,674,001 count vectors, which take 955 GiB to "
-            "build "
-            "and the limit is 4 GiB; take fewer sensors or bins, or raise max_bytes",
+            "4000 .* 10,682,674,001 .*955 GiB .*max_bytes",
         ),
-        (
-            lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]),
-            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; stream "
-            "them",
-        ),
-        (
-            lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]),
-            "200 sensors with 4 bins have about 10\\^120 vectors of reports, .*; count the "
-            "reports instead, by groups",
-        ),
-        (
-            lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0),
-            "max_bytes is 0; give an integer ≥ 1",
-        ),
+        (lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]), r"90 .* 4 .*10\^15"),
+        (lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]), r"200 .* 4 .*10\^120"),
+        (lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0), "max_bytes is 0"),
     ],
 )
 def test_bad_models_are_refused_in_one_sentence(build, message):
@@ -287,13 +268,7 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
     [
         ([[stats.norm()], []], "a row of distributions is empty or no row"),
         ([[stats.norm()], [stats.norm()] * 2], "distributions is not a table"),
-        (
-            [[stats.expon(loc=-1.0)]],
-            (
-                r"the distribution of Z given \(x\[0\], y\[0\]\) has "
-                r"probability .* inside the edges"
-            ),
-        ),
+        ([[stats.expon(loc=-1.0)]], (r"\(x\[0\], y\[0\]\) .*edges")),
     ],
 )
 def test_a_bad_table_of_distributions_is_refused(table, message):

@@ -345,10 +345,7 @@ def test_an_unseen_cell_falls_back_to_the_nearest_with_most_records():
     z = {"level": [1, 1, 1, 2, 3, 3, 4], "town": ["n", "n", "s", "n", "s", "s", "s"]}
     report = from_samples([0, 1, 0, 1, 0, 1, 0], [0, 1, 1, 0, 1, 0, 1], z, bins=None).samples
     assert report.cells.tolist() == [[0, 0], [0, 1], [1, 0], [2, 1], [3, 1]]
-    new = {
-        "level": [1, 4, 2, 4, 9, None, 3],
-        "town": ["n", "n", "s", "?", "s", "n", None],
-    }
+    new = {"level": [1, 4, 2, 4, 9, None, 3], "town": ["n", "n", "s", "?", "s", "n", None]}
     placed = report.outcome_of(new)
     # (4, n): a town off (4, s), but two thirds of the levels off (2, n). (2, s): a third off (1, s)
     # and (3, s), of which the latter has more people. A level or a town never seen, or missing,
@@ -457,16 +454,10 @@ def test_measurements_and_names_are_no_labels():
     count = 1200
     x = np.arange(count) % 2
     numbers = np.arange(count)
-    with pytest.raises(
-        InputError,
-        match=r"'y' has 1,200 different numbers, so it is a measurement and cannot be guessed",
-    ):
+    with pytest.raises(InputError, match="'y' has 1,200"):
         from_samples(x, numbers, numbers)
     names = [f"person {k}" for k in range(count)]
-    with pytest.raises(
-        InputError,
-        match=r"'name' has 1,200 different values, as names and identifiers do; leave it out",
-    ):
+    with pytest.raises(InputError, match="'name' has 1,200"):
         from_samples(x, x, {"name": names})
     with pytest.raises(InputError, match="no column is left to be seen"):
         Problem.from_frame({"x": x, "y": x}, hide="x", guess="y", budget=1.0)

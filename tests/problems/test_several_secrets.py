@@ -79,10 +79,7 @@ def test_what_is_about_one_budget_names_the_terms():
         lambda: TWO.leakage(TWO.bayes_estimator),
         lambda: TWO.refuse_other_measures("densities are"),
     ):
-        with pytest.raises(
-            InputError,
-            match=r"2 constraints, so no one budget or measure; read those of its \.terms",
-        ):
+        with pytest.raises(InputError, match=r"2 constraints.* \.terms"):
             ask()
     with pytest.raises(InputError, match=r"use problem\.law"):
         TWO.output_law(TWO.bayes_estimator)
@@ -95,46 +92,37 @@ def test_what_is_about_one_budget_names_the_terms():
         (lambda: Problem(loss=LOSS, constraints=[]), "constraints is empty or no row"),
         (
             lambda: Problem(loss=LOSS, constraints=[FIRST]),
-            r"constraints\[0\] is .*; give a discreet.Constraint",
+            r"constraints\[0\] is .*discreet.Constraint",
         ),
         (
             lambda: Problem(FIRST, LOSS, constraints=[Constraint(FIRST, 0.1)]),
-            "give loss= and constraints= alone",
+            "loss= .*constraints=",
         ),
-        (
-            lambda: several((FIRST, 0.1), (SECOND, -1.0)),
-            r"constraints\[1\]: the leakage budget is -1 nats",
-        ),
+        (lambda: several((FIRST, 0.1), (SECOND, -1.0)), r"constraints\[1\]: .*budget is -1"),
         (
             lambda: several((FIRST, 0.1), (SECOND[:, :5], 0.1)),
-            r"constraints\[1\]: p_xz has 5 outcomes and that of .* 12",
+            r"constraints\[1\]: p_xz has 5 .* 12",
         ),
         (
             lambda: several((FIRST, 0.1), (SECOND[:, ::-1], 0.1)),
-            r"outcome \d+ has probability .* by constraints\[1\] and .*\[0\]",
+            r"outcome \d+ .*constraints\[1\] .*\[0\]",
         ),
         (
             lambda: several((FIRST, 0.1), (GIVEN, 0.1)),
-            r"constraints\[1\]: p_xz has shape \[2, 2, 12\]; .* \[n, N\]",
+            r"constraints\[1\]: p_xz .*\[2, 2, 12\].* \[n, N\]",
         ),
-        (
-            lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL),
-            "the private joint has no given variable",
-        ),
+        (lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL), "given variable"),
         (
             lambda: Problem(GIVEN, LOSS, 0.1, measure=CONDITIONAL).with_budget(
                 0.1, measure="chi-square"
             ),
-            "a given variable, so",
+            "given variable",
         ),
         (
             lambda: Problem(GIVEN, LOSS, equivocation=0.1, measure=CONDITIONAL),
             "an equivocation bounds mutual information",
         ),
-        (
-            lambda: TWO.with_budget(0.1),
-            "budget has 1 entries; give as many budgets as there are constraints, 2",
-        ),
+        (lambda: TWO.with_budget(0.1), "budget has 1 .* 2"),
         (
             lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"),
             "this problem has 2 constraints",
@@ -142,15 +130,12 @@ def test_what_is_about_one_budget_names_the_terms():
         (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
         (
             lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0),
-            r"multiplier has shape \[1\] but .*\[2\]",
+            r"multiplier .*\[1\] .*\[2\]",
         ),
-        (
-            lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]),
-            "the terms are not about the 5 rows",
-        ),
+        (lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]), "terms .*5 rows"),
         (
             lambda: block_problem(BlockProblem.of(TWO).blocks, 0.1, terms=TWO.terms),
-            "leave budget and equivocation out",
+            "budget and equivocation",
         ),
     ],
 )
@@ -254,10 +239,7 @@ def test_no_certificate_is_false(data, problem):
     multiplier = np.array(prices) if len(prices) > 1 else prices[0]
     error = exactly.error_probability(problem, estimator, normalised=True)
     clipped = np.clip(tilt, -1e150, 1e150)
-    answers = [
-        (case, estimator),
-        (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss)),
-    ]
+    answers = [(case, estimator), (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss))]
     answers.append((BlockProblem.of(case), answers[1][1]))
     for model, answer in answers:
         judged = certify(model, answer, tilt, multiplier).certificate
@@ -460,7 +442,7 @@ def test_files_keep_all_constraints(problem, tmp_path):
     one, other = (ds.verify(each, problem.bayes_estimator) for each in (path, problem))
     assert repr(one) == repr(other)  # nan is in both
     if len(problem.terms) > 1:
-        with pytest.raises(InputError, match="as many budgets as there are constraints"):
+        with pytest.raises(InputError, match="budgets"):
             ds.load_problem(path, budget=0.1)
     judged = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n)))
     place = tmp_path / "solution.npz"

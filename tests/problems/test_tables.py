@@ -70,7 +70,7 @@ def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_p
     [
         ("a.csv", "", "it has none"),
         ("a.csv", "a,b\n", "has no people"),
-        ("a.csv", "a,b\n1,2\n3\n", "line 3 has 1 cells and the header 2"),
+        ("a.csv", "a,b\n1,2\n3\n", "line 3 has 1 .* 2"),
         ("a.csv", 'a,b\n1,"2\n', "is not CSV"),
         ("a.csv", "a,a\n1,2\n", "has 2 columns 'a'"),
         ("a.parquet", TEXT, "is not Parquet"),
@@ -144,7 +144,7 @@ def test_a_stream_has_the_columns_of_the_table_as_a_whole(tmp_path, monkeypatch,
     [
         (b"", "has no people"),
         (b"a,b\n", "has no people"),
-        (b"a,b\n1,2\n3\n", "line 3 has 1 cells and the header 2"),
+        (b"a,b\n1,2\n3\n", "line 3 has 1 .* 2"),
         (b'a,b\n1,"2\n', "is not CSV"),
         (b"a,a\n1,2\n", "has 2 columns 'a'"),
         (b"a\n\xff\n", "cannot be read"),

@@ -116,19 +116,13 @@ def test_points_are_confirmed_by_exact_arithmetic(name):
 def test_measures_of_posteriors_have_no_curve_and_say_why(text):
     problem = model(text)
     for ask in (lambda: ds.frontier(problem), lambda: envelope_of(problem, ())):
-        with pytest.raises(
-            ds.InputError,
-            match=r"each guess, however rare, so .* need not be convex .* solve single budgets",
-        ):
+        with pytest.raises(ds.InputError, match="each guess"):
             ask()
 
 
 @pytest.mark.parametrize("budget", [0.0, math.inf, 1e-200])
 def test_budgets_that_no_factor_changes_are_refused(budget):
-    with pytest.raises(
-        ds.InputError,
-        match=r"the budget of constraints\[1\] is .* scales all budgets together",
-    ):
+    with pytest.raises(ds.InputError, match=r"constraints\[1\] is"):
         ds.frontier(two((0.01, "chi-square"), (budget, "mutual-information")))
 
 

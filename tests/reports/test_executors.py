@@ -343,10 +343,7 @@ def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path, cells):
 
 def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cells):
     executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
-    with pytest.raises(
-        InputError,
-        match=r"loky cannot run a cell \(ModuleNotFoundError: No module named 'discreet'\); see",
-    ):
+    with pytest.raises(InputError, match=r"loky .*'discreet'"):
         run_scripted(tmp_path, executor, cells)
     assert executor.stopped == [cell.key for cell in cells[1:3]]
 
@@ -354,10 +351,7 @@ def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cel
 def test_a_worker_with_other_versions_is_refused(tmp_path, cells, monkeypatch):
     keys = [cell.key for cell in cells]
     monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
-    with pytest.raises(
-        InputError,
-        match=r"has numpy 1\.0, and the study was laid out with \d.*install the same there",
-    ):
+    with pytest.raises(InputError, match=r"numpy 1\.0, .*\d"):
         run_scripted(tmp_path, Scripted(1, {}), cells)
     assert [cell.key for cell in cells] == keys
 
@@ -427,13 +421,7 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
-        pytest.raises(
-            InputError,
-            match=(
-                r"no scheduler of Dask answers at '127\.0\.0\.1:\d+' \(nothing came "
-                r"within 0\.5 s\)"
-            ),
-        ),
+        pytest.raises(InputError, match=(r"Dask .*'127\.0\.0\.1:\d+' .*0\.5 s")),
         opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
     ):
         pass

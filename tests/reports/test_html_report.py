@@ -39,15 +39,7 @@ SECTIONS = (
 )
 
 
-def row(
-    backend,
-    size,
-    seconds,
-    *,
-    ratio=0.5,
-    claimed="optimal",
-    repeat=0,
-):
+def row(backend, size, seconds, *, ratio=0.5, claimed="optimal", repeat=0):
     """A row with what the page shows."""
     status = Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
     return measurement(
@@ -201,17 +193,14 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
     assert write_report(ROWS[:5], page) == page
     foreign = tmp_path / "mine.html"
     foreign.write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(
-        FileError,
-        match=r"was not made here, or was changed since, and is left alone; choose another place",
-    ):
+    with pytest.raises(FileError, match="left alone"):
         write_report(ROWS, foreign)
     assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
     with pytest.raises(FileError, match="folder"):
         write_report(ROWS, tmp_path)
     with pytest.raises(FileError, match="cannot be written"):
         write_report(ROWS, tmp_path / "no" / "such" / "page.html")
-    with pytest.raises(InputError, match="there are no measurements to report"):
+    with pytest.raises(InputError, match="no measurements"):
         write_report([], tmp_path / "none.html")
     assert not (tmp_path / "none.html").exists()
 
@@ -280,13 +269,7 @@ def opened(browser, usual, shipped, tmp_path):
     """Opens a page, or one of rows; at the end nobody may have complained or asked for anything."""
     tabs = [usual]
 
-    def opening(
-        rows=shipped,
-        *,
-        asv=(),
-        width=1100,
-        **settings,
-    ):
+    def opening(rows=shipped, *, asv=(), width=1100, **settings):
         if settings:
             tabs.append(Tab(browser, **settings))
         page = (

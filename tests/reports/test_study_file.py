@@ -132,20 +132,12 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
     [
         ('name = "small"', "", "name is missing"),
         ('name = "small"', 'name = "small', "not TOML.*line 2"),
-        ("repeats = 2", "repeat = 2", "repeat: 'repeat' is no key.*did you mean 'repeats'"),
-        ("repeats = 2", "repeats = 0", "repeats is 0; give a whole number from 1 to"),
-        ("repeats = 2", "repeats = true", "repeats is True; give a whole number"),
+        ("repeats = 2", "repeat = 2", "repeat: .*'repeats'"),
+        ("repeats = 2", "repeats = 0", "repeats is 0"),
+        ("repeats = 2", "repeats = true", "repeats is True"),
         ("gap = 1e-9", "gap = 2", r"profiles.default.gap is 2"),
-        (
-            'name = "tilt"',
-            'name = "tlit"',
-            r"backends\[1\].name: 'tlit' is no backend \(did you mean 'tilt'\?\)",
-        ),
-        (
-            '{ solver = "scs" }',
-            '{ solvr = "scs" }',
-            r"'solvr' is no setting of conic \(did you mean 'solver'\?\)",
-        ),
+        ('name = "tilt"', 'name = "tlit"', r"backends\[1\].name: 'tlit' .*'tilt'"),
+        ('{ solver = "scs" }', '{ solvr = "scs" }', "'solvr' .*conic .*'solver'"),
         (
             'name = "conic"\nsettings = { solver = "scs" }',
             'name = "tilt"',
@@ -155,11 +147,7 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
         ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
         ('"perfect"]', '"fraction=half"]', "'fraction=half' is no budget"),
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
-        (
-            'backends = ["conic"]',
-            'backends = ["highs"]',
-            r"reach\[1\].backends: 'highs' is no backend of this study",
-        ),
+        ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs'"),
     ],
 )
 def test_a_mistake_is_named(old, new, said):
@@ -178,16 +166,8 @@ def test_a_mistake_is_named(old, new, said):
             "twice",
         ),
         ("bins = [4, 8]", "bins = [4, -8]", r"small.toml: instances\[1\]: "),
-        (
-            '"paper-single"',
-            '"model.npz"',
-            r"small.toml: instances\[1\]: .* is a file and has no parameters",
-        ),
-        (
-            "bins = [4, 8]",
-            "bns = [4, 8]",
-            r"small.toml: instances\[1\]: .*no parameter 'bns' \(did you mean 'bins'\?\)",
-        ),
+        ('"paper-single"', '"model.npz"', r"small.toml: instances\[1\]: .*a file"),
+        ("bins = [4, 8]", "bns = [4, 8]", r"small.toml: instances\[1\]: .*'bns' .*'bins'"),
     ],
 )
 def test_what_a_problem_refuses_names_the_instance(old, new, said):
