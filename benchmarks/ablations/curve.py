@@ -30,9 +30,10 @@ def curve_rows(turns: int = 30) -> None:
     def by_values(matrix: Any, right: Any) -> Any:
         return np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0]
 
-    def as_any(matrix: Any, border: Any, right: Any, last: float) -> Any:
-        whole = np.block([[matrix, border[:, None]], [border[None], np.zeros((1, 1))]])
-        return equations.equilibrated(whole, np.append(right, last))
+    def as_any(matrix: Any, borders: Any, right: Any, last: Any) -> Any:
+        nothing = np.zeros((last.size, last.size))
+        whole = np.block([[matrix, borders.T], [borders, nothing]])
+        return equations.equilibrated(whole, np.concatenate([right, last]))
 
     vectors = [(vertex, "least_norm", by_values), (equations, "least_norm", by_values)]
     pieces: dict[str, list[tuple[Any, str, Any]]] = {

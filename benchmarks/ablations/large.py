@@ -17,7 +17,7 @@ from ablations.pieces import Ablated, instance, lattice, replaced
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
-from discreet.backends.tilt import backend, cells, rounds, statement
+from discreet.backends.tilt import backend, passes, rounds, statement
 from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model
@@ -33,10 +33,10 @@ __all__ = ["inside_rows", "rounds_rows", "statement_rows", "work_rows"]
 def shells(bits: int) -> Iterator[None]:
     """Have 2^bits shells to an octave, in the NumPy passes."""
     with ExitStack() as stack:
-        for owner in (cells, rounds):
-            stack.enter_context(replaced(owner, "SHELLS", cells.TIES + (44 << bits)))
-        stack.enter_context(replaced(cells, "_BOTTOM", (1023 - 42) << bits))
-        stack.enter_context(replaced(cells, "_SHIFT", 52 - bits))
+        for owner in (passes, rounds):
+            stack.enter_context(replaced(owner, "SHELLS", passes.TIES + (44 << bits)))
+        stack.enter_context(replaced(passes, "_BOTTOM", (1023 - 42) << bits))
+        stack.enter_context(replaced(passes, "_SHIFT", 52 - bits))
         yield
 
 
@@ -192,7 +192,7 @@ def work_row(name: str, problems: list[Problem]) -> None:
     with (
         replaced(rounds, "solve_interior", interior),
         replaced(rounds, "scan", scanned),
-        replaced(cells, "strip_sums", summed),
+        replaced(passes, "strip_sums", summed),
     ):
         for problem in problems:
             ds.solve(problem, "tilt", gap=1e-9, settings={"kernels": "compiled", "threads": 1})

@@ -242,7 +242,7 @@ def crossover_rows() -> None:
             crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)
     for steps in (6, 24):
         with replaced(vertex, "_STEPS", steps):
-            crossover_row(f"({steps} steps for a vertex, not 12)", paths, tilts)
+            crossover_row(f"({steps} steps for a vertex, not 14)", paths, tilts)
 
 
 def always(*_: Any) -> bool:

@@ -44,17 +44,19 @@ def equilibrated(matrix: Array, right: Array) -> Array | None:
     return None if found is None else found / columns
 
 
-def bordered(matrix: Array, border: Array, right: Array, last: float) -> Array | None:
-    """The solution (x [k], y) of matrix x + y border = right and border · x = last,
-    equilibrated.
+def bordered(matrix: Array, borders: Array, right: Array, last: Array) -> Array | None:
+    """The solution (x [k], y [b]) of matrix x + borders' y = right and borders x = last,
+    equilibrated; borders [b, k].
     """
-    if border.size == 1:  # the last equation alone determines x
-        first = last / border
-        return finite(np.concatenate([first, (right - matrix[0] * first) / border]))
-    whole = np.zeros((border.size + 1, border.size + 1))
-    whole[:-1, :-1] = matrix
-    whole[:-1, -1] = whole[-1, :-1] = border
-    return equilibrated(whole, np.append(right, last))
+    if borders.size == 1:  # the last equation alone determines x
+        first = last / borders[0]
+        return finite(np.concatenate([first, (right - matrix[0] * first) / borders[0]]))
+    count = right.size
+    whole = np.zeros((count + last.size, count + last.size))
+    whole[:count, :count] = matrix
+    whole[count:, :count] = borders
+    whole[:count, count:] = borders.T
+    return equilibrated(whole, np.concatenate([right, last]))
 
 
 def finite(numbers: Array) -> Array | None:

@@ -16,7 +16,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
+from discreet.backends.tilt.vertex import Vertex, proven_width
 from discreet.judge import certify
 from discreet.problems import Problem, catalog, reduce
 
@@ -239,10 +239,12 @@ def test_a_start_far_beyond_every_share_raises_nothing():
     labels = problem.bayes_estimator.argmax(axis=0)
     vertex = Vertex(
         problem,
-        plain_law(problem, problem.bayes_estimator),
+        problem.bayes_estimator,
         np.array([16]),
         labels[[16]],
         np.full((2, 1), 0.5),
     )
-    found = vertex.newton(np.array([1e119]), 1.0, 0.012)
-    assert found is None or np.isfinite(found[0]).all()
+    columns = np.where(np.arange(2)[:, None] == labels[16], -1e119, 1e119)
+    tilt = np.zeros((2, 2))
+    found = vertex.solve(columns, tilt, np.ones(1), Precision.of(problem, 1e-9))
+    assert found is None or np.isfinite(found.columns).all()

@@ -31,16 +31,16 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(scaled * columns, plain, rtol=1e-9)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_border_is_a_row_and_a_column(count):
+@pytest.mark.parametrize(("count", "borders"), [(1, 1), (2, 1), (5, 1), (5, 3)])
+def test_borders_are_rows_and_columns(count, borders):
     rng = np.random.default_rng(3)
     matrix = rng.normal(size=(count, count))
-    border = rng.normal(size=count)
+    border = rng.normal(size=(borders, count))
     right = rng.normal(size=count)
-    whole = np.block([[matrix, border[:, None]], [border[None], np.zeros((1, 1))]])
-    np.testing.assert_allclose(
-        bordered(matrix, border, right, 0.3), np.linalg.solve(whole, [*right, 0.3]), rtol=1e-11
-    )
+    last = rng.normal(size=borders)
+    whole = np.block([[matrix, border.T], [border, np.zeros((borders, borders))]])
+    expected = np.linalg.solve(whole, np.concatenate([right, last]))
+    np.testing.assert_allclose(bordered(matrix, border, right, last), expected, rtol=1e-11)
 
 
 def test_dependent_equations_have_a_solution():

@@ -13,7 +13,7 @@ from block_cases import in_blocks, random_problem, watched
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
-from discreet.backends.tilt import rounds
+from discreet.backends.tilt import passes, rounds
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
@@ -204,8 +204,7 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
     blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
     kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), Limits(threads=1))
-    proof = kept._started()
-    assert isinstance(proof, rounds.Proof)
+    proof = kept._sampled(*kept._labelled())
     small = kept._representative(proof.scan, math.inf)
     assert small is not None
     assert small.N <= 200 + 3
@@ -229,3 +228,14 @@ def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses):
     assert found.status is Status.CERTIFIED
     assert found.passes <= 6
     assert found.rule.ties.size > 5_000
+
+
+def test_ties_are_never_screened():
+    """A rule may draw all outcomes of a band of margins, so the pass must know each of them, even
+    where it retains only margins far below the first shell.
+    """
+    blocks = in_blocks(catalog.build("mixture", n=2, m=2, N=5_000, budget=0.01), 700)
+    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), Limits(threads=1))
+    proof = kept._prove(np.zeros((2, 2)), np.ones(1), 1e-16)
+    assert proof.scan.screen < math.inf
+    assert proof.scan.screen >= passes.shell_top(-1)

@@ -377,7 +377,3 @@ def test_a_closed_pipe_does_not_change_the_exit_code(words, status):
         assert running.stderr is not None
         assert running.stderr.read() == ""
     assert running.returncode == status
-
-
-# -- the face
-# --------------------------------------------------------------------------------------------------

@@ -391,10 +391,6 @@ def test_titles_name_what_differs_from_the_defaults():
     assert problems.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
 
 
-# -- choosing a budget
-# -------------------------------------------------------------------------------------------------
-
-
 # -- names of the package
 # ----------------------------------------------------------------------------------------------
 

@@ -17,8 +17,6 @@ from discreet.problems.adversary.inference import fano_bound
 from discreet.problems.constraint import entropy
 from discreet.problems.problem import Problem
 
-# a smaller leakage is rounding of the estimator's own entries, and is only bounded
-
 
 def _near_private(rng, n, m, outcomes, size):
     """A joint p_xz, and an estimator whose probabilities vary by about `size` over the outcomes."""

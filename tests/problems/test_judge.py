@@ -90,10 +90,6 @@ def test_given_duals_never_widen_the_bracket(data):
     assert with_them.lower >= without.lower or with_them.relative_gap <= 1e-9
 
 
-# -- the true optimum
-# ------------------------------------------------------------------------------------------------
-
-
 # -- precision and edges
 # ---------------------------------------------------------------------------------------------
 

@@ -129,10 +129,6 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
 
 
-# -- laws
-# --------------------------------------------------------------------------------------------------
-
-
 # -- size
 # --------------------------------------------------------------------------------------------------
 

@@ -387,10 +387,6 @@ def test_other_tables_may_write_the_same_values_otherwise():
     assert (column.categories, column.ordered) == (("low", "mid", "top"), True)
 
 
-# -- few people
-# --------------------------------------------------------------------------------------------------
-
-
 # -- refusals
 # --------------------------------------------------------------------------------------------------
 

@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
-from discreet.backends.tilt.stationary import Stationary
-from discreet.backends.tilt.vertex import Vertex, is_entropic, plain_law, proven_width
+from discreet.backends.tilt.vertex import Vertex, is_entropic, proven_width
 from discreet.measures.mutual_information import phi_divergence
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
@@ -120,7 +120,6 @@ class _ActiveSet:
         self._problem = problem
         self._losses = losses
         self.labels = first_least(losses)
-        self._plain = is_entropic(problem)
         # Priors that are no equation.
         self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)
         self.certain = one_hot(self.labels, problem.m)
@@ -168,20 +167,19 @@ class _ActiveSet:
         losses stay equal. After a few, those of the least margins are ties, too.
         """
         problem = self._problem
-        law = plain_law(problem, self.certain)
+        laws = plain_law(problem, self.certain).groups
         most = -Precision.no_evidence
-        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
-        excess = law.mass @ ratio
-        ratio = (ratio - excess) / (1.0 + excess)
-        leaks = float(law.mass @ (phi_divergence(ratio) @ problem.p_x))
-        announced = (
-            law.mass[:, None]
-            * problem.p_x
-            * ratio
-            * math.sqrt(problem.budget / max(leaks, Precision.nonzero))
-        )
-        count = min(problem.N, (problem.m - 1) * (problem.n - 1))
-        reached = law.deviation
+        announced = np.zeros_like(tilt)
+        leaks = 0.0
+        for rows, law in zip(problem.groups, laws, strict=True):
+            ratio = np.expm1(np.clip(tilt[:, rows] / multiplier, -most, most))
+            excess = law.mass @ ratio / law.mass.sum()
+            ratio = (ratio - excess) / (1.0 + excess)
+            leaks += float(law.mass @ (phi_divergence(ratio) @ law.p_x))
+            announced[:, rows] = law.mass[:, None] * law.p_x * ratio
+        announced *= math.sqrt(problem.budget / max(leaks, Precision.nonzero))
+        count = min(problem.N, (problem.m - 1) * (problem.n - len(laws)))
+        reached = np.concatenate([law.deviation for law in laws], axis=1)
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
                 near = (vertex := self.vertex()).near(announced)
@@ -201,14 +199,12 @@ class _ActiveSet:
         for tie in margin.argpartition(count - 1)[:count].tolist():
             self._tie(tie, nearest[tie])
 
-    def vertex(self) -> Vertex | Stationary:
+    def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
         where = np.array(ties), self.labels[ties], columns / columns.sum(axis=0)
-        if not self._plain:
-            return Stationary(self._problem, self.certain, *where)
-        return Vertex(self._problem, plain_law(self._problem, self.certain), *where)
+        return Vertex(self._problem, self.certain, *where)
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
@@ -238,7 +234,7 @@ class _ActiveSet:
         self._changed[wrong] = True
         return bool(wrong.size)
 
-    def leave(self, vertex: Vertex | Stationary, columns: Array) -> None:
+    def leave(self, vertex: Vertex, columns: Array) -> None:
         """The tie with the least share [m, K] loses that guess; if that leaves one guess, it is a
         tie no longer.
 

@@ -1,10 +1,22 @@
-"""One pass over all outcomes under a tilt, chunk by chunk, on several threads.
+"""One pass over all outcomes under a tilt, chunk by chunk, on several threads, in NumPy or compiled
+by numba.
 
 A pass finds for every outcome which guess is best, by how much (its margin), and the sum of the
 least tilted losses, which is the dual bound. Outcomes with a margin up to a threshold are retained
-as they are; all others are summed into `cells`. Chunks are the same with and without numba, and
-what is found of them is put together in the fixed order of `folds`. So results do not depend on the
-number of threads or machines.
+as they are; all others are summed into *cells*, of equal best guess, second best guess and shell of
+margin. Chunks are the same with and without numba, and what is found of them is put together in the
+fixed order of `folds`. So results do not depend on the number of threads or machines.
+
+Shells are two to an octave of the margin, read off the bits of its floating-point representation.
+Margins below the first shell are ties as far as a tilt can tell: at the optimum a whole part of the
+outcomes may tie, each to be treated in its own way, so ties are told apart by their mean private
+value instead. Outcomes whose margin reaches a bound are *screened*: they share one cell for each
+best guess, with that guess in the place of the second. Labels, margins and lists are the same in
+both versions; the sums agree to rounding.
+
+A pass may also *draw* outcomes up to a margin, those beyond the threshold in inverse proportion to
+their margins. Draws are a low-discrepancy sequence of the outcomes' indices, so they are as random
+as the order of the outcomes allows, and the same whatever the chunks.
 
 Source: discreet, docs/theory.md, section 18.
 """
@@ -13,107 +25,417 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.backends.tilt.cells import SCREENED, Scan, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
+from discreet.numerics.compiled import flat, jit, once
 from discreet.numerics.double_double import Array
-from discreet.numerics.label_strips import compiled_pays
-from discreet.numerics.tilted_losses import least_two
+from discreet.numerics.estimators import one_hot
+from discreet.numerics.label_strips import compiled_pays, strip_sums
+from discreet.numerics.tilted_losses import first_least, in_order_losses, least_two
 from discreet.problems.folds import fold
 from discreet.problems.outcomes import Blocks, Chunk
 
+_SHELL_BITS = 1
+TIES = 32
+"""Shells of ties, by Σ_j (j − 1)/(n − 1) p(x_j given z)."""
+SHELLS = TIES + (44 << _SHELL_BITS)
+"""Shells of a pair of guesses: those of ties, then of margins from 2⁻⁴² to 4; what is larger shares
+the last one.
+"""
+# The leading bits of the margin at which the first shell begins.
+_BOTTOM = (1023 - 42) << _SHELL_BITS
+_SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
+_AT_ONCE = 1 << 13  # outcomes that NumPy works on: 64 KiB a row
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+SCREENED = 64.0
+"""Times the threshold: the margin from which on outcomes may be screened and are not drawn."""
 
-def scan(
-    blocks: Blocks,
-    tilt: Array,
-    threshold: float,
-    *,
-    screen: float = math.inf,
-    most: int | None = None,
-    strip: int = 0,
-    draws: bool = False,
-    threads: int = 0,
-    compiled: bool | None = None,
-) -> Scan:
-    """One pass under a *feasible* tilt [m, n]. Outcomes of no mass are passed over.
+_Index = NDArray[np.intp]
 
-    screen: ≥ 0; outcomes of at least that margin, and beyond the threshold, are told apart by their
-    best guess only, which makes visiting them cheap. most: how many may be retained; if they are
-    more, those of the largest margins, and of margins equal to theirs, go to the cells. strip: of
-    how many consecutive outcomes to give the weights (0: no weights). draws: whether outcomes are
-    drawn, under a finite threshold. threads: 0 = all cores.
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What a pass does with outcomes, by their margins under a *feasible* tilt [m, n].
+
+    retain  the margin up to which outcomes are retained; −inf: none
+    most    how many may be retained; if they are more, those of the largest margins, and of margins
+            equal to theirs, go to the cells
+    screen  the margin from which on outcomes that are not retained are told apart by their best
+            guess only, which makes visiting them cheap; 0: all
+    strip   of how many consecutive outcomes to give the weights; 0: no weights
+    draws   whether outcomes are drawn, under a finite margin to retain
     """
-    most = blocks.N if most is None else most
-    screen = max(screen, threshold)
-    chunk_pass = (
-        compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
+
+    tilt: Array
+    retain: float = -math.inf
+    most: int = 0
+    screen: float = math.inf
+    strip: int = 0
+    draws: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a pass under a tilt found, in one chunk or in all: a small problem of K retained
+    outcomes and C cells.
+
+    tilt       of the pass                                                                 [m, n]
+    total      Σ_l min_i tilted loss
+    threshold  the margin up to which outcomes are retained; less than was asked for if they would
+               be too many
+    screen     the margin from which on outcomes are screened
+    retained   their indices, increasing                                                   [K]
+    columns    (p_xz, loss) of the retained outcomes, then of the cells, empty ones left out [n + m,
+               K + C]
+    keys       which cells these are: (best · m + second) · SHELLS + shell, increasing     [C]
+    counts     how many outcomes each cell holds                                           [C]
+    weights    by the first outcome of every chunk, if asked for: mass and Σ min_i tilted loss of
+               strips of consecutive outcomes [2, G] each
+    drawn      (p_xz, loss, margin, margin × a number in [0, 1)), the last within the threshold [n +
+               m + 2, D]
+    """
+
+    tilt: Array
+    total: float
+    threshold: float
+    screen: float
+    retained: _Index
+    columns: Array
+    keys: _Index
+    counts: _Index
+    weights: dict[int, Array]
+    drawn: Array
+
+    def labels_of(self, columns: Array) -> _Index:
+        """The best guesses of outcomes (p_xz, loss) [n + m, K] under the tilt."""
+        n = self.tilt.shape[1]
+        return first_least(in_order_losses(columns[:n], columns[n:], self.tilt))
+
+    @property
+    def ties(self) -> int:
+        """How many outcomes tie, those retained left out."""
+        return int(self.counts[self.keys % SHELLS < TIES].sum())
+
+    @property
+    def screened(self) -> NDArray[np.bool_]:
+        """Which cells hold screened outcomes: they have their best guess twice [C]."""
+        best, second = np.divmod(self.keys // SHELLS, len(self.tilt))
+        return np.asarray((best == second) & (len(self.tilt) > 1))
+
+
+def shell_top(shell: int | _Index) -> Array:
+    """The margins at which shells end; those of ties end where the first of the others begins."""
+    bits = (np.clip(shell, TIES - 1, SHELLS - 1) + (_BOTTOM - TIES + 1)) << _SHIFT
+    return np.asarray(bits, dtype=np.int64).view(np.float64)
+
+
+def classified(
+    p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf
+) -> tuple[Array, _Index, Array]:
+    """Margin (nan without mass, inf where screened), cell key and least tilted loss of outcomes [n,
+    ·], [m, ·].
+    """
+    count = p_xz.shape[1]
+    margin = np.empty(count)
+    key = np.empty(count, dtype=np.intp)
+    least = np.empty(count)
+    for start in range(0, count, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        margin[part], key[part], least[part] = _classified(
+            p_xz[:, part], loss[:, part], tilt, screen
+        )
+    return margin, key, least
+
+
+def _classified(
+    p_xz: Array, loss: Array, tilt: Array, screen: float
+) -> tuple[Array, _Index, Array]:
+    """The same of so few outcomes that what is made on the way stays in cache."""
+    best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
+    mass = p_xz.sum(axis=0)
+    lead = np.subtract(runner, least, out=runner)
+    # a loss may be any multiple of its outcome's mass
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        margin = lead / mass
+        if screen < math.inf and (distant := (lead >= screen * mass) & (mass > 0.0)).any():
+            margin[distant] = math.inf
+            second = np.where(distant, best, second)
+    if not mass.all():
+        margin[mass == 0.0] = math.nan
+    leading = margin.view(np.int64) >> _SHIFT
+    shell = np.clip(leading, _BOTTOM - 1, _BOTTOM - TIES + SHELLS - 1)
+    shell -= _BOTTOM - TIES
+    ties = np.flatnonzero(leading < _BOTTOM)
+    if ties.size:
+        shell[ties] = _tie_shells(p_xz.take(ties, axis=1), mass[ties])
+    key = best * loss.shape[0]
+    key += second
+    key *= SHELLS
+    key += shell
+    return margin, key, least
+
+
+def _tie_shells(p_xz: Array, mass: Array) -> _Index:
+    """The shells of outcomes that tie, of positive mass."""
+    found = np.zeros_like(mass)
+    steps = float(max(1, len(p_xz) - 1))
+    for j in range(1, len(p_xz)):  # in order, as compiled
+        found += j / steps * p_xz[j]
+    return np.minimum(found / mass * TIES, TIES - 1).astype(np.intp)
+
+
+def numpy_pass(chunk: Chunk, wanted: Pass) -> Scan:
+    """The pass over one chunk in NumPy; it lowers the threshold where it would retain too many."""
+    p_xz, loss = chunk.read()
+    if wanted.screen == 0.0:
+        return _label_pass(p_xz, loss, wanted)
+    margin, key, least = classified(p_xz, loss, wanted.tilt, wanted.screen)
+    drawn = _drawn(chunk, wanted, p_xz, loss, margin, np.arange(margin.size))
+    threshold = wanted.retain
+    retained = np.flatnonzero(margin <= threshold)
+    massless = np.isnan(margin)
+    if retained.size > wanted.most:
+        lowest = np.partition(margin[retained], wanted.most)[wanted.most]
+        threshold = min(threshold, math.nextafter(float(lowest), -math.inf))
+        retained = retained[margin[retained] <= threshold]
+    columns = np.concatenate([p_xz.take(retained, axis=1), loss.take(retained, axis=1)])
+    rest = len(loss) ** 2 * SHELLS
+    if massless.any():
+        key[massless] = rest
+        least[massless] = 0.0
+    key[retained] = rest
+    counts = np.bincount(key, minlength=rest + 1)[:rest]
+    keys = np.flatnonzero(counts)
+    sums = [np.bincount(key, weights=row, minlength=rest + 1)[keys] for row in (*p_xz, *loss)]
+    return Scan(
+        tilt=wanted.tilt,
+        total=float(least.sum()),
+        threshold=threshold,
+        screen=wanted.screen,
+        retained=retained,
+        columns=np.concatenate([columns, sums], axis=1),
+        keys=keys,
+        counts=counts[keys],
+        weights=_weights(p_xz.sum(axis=0), least, wanted.strip),
+        drawn=drawn,
     )
 
-    work = partial(_visited, chunk_pass, tilt, threshold, screen, strip, most, draws)
-    found: Scan = fold(
-        blocks, work, partial(_together, asked=threshold, most=most), threads=threads
+
+def _label_pass(p_xz: Array, loss: Array, wanted: Pass) -> Scan:
+    """The same where whatever has mass is screened: the cells are those of the labels, and no
+    margin matters.
+    """
+    losses = in_order_losses(p_xz, loss, wanted.tilt)
+    mass = p_xz.sum(axis=0)
+    labels = one_hot(first_least(losses), len(loss))
+    least = losses.min(axis=0)
+    if not mass.all():
+        labels[:, mass == 0.0] = 0.0
+        least[mass == 0.0] = 0.0
+    counts = labels.sum(axis=1).astype(np.intp)
+    used = np.flatnonzero(counts)
+    columns = np.concatenate([np.einsum("jl,il->ji", rows, labels) for rows in (p_xz, loss)])
+    return Scan(
+        tilt=wanted.tilt,
+        total=float(least.sum()),
+        threshold=wanted.retain,
+        screen=0.0,
+        retained=np.zeros(0, dtype=np.intp),
+        columns=columns[:, used],
+        keys=_label_keys(len(loss))[used],
+        counts=counts[used],
+        weights=_weights(mass, least, wanted.strip),
+        drawn=np.zeros((len(columns) + 2, 0)),
     )
+
+
+def _label_keys(m: int) -> _Index:
+    """The cell of screened outcomes of each label [m]."""
+    return np.arange(m) * ((m + 1) * SHELLS) + SHELLS - 1
+
+
+def _weights(mass: Array, least: Array, strip: int) -> dict[int, Array]:
+    """Sums over so many consecutive outcomes [2, G], by the first of the chunk's; nothing for 0."""
+    if not strip:
+        return {}
+    starts = np.arange(0, least.size, strip)
+    return {0: np.stack([np.add.reduceat(mass, starts), np.add.reduceat(least, starts)])}
+
+
+def _drawn(
+    chunk: Chunk, wanted: Pass, p_xz: Array, loss: Array, margin: Array, places: _Index
+) -> Array:
+    """Of the outcomes of a chunk at these places, of these margins, those that are drawn."""
+    found = [np.zeros(0, dtype=np.intp)]
+    reached = [np.zeros(0)]
+    for start in range(0, margin.size if wanted.draws else 0, _AT_ONCE):
+        few = margin[start : start + _AT_ONCE]
+        near = start + np.flatnonzero(few <= SCREENED * wanted.retain)
+        reach = margin[near] * np.modf((places[near] + (chunk.start + 1.0)) * _GOLDEN)[0]
+        chosen = np.flatnonzero(reach <= wanted.retain)
+        found.append(near[chosen])
+        reached.append(reach[chosen])
+    drawn = np.concatenate(found)
+    there = places[drawn]
+    rows = [margin[drawn], np.concatenate(reached)]
+    return np.concatenate([p_xz.take(there, axis=1), loss.take(there, axis=1), rows])
+
+
+def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
+    """The same, compiled, but that it keeps the threshold: screened outcomes are summed in strips,
+    others one by one.
+    """
+    p_xz, loss = chunk.read()
+    m, n = wanted.tilt.shape
+    strips = strip_sums(p_xz, loss, wanted.tilt, wanted.screen, group=wanted.strip)
+    cells = np.zeros((m * m * SHELLS, n + m))
+    counts = np.zeros(m * m * SHELLS, dtype=np.int64)
+    screened = _label_keys(m)
+    cells[screened] = strips.sums[0]
+    counts[screened] = strips.counts
+    total = float(np.trace(cells[screened, n:]) + (wanted.tilt * cells[screened, :n]).sum())
+    near = np.empty(strips.unclear.size, dtype=np.intp)
+    rows = (*flat(p_xz), *flat(loss))
+    in_order = np.array(wanted.tilt, order="C")  # another order would be compiled apart
+    margins = np.full(strips.unclear.size, math.inf)
+    rest, found = _visit(n, m)(
+        strips.unclear, *rows, in_order, wanted.retain, near, cells, counts, margins
+    )
+    keys = np.flatnonzero(counts)
+    retained = near[:found]
+    columns = np.concatenate([p_xz[:, retained], loss[:, retained]])
+    return Scan(
+        tilt=wanted.tilt,
+        total=total + rest,
+        threshold=wanted.retain,
+        screen=wanted.screen,
+        retained=retained,
+        columns=np.concatenate([columns, cells[keys].T], axis=1),
+        keys=keys,
+        counts=counts[keys],
+        weights={0: strips.weights} if wanted.strip else {},
+        drawn=_drawn(chunk, wanted, p_xz, loss, margins, strips.unclear),
+    )
+
+
+@once
+def _visit(n: int, m: int) -> Any:
+    """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ
+    min_i and how many are.
+    """
+    shells = SHELLS
+    ties = TIES
+    bottom = _BOTTOM - TIES
+    shift = _SHIFT
+    index = np.uint64
+    steps = float(max(1, n - 1))
+
+    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts, margins):  # type: ignore[no-untyped-def]
+        total = 0.0
+        found = 0
+        for number in range(places.size):
+            place = places[number]
+            at = index(place)
+            mass = 0.0
+            for j in range(n):
+                mass += p_xz[index(j * p_step) + at]
+            if mass == 0.0:
+                continue
+            best = second = 0
+            least = runner_up = np.inf
+            for i in range(m):
+                value = loss[index(i * l_step) + at]
+                for j in range(n):
+                    value += tilt[i, j] * p_xz[index(j * p_step) + at]
+                if value < least:
+                    best, second, least, runner_up = i, best, value, least
+                elif value < runner_up:
+                    second = i
+                    runner_up = value
+            total += least
+            margin = margins[number] = (runner_up - least) / mass
+            if margin <= threshold:
+                near[found] = place
+                found += 1
+                continue
+            shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
+            if shell < ties:
+                mean = 0.0
+                for j in range(1, n):
+                    mean += j / steps * p_xz[index(j * p_step) + at]
+                shell = min(int(mean / mass * ties), ties - 1)
+            key = index((best * m + second) * shells + min(shell, shells - 1))
+            counts[key] += 1
+            for j in range(n):
+                cells[key, index(j)] += p_xz[index(j * p_step) + at]
+            for i in range(m):
+                cells[key, index(n + i)] += loss[index(i * l_step) + at]
+        return total, found
+
+    return jit(run)
+
+
+# -- all chunks
+# ----------------------------------------------------------------------------------------------
+
+
+def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | None = None) -> Scan:
+    """One pass over all outcomes. Outcomes of no mass are passed over. threads: 0 = all cores."""
+    wanted = replace(wanted, screen=max(wanted.screen, wanted.retain))
+    pays = compiled_pays(blocks.N) if compiled is None else compiled
+    work = partial(_visited, compiled_pass if pays else numpy_pass, wanted)
+    found: Scan = fold(blocks, work, partial(_together, wanted=wanted), threads=threads)
     return found
 
 
-def _visited(
-    chunk_pass: Callable[..., Scan],
-    tilt: Array,
-    threshold: float,
-    screen: float,
-    strip: int,
-    most: int,
-    draws: bool,
-    chunk: Chunk,
-) -> Scan:
-    """The pass over one chunk."""
-    found = chunk_pass(
-        *chunk.read(), tilt, threshold, screen, strip, most, chunk.start if draws else None
-    )
+def _visited(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
+    """The pass over one chunk, with the indices of all outcomes."""
+    found = chunk_pass(chunk, wanted)
     weights = {chunk.start + start: rows for start, rows in found.weights.items()}
     return replace(found, retained=found.retained + chunk.start, weights=weights)
 
 
-def _together(parts: list[Scan], asked: float, most: int) -> Scan:
-    """Scans of consecutive chunks as one, with one threshold, under which at most `most` outcomes
-    are retained.
+def _together(parts: list[Scan], wanted: Pass) -> Scan:
+    """Scans of consecutive chunks as one, with one threshold, under which not too many outcomes are
+    retained.
     """
-    tilt = parts[0].tilt
-    screen = parts[0].screen
     threshold = min(part.threshold for part in parts)
     retained = np.concatenate([part.retained for part in parts])
-    counts = [part.retained.size for part in parts]
-    columns = np.concatenate(
-        [part.columns[:, :count] for part, count in zip(parts, counts, strict=True)], axis=1
-    )
-    cells = [
-        (part.keys, part.counts, part.columns[:, count:])
-        for part, count in zip(parts, counts, strict=True)
-    ]
+    columns = np.concatenate([part.columns[:, : part.retained.size] for part in parts], axis=1)
+    cells = [(part.keys, part.counts, part.columns[:, part.retained.size :]) for part in parts]
     # Another pass over what is retained lowers the threshold.
-    if retained.size > most or threshold < asked:
-        n = tilt.shape[1]
-        thinned = numpy_pass(columns[:n], columns[n:], tilt, threshold, math.inf, 0, most)
+    if retained.size > wanted.most or threshold < wanted.retain:
+        n = wanted.tilt.shape[1]
+        held = Chunk(0, retained.size, lambda: (columns[:n], columns[n:]))
+        again = Pass(wanted.tilt, threshold, wanted.most)
+        thinned = numpy_pass(held, again)
         threshold = thinned.threshold
         retained = retained[thinned.retained]
         columns, sums = np.split(thinned.columns, [retained.size], axis=1)
         cells.append((thinned.keys, thinned.counts, sums))
     drawn = np.concatenate([part.drawn for part in parts], axis=1)
-    if threshold < asked:
+    if threshold < wanted.retain:
         drawn = drawn[:, (drawn[-1] <= threshold) & (drawn[-2] <= SCREENED * threshold)]
-    keys, held, rows = (np.concatenate(each, axis=-1) for each in zip(*cells, strict=True))
+    keys, counts, rows = (np.concatenate(each, axis=-1) for each in zip(*cells, strict=True))
     groups = Grouping.of(keys)
-    columns = np.concatenate([columns, groups.merge(rows)], axis=1)
-    held = groups.merge(held[None])[0].astype(np.intp)
-    total = math.fsum(part.total for part in parts)
-    weights = dict(chain.from_iterable(part.weights.items() for part in parts))
     return Scan(
-        tilt, total, threshold, screen, retained, columns, groups.keys, held, weights, drawn
+        tilt=wanted.tilt,
+        total=math.fsum(part.total for part in parts),
+        threshold=threshold,
+        screen=wanted.screen,
+        retained=retained,
+        columns=np.concatenate([columns, groups.merge(rows)], axis=1),
+        keys=groups.keys,
+        counts=groups.merge(counts[None])[0].astype(np.intp),
+        weights=dict(chain.from_iterable(part.weights.items() for part in parts)),
+        drawn=drawn,
     )
 
 

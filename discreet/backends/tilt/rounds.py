@@ -30,25 +30,31 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.backends.tilt.cells import SCREENED, SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.passes import scan, wanted_margin
+from discreet.backends.tilt.passes import (
+    SCREENED,
+    SHELLS,
+    Pass,
+    Scan,
+    scan,
+    shell_top,
+    wanted_margin,
+)
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, Term
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.outcomes import Blocks, stored
 from discreet.problems.problem import Problem
@@ -201,6 +207,12 @@ def solve_in_rounds(
 
 
 class _Rounds:
+    """The rounds of one problem.
+
+    retained    how many outcomes the next pass retains
+    best        of all rounds so far; None before the first
+    """
+
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
         self._problem = problem
         self._precision = precision
@@ -208,52 +220,67 @@ class _Rounds:
         first = min(first_retained(problem.n, problem.m), max(500, problem.N // ROUNDS_FROM))
         self._retained = max(first, saving_passes(problem.blocks))
         self._iterations = self._passes = 0
+        self._best: Found | None = None
 
     def run(self, start: tuple[Array, Array] | None) -> Ended:
-        proof = self._prove(*start, math.inf) if start else self._started()
-        if isinstance(proof, Found):
-            return self._ended(proof, proof.source, SLACK)
+        """Rounds until the bounds meet, or nothing more is won."""
+        if start is None:
+            labels, cells = self._labelled()
+            if bayes_answer(cells, self._precision):
+                return self._slack(labels, cells)
+            proof = self._sampled(labels, cells)
+        else:
+            proof = self._prove(*start, math.inf)
         try:
             proof = self._nearer(proof)
         except KeyboardInterrupt:
             return self._ended(self._iterated(proof), proof, "interrupted")
-        best: Found | None = None
         width = math.inf
-        ended = ""
+        reason = ""
         for count in range(1, _ROUNDS + 1):
+            last = width
             try:
-                solved = self._crossed(proof) or self._iterated(proof)
-                best = solved if best is None or self._better(solved, best) else best
-                # Of so many ties there is no short rule.
-                decided = solved.vertex or solved.source.scan.ties > self._retained
-                if not (
-                    solved is best and decided and _width(best, proof) <= self._precision.bracket
-                ):
-                    proof = self._improved(proof, solved)
-                last = width
-                width = _width(best, proof)
-                ended = self._ending(width, solved)
-                if ended == "optimal" and not (best.vertex or decided) and proof.scan.retained.size:
-                    best = self._vertex(proof, best)
-                if self._limits.report is not None:
-                    self._limits.report(f"round {count}", max(best.lower, proof.bound), best.upper)
-                if not ended and width > _PROGRESS * last:
-                    if solved.source.wanted >= MOST_RETAINED:
-                        ended = "stalled"
-                    self._retained = max(
-                        self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED)
-                    )
-                    # The next round would be this one again.
-                    if not ended and proof is solved.source:
-                        proof = self._again(proof)
+                proof, width, reason = self._round(proof, last)
+                self._report(f"round {count}", proof)
             except KeyboardInterrupt:
-                if best is None:
+                if self._best is None:
                     raise
-                ended = "interrupted"
-            if ended:
+                reason = "interrupted"
+            if reason:
                 break
-        assert best is not None
-        return self._ended(best, proof, ended or "round limit")
+        assert self._best is not None
+        return self._ended(self._best, proof, reason or "round limit")
+
+    def _report(self, what: str, proof: Proof) -> None:
+        if self._limits.report is not None and self._best is not None:
+            lower = max(self._best.lower, proof.bound)
+            self._limits.report(what, lower, self._best.upper)
+
+    def _round(self, proof: Proof, last: float) -> tuple[Proof, float, str]:
+        """One round: the next pass, the width of the bracket, and why the rounds end, if they do.
+
+        last: the width before.
+        """
+        solved = self._crossed(proof) or self._iterated(proof)
+        if self._best is None or self._better(solved, self._best):
+            self._best = solved
+        best = self._best
+        # Of so many ties there is no short rule.
+        decided = solved.vertex or solved.source.scan.ties > self._retained
+        met = solved is best and _width(best, proof) <= self._precision.bracket
+        if not (met and decided):
+            proof = self._improved(proof, solved)
+        width = _width(best, proof)
+        reason = self._ending(width, solved)
+        if reason == "optimal" and not (best.vertex or decided) and proof.scan.retained.size:
+            self._best = self._vertex(proof, best)
+        if reason or width <= _PROGRESS * last:
+            return proof, width, reason
+        if solved.source.wanted >= MOST_RETAINED:
+            return proof, width, "stalled"
+        self._retained = max(self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED))
+        # Else the next round would be this one again.
+        return (self._again(proof) if proof is solved.source else proof), width, ""
 
     def _vertex(self, proof: Proof, best: Found) -> Found:
         """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is
@@ -294,52 +321,49 @@ class _Rounds:
     # -- the first tilt
     # ----------------------------------------------------------------------------------------------
 
-    def _started(self) -> Proof | Found:
-        """The pass under the tilt of a sample, which the margins of the sample prepare; or the
-        Bayes rule if it is optimal.
-
-        A pass under no tilt tells: its cells hold outcomes of one label each, so they know the law
-        of the Bayes rule. Where the Bayes rule of the sample keeps the budget, the sample's budget
-        is the same share of what that rule leaks.
+    def _labelled(self) -> tuple[Scan, Problem]:
+        """The pass under no tilt, and its cells: these hold outcomes of one label each, so they
+        know the law of the Bayes rule.
         """
         problem = self._problem
-        strip = strip_for(self._problem.N)
-        tilt = np.zeros((problem.m, problem.n))
-        multipliers = np.zeros(len(problem.terms))
-        first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
-        cells = _small(problem, first.columns)
-        if bayes_answer(cells, self._precision):
-            return Found(
-                Point.bayes(cells),
-                True,
-                Proof(first, multipliers, 0, first.total),
-                first.total,
-                first.total,
-            )
+        strip = strip_for(problem.N)
+        nothing = np.zeros((problem.m, problem.n))
+        labels = self._scan(Pass(nothing, screen=0.0, strip=strip))
+        return labels, _small(problem, labels.columns)
+
+    def _slack(self, labels: Scan, cells: Problem) -> Ended:
+        """The Bayes rule, where it keeps the budget."""
+        proof = Proof(labels, np.zeros(len(cells.terms)), 0, labels.total)
+        found = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
+        return self._ended(found, proof, SLACK)
+
+    def _sampled(self, labels: Scan, cells: Problem) -> Proof:
+        """The pass under the tilt of a sample, up to a margin that the sample tells."""
+        problem = self._problem
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
-        drawn, counts = sample(
-            problem.blocks, first.weights, strip, count, threads=self._limits.threads
-        )
+        strip = strip_for(problem.N)
+        threads = self._limits.threads
+        columns, counts = sample(problem.blocks, labels.weights, strip, count, threads=threads)
         self._passes += 1
-        drawn = _calibrated(drawn, first.columns.sum(axis=1), problem.n)
-        shares = [
-            _share(problem, term, number, drawn, cells) for number, term in enumerate(problem.terms)
-        ]
-        small = _small(problem, drawn, shares)
-        if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and all(shares):
-            point, ending = solve_whole(
-                small, self._precision, self._precision.sampled, self._limits
-            )
-            self._iterations += ending.iterations
-            tilt = point.tilt
-            multipliers = point.multipliers
+        columns = _calibrated(columns, labels.columns.sum(axis=1), problem.n)
+        tilt, multipliers = self._duals_of_sample(columns, cells)
         wanted = 2.0 * self._retained
         least = _SAMPLED * problem.N
-        edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
+        edge = wanted_margin(columns, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
         ties = float(shell_top(-1))  # where so many tie, draws would be of them alone
-        return self._prove(
-            tilt, multipliers, max(edge, ties), draws=problem.N >= _DRAWN_FROM and edge > ties
-        )
+        draws = problem.N >= _DRAWN_FROM and edge > ties
+        return self._prove(tilt, multipliers, max(edge, ties), draws=draws)
+
+    def _duals_of_sample(self, columns: Array, cells: Problem) -> tuple[Array, Array]:
+        """The duals of a sample; none where it lacks private values or leaks nothing."""
+        problem = self._problem
+        shares = _sample_shares(problem, columns, cells)
+        small = _small(problem, columns, shares)
+        if ((small.p_x > 0.0) != (problem.p_x > 0.0)).any() or not all(shares):
+            return np.zeros((problem.m, problem.n)), np.zeros(len(problem.terms))
+        point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
+        self._iterations += ending.iterations
+        return point.tilt, point.multipliers
 
     def _nearer(self, proof: Proof) -> Proof:
         """The pass under the tilt of draws, again until those that may decide otherwise can be
@@ -405,17 +429,11 @@ class _Rounds:
     # -- passes
     # ----------------------------------------------------------------------------------------------
 
-    def _scan(self, tilt: Array, threshold: float, **how: Any) -> Scan:
+    def _scan(self, wanted: Pass) -> Scan:
         self._passes += 1
         limits = self._limits
-        return scan(
-            self._problem.blocks,
-            tilt,
-            threshold,
-            threads=limits.threads,
-            compiled=limits.compiled,
-            **how,
-        )
+        blocks = self._problem.blocks
+        return scan(blocks, wanted, threads=limits.threads, compiled=limits.compiled)
 
     def _prove(
         self,
@@ -433,14 +451,16 @@ class _Rounds:
         if self._retained >= problem.N:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
-        screen = SCREENED * threshold if screens else math.inf
-        found = self._scan(
+        # Ties are never screened, as a rule may draw them.
+        least = max(threshold, float(shell_top(-1)))
+        wanted = Pass(
             tilt,
-            threshold,
-            screen=screen,
+            retain=threshold,
             most=self._retained,
+            screen=SCREENED * least if screens else math.inf,
             draws=draws and 0.0 < threshold < math.inf,
         )
+        found = self._scan(wanted)
         return Proof(found, multipliers, self._retained, found.total - self._price(multipliers))
 
     def _price(self, multipliers: Array) -> float:
@@ -554,15 +574,16 @@ def _small(problem: BlockProblem, columns: Array, shares: Sequence[float] | None
     return Problem.of_rows(columns[:n], columns[n:], terms)
 
 
-def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: Problem) -> float:
-    """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what
-    all outcomes do.
+def _sample_shares(problem: BlockProblem, columns: Array, cells: Problem) -> list[float]:
+    """Of each budget, for a sample: where its Bayes rule keeps the budget, what that leaks over
+    what all outcomes do.
     """
-    if not term.priced:
-        return 1.0
-    leaks = _small(problem, drawn).bayes_leakages[number]
-    whole = cells.bayes_leakages[number]
-    return leaks / whole if leaks <= term.budget.amount and whole > 0.0 else 1.0
+    shares = []
+    leakages = _small(problem, columns).bayes_leakages
+    for term, leaks, whole in zip(problem.terms, leakages, cells.bayes_leakages, strict=True):
+        within = term.priced and leaks <= term.budget.amount and whole > 0.0
+        shares.append(leaks / whole if within else 1.0)
+    return shares
 
 
 def _calibrated(drawn: Array, sums: Array, n: int) -> Array:

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import amounts_to_keep
-from discreet.backends.tilt.cells import SHELLS, TIES, Scan, classified, shell_top
-from discreet.backends.tilt.passes import scan
+from discreet.backends.tilt.passes import SHELLS, TIES, Pass, Scan, classified, scan, shell_top
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.numerics.double_double import Array
@@ -42,7 +41,8 @@ def rule_of(
             found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns
         )
     if passed.tilt is not tilt:  # the rounds ended without a pass under their last tilt
-        passed = scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
+        wanted = Pass(tilt)
+        passed = scan(problem.blocks, wanted, threads=limits.threads, compiled=limits.compiled)
     classes = _in_classes(problem, passed, found.upper, precision, limits)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
@@ -102,6 +102,8 @@ def _in_classes(
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
+        if shell_top(last) > passed.screen:  # of these margins some outcomes are screened
+            break
         if (
             tried := _drawn(
                 problem, passed.columns, np.where(shell <= last, pair, label), precision, limits

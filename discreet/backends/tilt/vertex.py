@@ -1,73 +1,202 @@
-"""A vertex: labels, ties, and the square system that determines them.
+"""A vertex: labels, ties, and the square system that determines them, by Newton's method.
 
 At a vertex all outcomes but a few *ties* are certain of their guess, their label. Every unknown
 *share* moves a tie from its label to another guess, so the law of (X, Ŷ) is linear in the shares.
-What determines them and μ is one equality of tilted losses per share and leakage = ε, with tilts
-t_i = μ log ratio; Newton's method takes a few steps to rounding, because what the labels deviate
-from independence is summed once. At ε = 0 the shares solve leakage-free equations, and the tilts
-the equalities of tilted losses; both are linear. The former are solved a second time, relative to
-the mass of each guess.
+Unknown are the shares x, the price μ of every budget that binds, and the tilts τ of secrets that
+must not leak at all. With f_c, the level of a budget as a function of x, they satisfy
 
-Source: discreet, docs/theory.md, section 14 (the crossover).
+    for a share f of a tie:  L_guess − L_label + Σ_c μ_c ∂f_c/∂x_f + Σ τ ∂(u − s π)/∂x_f = 0, f_c =
+                             B_c, u − s π = 0.
+
+A budget of each posterior counts once for every guess. Which budgets bind is read off the start:
+those whose price matters more than what is left of them, at least one. One with a price below 0 is
+dropped, and one that is exceeded binds.
+
+Newton's method takes a few steps to rounding, because what the labels deviate from independence is
+summed once. It needs the second derivative of f. As g(u) = s G(x) is the perspective of G, that of
+g along du is s times that of G along dx = (du/π − (1 + x) ds)/s (`Measure.curvature`).
+
+Under perfect privacy of all secrets the equations of the shares are linear. They are solved a
+second time, relative to the mass of each guess.
+
+Source: discreet, docs/theory.md, sections 14 (the crossover) and 22.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import log_ratio
+from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.stationary import Part, Shares
 from discreet.measures.law import OutputLaw, distance_from_private, phi_residual
-from discreet.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
+from discreet.measures.measure import Scope
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
+from discreet.problems.constraint import Term
+from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]
-_STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
+_STEPS = 14  # of Newton's method, which takes four to seven from a start worth having
+_CHANGES = 6  # of which budgets bind
+_Budget = tuple[int, int]  # a term, and a guess or −1 for all
 
 
-class Vertex(Shares):
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """A group of rows with a prior of its own, and the masses of guesses in it.
+
+    number    of its term
+    p_x       of the group, given it            [k]
+    certain   masses where labels are certain   [m]
+    by_mass   what a share adds to masses       [F, m]
+    by_joint  what a share adds to laws         [F, m, k]
+    """
+
+    number: int
+    term: Term
+    rows: slice
+    p_x: Array
+    certain: Array
+    by_mass: Array
+    by_joint: Array
+
+    @property
+    def never(self) -> NDArray[np.bool_]:
+        """Guesses that are never made."""
+        return np.asarray((self.certain == 0.0) & ~self.by_mass.any(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What Newton's method needs of shares: of every group masses [m], x = r − 1 and the slopes of
+    the measure [m, k], and G(x) [m]; and the levels of all budgets.
+    """
+
+    masses: list[Array]
+    ratios: list[Array]
+    slopes: list[Array]
+    excesses: list[Array]
+    levels: dict[_Budget, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Shares [F], the prices of the budgets that bind, and tilts [m, n] of secrets that must not
+    leak.
+    """
+
+    shares: Array
+    binding: dict[_Budget, float]
+    exact: Array
+
+
+class Vertex:
     """Labels and ties, and the equations for what is still to be decided: a share for every guess
     but the label of a tie.
 
-    certain: the law where every outcome gets its label; the rest as in `Shares`.
+    certain [m, N]: the labels of all outcomes; ties [K]: outcomes, own [K]: their labels; start [m,
+    K]: their columns at first, positive at the guesses that each may get.
     """
 
     def __init__(
-        self, problem: Problem, certain: OutputLaw, ties: _Index, own: _Index, start: Array
+        self, problem: Problem, certain: Array, ties: _Index, own: _Index, start: Array
     ) -> None:
-        super().__init__(problem, ties, own, start)
-        self._certain = certain
-        count = self._tied.size
-        self._by_mass = self._moves * problem.p_z[self._tied, None]
-        self._by_entry = self._by_deviation.reshape(count, -1)
-        self._by_joint = self._by_entry + (self._by_mass[:, :, None] * problem.p_x).reshape(
-            count, -1
-        )
-        never = (certain.mass == 0.0) & ~self._by_mass.any(axis=0)
-        self._mass = certain.mass + never  # any number will do for a guess that never occurs
+        self._problem = problem
+        self._own = own
+        every = np.eye(problem.m)
+        self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
+        self._shape = start.shape
+        self._start = start[self._guesses, self._places]
+        tied = ties[self._places]
+        label = own[self._places]
+        # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
+        moves = every[self._guesses] - every[label]
+        # [F, m, n]
+        self._by_deviation = moves[:, :, None] * problem.deviations[:, tied].T[:, None, :]
+        # L_guess − L_label
+        self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]
+        self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
+        effect = self._by_deviation.reshape(tied.size, -1) / self._scale
+        self._size = sizes(effect)
+        self._effect = effect / self._size[:, None]
+        self._certain = certain @ problem.deviations.T
+        self._groups = list(self._grouped(certain, tied, moves))
+        # Rows of secrets that must not leak [n].
+        self._exact = np.zeros(problem.n, dtype=np.bool_)
+        for term in problem.terms:
+            self._exact[term.rows] = term.budget.perfect
 
-    def law(self, columns: Array) -> OutputLaw:
-        """The law of (X, Ŷ) for columns of the ties [m, K]."""
-        shares = columns[self._guesses, self._places]
-        return OutputLaw(
-            self._certain.mass + shares @ self._by_mass, self._deviation(shares), self._certain.p_x
-        )
+    def _grouped(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
+        for number, term in enumerate(self._problem.terms):
+            for rows in term.groups:
+                prior = self._problem.p_x[rows] / self._problem.p_x[rows].sum()
+                mass = self._problem.p_z
+                if len(term.groups) > 1:
+                    mass = self._problem.p_xz[rows].sum(axis=0)
+                by_mass = moves * mass[tied, None]
+                by_joint = self._by_deviation[:, :, rows] + by_mass[:, :, None] * prior
+                yield _Group(number, term, rows, prior, certain @ mass, by_mass, by_joint)
+
+    # -- columns and laws
+    # ----------------------------------------------------------------------------------------------
+
+    def columns(self, shares: Array) -> Array:
+        """[m, K] the ties' columns for the free shares [F]."""
+        found = np.zeros(self._shape)
+        # So that a column sums to one exactly.
+        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
+        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
+        return found
+
+    def deviation(self, columns: Array) -> Array:
+        """u − s π of columns of the ties [m, K], for all rows [m, n]."""
+        return self._deviation(columns[self._guesses, self._places])
 
     def _deviation(self, shares: Array) -> Array:
-        found = self._certain.deviation + (shares @ self._by_entry).reshape(
-            self._certain.deviation.shape
+        change = shares @ self._by_deviation.reshape(shares.size, -1)
+        return np.asarray(self._certain + change.reshape(self._certain.shape))
+
+    def _laws(self, shares: Array) -> Iterator[tuple[_Group, OutputLaw]]:
+        """The law of every group."""
+        deviation = self._deviation(shares)
+        for group in self._groups:
+            own = deviation[:, group.rows]
+            # What rounding left would make a guess dearer everywhere.
+            own = own - own.sum(axis=1)[:, None] * group.p_x
+            mass = group.certain + shares @ group.by_mass
+            yield group, OutputLaw(mass, own, group.p_x, measure=group.term.measure)
+
+    def near(self, deviation: Array) -> Array | None:
+        """The columns [m, K] next to the start with about that deviation of the law [m, n].
+
+        The change of shares is of least norm, counted in effects; some probability may be outside
+        [0, 1]. None beyond range.
+        """
+        missing = deviation - self._deviation(self._start)
+        step = least_norm(self._effect.T, missing.ravel() / self._scale)
+        return None if step is None else self.columns(self._start + step / self._size)
+
+    def direction(self, place: int, loses: int) -> Array | None:
+        """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all
+        other ties stay.
+        """
+        losses = (self._places == place) * (
+            (self._guesses == loses) - 1.0 * (self._own[place] == loses)
         )
-        # What rounding left would make a guess dearer everywhere.
-        found -= found.sum(axis=1)[:, None] * self._certain.p_x
-        return found
+        move = least_norm(self._effect, losses / self._size)
+        return None if move is None else (move / self._scale).reshape(self._problem.m, -1)
+
+    # -- the solution
+    # ----------------------------------------------------------------------------------------------
 
     def solve(
         self, columns: Array, tilt: Array, multipliers: Array, precision: Precision
@@ -82,151 +211,343 @@ class Vertex(Shares):
         where ties cancel a guess's mass. Where that is above the budget, the next law aims further
         inside.
         """
-        if self._problem.constraint.perfect:
-            return self._solve_perfect(columns, tilt, precision)
-        budget = self._problem.budget
-        multiplier = float(multipliers[0])
-        inside = precision.vertex
         shares = columns[self._guesses, self._places]
-        while inside < 1.0:
-            found = self.newton(shares, multiplier, budget * (1.0 - inside))
-            if found is None:
+        if self._problem.perfect:
+            at = self._private(shares, tilt)
+            return None if at is None else self._point(self.columns(at.shares), at, tilt)
+        at = self._started(np.maximum(shares, Precision.settled), tilt, multipliers)
+        inside = precision.vertex
+        while at is not None and inside < 1.0:
+            at = self._bound(at, inside)
+            if at is None:
                 return None
-            shares, multiplier = found
-            columns = self.columns(shares)
-            law = self.law(columns)
-            never = law.mass == 0.0
-            excess = (
-                law.leakage_ceiling(
-                    Precision.entry * max(1.0, (self._mass / law.mass)[~never].max())
-                )
-                / budget
-                - 1.0
-            )
+            columns = self.columns(at.shares)
+            excess = self._excess(columns[self._guesses, self._places])
             if excess <= 0.0:
-                duals = multiplier * log_ratio(law.ratio_minus_one())
-                if never.any():  # less h_i
-                    duals[never] = (
-                        tilt[never]
-                        - multiplier
-                        * np.log1p(np.expm1(tilt[never] / multiplier) @ law.p_x)[:, None]
-                    )
-                equal = self._equal(
-                    duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x)
-                )
-                return None if equal is None else Point(columns, equal, np.array([multiplier]))
+                return self._point(columns, at, tilt)
             inside = 2.0 * (inside + excess)
         return None
 
-    def newton(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
-        """Shares [F] and multiplier for that leakage, from some to start from; None when Newton's
-        method does not settle.
+    def _private(self, shares: Array, tilt: Array) -> _Iterate | None:
+        """Shares after one more solution for what rounding has left of the law's deviation; None
+        where ties are too few to cancel what others leak, or what a rare guess does.
+
+        The equations of each guess are divided by its mass, so that a rare guess becomes as private
+        as a frequent one.
+        """
+        scale = self._scale.reshape(self._certain.shape).copy()
+        for group, law in self._laws(shares):
+            scale[:, group.rows] *= np.where(law.mass > 0.0, law.mass, 1.0)[:, None]
+        effect = self._by_deviation.reshape(shares.size, -1) / scale.ravel()
+        size = sizes(effect)
+        left = self._deviation(shares).ravel()
+        step = least_norm((effect / size[:, None]).T, -left / scale.ravel())
+        if step is None:
+            return None
+        shares = shares + step / size
+        columns = self.columns(shares)
+        laws = [law for _, law in self._laws(columns[self._guesses, self._places])]
+        leaks = max(phi_residual(law) for law in laws)
+        if not leaks <= Precision.leak_free or max(map(distance_from_private, laws)) > (
+            Precision.private
+        ):
+            return None
+        return _Iterate(shares, {}, tilt)
+
+    # -- which budgets bind
+    # ----------------------------------------------------------------------------------------------
+
+    def _budgets(self) -> list[_Budget]:
+        """All that may bind."""
+        budgets = list[_Budget]()
+        for number, term in enumerate(self._problem.terms):
+            if term.priced:
+                each = range(self._problem.m) if term.measure.scope is Scope.POSTERIOR else [-1]
+                budgets.extend((number, guess) for guess in each)
+        return budgets
+
+    def _started(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
+        """The budgets that bind, with their prices: those whose price matters more than what is
+        left of them, and where no secret must be private at least one.
+        """
+        state = self._state(shares)
+        if state is None:
+            return None
+        error = max(self._problem.constant_error, Precision.nonzero)
+        prices = dict[_Budget, float]()
+        excess = dict[_Budget, float]()
+        for budget in self._budgets():
+            price, mass = self._price(budget, state, tilt, multipliers)
+            level = self._level(budget)
+            if price > 0.0:
+                prices[budget] = price
+                excess[budget] = price * level * mass / error + state.levels[budget] / level - 1.0
+        if prices and not self._exact.any() and max(excess.values()) <= 0.0:
+            surest = max(excess, key=excess.__getitem__)
+            excess[surest] = math.inf
+        binding = {budget: price for budget, price in prices.items() if excess[budget] > 0.0}
+        return _Iterate(shares, binding, tilt * self._exact)
+
+    def _price(
+        self, budget: _Budget, state: _State, tilt: Array, multipliers: Array
+    ) -> tuple[float, float]:
+        """The price of a budget at the start, and the mass that it counts for: that of each guess
+        is the size of the tilt along the gradient of its budget.
+        """
+        number, guess = budget
+        if guess < 0:
+            return float(multipliers[number]), 1.0
+        place = self._place(number)
+        group = self._groups[place]
+        mass = float(state.masses[place][guess])
+        weights = mass * group.p_x * (1.0 + state.ratios[place][guess])
+        slope = state.slopes[place][guess]
+        spread = weights * (slope - weights @ slope / weights.sum())
+        along = float(spread @ slope)
+        return float(spread @ tilt[guess, group.rows]) / max(along, Precision.nonzero), mass
+
+    def _place(self, number: int) -> int:
+        """The first group of a term, which is the only one where guesses have budgets."""
+        return next(k for k, group in enumerate(self._groups) if group.number == number)
+
+    def _level(self, budget: _Budget) -> float:
+        return exact_level(self._problem.terms[budget[0]])
+
+    def _bound(self, at: _Iterate, inside: float) -> _Iterate | None:
+        """What solves the equations, with the budgets that bind found out; levels aim inside
+        budgets by that share.
+        """
+        for _ in range(_CHANGES):
+            if not at.binding and not self._exact.any():
+                return None
+            found = self._newton(at, inside)
+            if found is None:
+                return None
+            at, state = found
+            binding = {budget: price for budget, price in at.binding.items() if price > 0.0}
+            for budget in self._budgets():
+                most = self._level(budget) * (1.0 - inside) * (1.0 + Precision.searched)
+                if budget not in at.binding and state.levels[budget] > most:
+                    dearest = max(at.binding.values(), default=1.0)
+                    binding[budget] = dearest * Precision.certain
+            if binding.keys() == at.binding.keys():
+                return at
+            at = _Iterate(at.shares, binding, at.exact)
+        return None
+
+    # -- Newton's method
+    # ----------------------------------------------------------------------------------------------
+
+    def _state(self, shares: Array) -> _State | None:
+        """None outside the domain."""
+        state = _State([], [], [], [], dict.fromkeys(self._budgets(), 0.0))
+        for group, law in self._laws(shares):
+            never = group.never
+            mass = law.mass + never  # any number will do for a guess that never occurs
+            with np.errstate(divide="ignore", invalid="ignore"):
+                x = law.deviation / (mass[:, None] * group.p_x)
+            if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
+                return None
+            x = np.maximum(x, -1.0)
+            measure = group.term.measure
+            state.masses.append(mass)
+            state.ratios.append(x)
+            state.slopes.append(measure.slope(x, group.p_x))
+            excess = np.where(never, 0.0, measure.excess(x, group.p_x))
+            state.excesses.append(excess)
+            if group.term.priced and measure.scope is Scope.POSTERIOR:
+                for guess, level in enumerate(excess.tolist()):
+                    state.levels[group.number, guess] = level
+            elif group.term.priced:
+                state.levels[group.number, -1] += float(mass @ excess)
+        return state
+
+    def _newton(self, at: _Iterate, inside: float) -> tuple[_Iterate, _State] | None:
+        """None when Newton's method does not settle.
+
+        Converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does
+        not shrink.
         """
         size = math.inf
-        shares = np.maximum(shares, Precision.settled)
         for _ in range(_STEPS):
-            moved = self._step(shares, multiplier, budget)
+            state = self._state(at.shares)
+            moved = None if state is None else self._step(at, state, inside)
             if moved is None:
                 return None
             last = size
-            (shares, multiplier, size) = moved
-            # Converging steps shrink quadratically, the next to size³ / last²; what rounding leaves
-            # does not shrink.
+            at, size = moved
             following = size * (size / last) * (size / last) if last < 1.0 else math.inf
             if (
                 size <= Precision.settled
                 or following <= Precision.settled
                 or 0.5 * last <= size <= 1e3 * Precision.settled
             ):
-                return shares, multiplier
-        return (shares, multiplier) if size <= 1e6 * Precision.settled else None
+                break
+        else:
+            if size > 1e6 * Precision.settled:
+                return None
+        state = self._state(at.shares)
+        return None if state is None else (at, state)
 
-    def _step(
-        self, shares: Array, multiplier: float, budget: float
-    ) -> tuple[Array, float, float] | None:
-        """Shares, multiplier and the size of the step by V_i = diag(1/u_i) − 1 1'/s_i; None outside
-        the domain.
+    def _step(self, at: _Iterate, state: _State, inside: float) -> tuple[_Iterate, float] | None:
+        """The next iterate and the size of the step; None beyond range."""
+        prices = np.array(list(at.binding.values()))
+        unit = float(prices.max(initial=0.0)) or 1.0
+        gradients, curvature = self._curved(at, state, unit, inside)
+        borders = gradients * (prices / unit)[:, None]
+        unequal = -self._lost / unit - borders.sum(axis=0)
+        unused = self._unused(at, state, inside) * prices / unit
+        exact = at.exact
+        if self._exact.any():
+            count = at.shares.size
+            private = self._by_deviation[:, :, self._exact].reshape(count, -1)
+            unequal -= private @ exact[:, self._exact].ravel() / unit
+            left = -self._deviation(at.shares)[:, self._exact].ravel()
+            borders = np.concatenate([borders, private.T])
+            unused = np.concatenate([unused, left])
+        step = bordered(curvature, borders, unequal, unused)
+        if step is None:
+            return None
+        moved = step[: at.shares.size + prices.size]
+        if self._exact.any():
+            exact = exact.copy()
+            exact[:, self._exact] += unit * step[moved.size :].reshape(len(exact), -1)
+        prices = prices * (1.0 + moved[at.shares.size :])
+        binding = dict(zip(at.binding, prices.tolist(), strict=True))
+        size = float(np.abs(moved).max(initial=0.0))
+        return _Iterate(at.shares + moved[: at.shares.size], binding, exact), size
+
+    def _unused(self, at: _Iterate, state: _State, inside: float) -> Array:
+        """What is left of the budgets that bind; of each posterior, by the mass of the guess."""
+        left = []
+        for budget in at.binding:
+            unused = self._level(budget) * (1.0 - inside) - state.levels[budget]
+            number, guess = budget
+            mass = 1.0 if guess < 0 else state.masses[self._place(number)][guess]
+            left.append(unused * mass)
+        return np.array(left)
+
+    def _curved(
+        self, at: _Iterate, state: _State, unit: float, inside: float
+    ) -> tuple[Array, Array]:
+        """Gradients of the budgets that bind [budgets, F], and the second derivative of Σ μ f /
+        unit [F, F].
         """
-        mass = self._mass + shares @ self._by_mass
-        deviation = self._deviation(shares).ravel()
-        expected = (mass[:, None] * self._certain.p_x).ravel()
-        ratio = deviation / expected
-        if not (mass.min() > 0.0 and ratio.min() >= -1.0 - Precision.settled):
-            return None
-        # Of a guess that excludes a private value, up to rounding.
-        ratio = np.maximum(ratio, -1.0 + UNIT)
-        joint = expected + expected * ratio
-        slopes = self._by_joint @ np.log1p(ratio)
-        curvature = (self._by_joint / joint) @ self._by_joint.T - (
-            self._by_mass / mass
-        ) @ self._by_mass.T
-        unequal = -slopes - self._lost / multiplier
-        unused = budget - float(expected @ phi_divergence(ratio))
-        step = bordered(curvature, slopes, unequal, unused)
-        if step is None or not step[-1] > -1.0:
-            return None
-        return shares + step[:-1], multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
+        count = at.shares.size
+        gradients = np.zeros((len(at.binding), count))
+        curvature = np.zeros((count, count))
+        for k, group in enumerate(self._groups):
+            binding = [
+                (row, guess, price / unit)
+                for row, ((number, guess), price) in enumerate(at.binding.items())
+                if number == group.number
+            ]
+            if not binding:
+                continue
+            measure = group.term.measure
+            x = state.ratios[k]
+            mass = state.masses[k]
+            slope = state.slopes[k]
+            if measure.scope is Scope.POSTERIOR:
+                level = exact_level(group.term) * (1.0 - inside)
+                slope = slope + (state.excesses[k] - level)[:, None]
+            along = np.einsum("fij,ij->fi", group.by_joint, slope)
+            weights = np.zeros(mass.size)
+            for row, guess, price in binding:
+                gradients[row] += along.sum(axis=1) if guess < 0 else along[:, guess]
+                weights[slice(None) if guess < 0 else guess] = price
+            bend, pull = measure.curvature(x, group.p_x)
+            change = group.by_joint / group.p_x - (1.0 + x) * group.by_mass[:, :, None]
+            change /= mass[:, None]
+            bent = (change * (bend * (weights * mass)[:, None])).reshape(count, -1)
+            curvature += bent @ change.reshape(count, -1).T
+            pulled = np.einsum("fij,ij->fi", change, pull) * np.sqrt(weights * mass)
+            curvature -= pulled @ pulled.T
+        return gradients, curvature
 
-    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        private = self._refined(columns)
-        if private is None:
-            return None
-        law = self.law(private)
-        if (
-            not phi_residual(law) <= precision.leak_free
-            or distance_from_private(law) > precision.private
-        ):
-            return None  # too few ties to cancel what others leak, or what a rare guess does
-        equal = self._equal(tilt - (tilt @ law.p_x)[:, None], np.tile(law.p_x, (len(tilt), 1)))
-        return None if equal is None else Point(private, equal, np.array([math.inf]))
+    # -- the answer
+    # ----------------------------------------------------------------------------------------------
 
-    def _refined(self, columns: Array) -> Array | None:
-        """The columns of ties [m, K] after one more solution for what rounding has left of the
-        law's deviation.
+    def _excess(self, shares: Array) -> float:
+        """By how much budgets are exceeded, relative, at most; inf where a secret leaks that must
+        not.
 
-        The equations of each guess are divided by its mass, so that a rare guess becomes as private
-        as a frequent one.
+        The judge moves those to exact privacy, by up to the rounding of sums, which the other
+        budgets feel.
         """
-        shares = columns[self._guesses, self._places]
-        mass = self.law(columns).mass
-        scale = self._scale * np.repeat(np.where(mass > 0.0, mass, 1.0), self._problem.n)
-        effect = self._by_entry / scale
-        size = sizes(effect)
-        step = least_norm((effect / size[:, None]).T, -self._deviation(shares).ravel() / scale)
-        return None if step is None else self.columns(shares + step / size)
+        moved = Precision.leak_free if self._exact.any() else Precision.entry
+        ceilings = np.zeros(len(self._problem.terms))
+        for group, law in self._laws(shares):
+            if group.term.budget.perfect and distance_from_private(law) > Precision.private:
+                return math.inf
+            if group.term.priced:
+                made = law.mass > 0.0
+                cancelled = float((group.certain[made] / law.mass[made]).max(initial=1.0))
+                ceilings[group.number] += law.leakage_ceiling(moved * cancelled)
+        terms = zip(self._problem.terms, ceilings.tolist(), strict=True)
+        return max(
+            (ceiling / term.budget.amount - 1.0 for term, ceiling in terms if term.priced),
+            default=-math.inf,
+        )
+
+    def _point(self, columns: Array, at: _Iterate, tilt: Array) -> Point | None:
+        """The columns with tilts that cost least, of all that make the losses of ties equal."""
+        state = self._state(columns[self._guesses, self._places])
+        if state is None:
+            return None
+        multipliers = no_multipliers(self._problem.terms)
+        duals = np.zeros_like(tilt)
+        joint = np.zeros_like(tilt)
+        for k, group in enumerate(self._groups):
+            rows = group.rows
+            if group.term.budget.perfect:
+                duals[:, rows] = at.exact[:, rows] - (at.exact[:, rows] @ group.p_x)[:, None]
+                joint[:, rows] = group.p_x
+                continue
+            ratio = np.maximum(state.masses[k][:, None] * (1.0 + state.ratios[k]), UNIT)
+            joint[:, rows] = ratio * group.p_x
+            if group.term.measure.scope is Scope.TOTAL:
+                multipliers[group.number] = at.binding.get((group.number, -1), 0.0)
+            price = multipliers[group.number]
+            prices = [at.binding.get((group.number, guess), price) for guess in range(len(tilt))]
+            duals[:, rows] = np.array(prices)[:, None] * state.slopes[k]
+            never = group.never
+            if never.any():
+                own = tilt[never, rows]
+                over = group.term.measure.ceiling(own, group.p_x, price, exact_level(group.term))
+                duals[never, rows] = own - over[:, None]
+        equal = self._equal(duals, joint)
+        return None if equal is None else Point(columns, equal, multipliers)
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
         """The tilt [m, n] that costs least for the law u [m, n] and makes the losses of ties equal
         once shares are rounded.
 
-        A change δ with Σ_j u_ij δ_ij = 0 leaves h_i as it is to first order, and costs Σ_ij u_ij
-        δ_ij² / (2 μ).
+        A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i as it is to first order, and
+        costs Σ_ij u_ij δ_ij² / (2 μ).
         """
-        posterior = joint / joint.sum(axis=1)[:, None]
-        scale = np.sqrt(joint).ravel()
-        effect = (
-            self._by_joint - (self._by_mass[:, :, None] * posterior).reshape(self._by_joint.shape)
-        ) / scale
+        by_joint = np.empty_like(self._by_deviation)
+        raised = np.empty_like(self._by_deviation)
+        for group in self._groups:
+            own = joint[:, group.rows]
+            by_joint[:, :, group.rows] = group.by_joint
+            posterior = own / own.sum(axis=1)[:, None]
+            raised[:, :, group.rows] = group.by_mass[:, :, None] * posterior
+        scale = np.sqrt(joint)
+        effect = ((by_joint - raised) / scale).reshape(len(by_joint), -1)
         size = sizes(effect)
-        unequal = (
-            -self._lost - self._by_entry @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x)
-        )
+        unequal = -self._lost - by_joint.reshape(len(by_joint), -1) @ tilt.ravel()
         move = least_norm(effect / size[:, None], unequal / size)
-        return None if move is None else tilt + (move / scale).reshape(tilt.shape)
+        return None if move is None else tilt + move.reshape(tilt.shape) / scale
 
 
 def is_entropic(problem: Problem) -> bool:
-    """Whether there is one secret, and leakage is mutual information or none is allowed: then its
-    vertex is a `Vertex`.
+    """Whether there is one constraint, on mutual information, conditional or not, or of perfect
+    privacy: then a tilt announces a law.
     """
-    return len(problem.terms) == 1 and (
-        problem.measure == MUTUAL_INFORMATION or problem.constraint.perfect
-    )
-
-
-def plain_law(problem: Problem, estimator: Array) -> OutputLaw:
-    """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
-    return OutputLaw(estimator @ problem.p_z, estimator @ problem.deviations.T, problem.p_x)
+    first, *others = problem.terms
+    entropic = first.measure == MUTUAL_INFORMATION or first.measure.conditional
+    return not others and (entropic or first.budget.perfect)
 
 
 def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
@@ -236,27 +557,30 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
     of being feasible, and what budgets leave unused. For a vertex Σ t·u is Σ μ times the leakages.
     """
     losses = problem.loss + at.tilt @ problem.p_xz
-    prices = at.multipliers.tolist()
-    used = np.zeros(len(problem.terms))
+    law = plain_law(problem, at.columns)
     wasted = 0.0
-    for part in Part.of(problem):
-        term = problem.terms[part.term]
-        tilt = at.tilt[:, part.rows]
-        mass = at.columns @ part.mass
-        if term.budget.perfect:
-            over = tilt @ part.p_x
-        else:
-            deviation = at.columns @ problem.deviations[part.rows].T
-            own = deviation - deviation.sum(axis=1)[:, None] * part.p_x
-            law = OutputLaw(mass, own, part.p_x, measure=term.measure)
-            used[part.term] += law.level
-            over = term.measure.ceiling(tilt, part.p_x, prices[part.term], term.level)
-            over = np.maximum(over, 0.0)
-        losses -= over[:, None] * part.mass
-        wasted += float(mass @ over)
-    for term, price, level in zip(problem.terms, prices, used.tolist(), strict=True):
+    terms = zip(problem.terms, at.multipliers.tolist(), law.constraints, law.levels, strict=True)
+    for term, price, groups, level in terms:
+        for rows, group in zip(term.groups, groups, strict=True):
+            tilt = at.tilt[:, rows]
+            if term.budget.perfect:
+                over = tilt @ group.p_x
+            else:
+                over = term.measure.ceiling(tilt, group.p_x, price, term.level)
+                over = np.maximum(over, 0.0)
+            whole = len(groups) == 1
+            mass = problem.p_z if whole else problem.p_xz[rows].sum(axis=0)
+            losses -= over[:, None] * mass
+            wasted += float(group.mass @ over)
         if term.priced and price > 0.0:
             wasted += price * max(0.0, term.level * (1.0 - precision.undercut) - level)
     losses -= losses.min(axis=0)
     error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
     return (wasted + float(np.vdot(at.columns, losses))) / error
+
+
+def exact_level(term: Term) -> float:
+    """B, not rounded upward."""
+    growth = term.measure.growth
+    amount = term.budget.amount
+    return math.expm1(growth * amount) if growth else amount

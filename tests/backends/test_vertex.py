@@ -1,5 +1,5 @@
-"""The vertex under smooth measures: Newton's method from points that are nearly optimal, and what
-binds there.
+"""The vertex under every smooth measure: Newton's method from points that are nearly optimal, and
+what binds there.
 """
 
 import math
@@ -16,6 +16,7 @@ from discreet.judge import certify
 from discreet.problems import Problem
 
 SMOOTH = [
+    "mutual-information",
     "chi-square",
     "sibson:alpha=1.2",
     "sibson:alpha=2",
