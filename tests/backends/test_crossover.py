@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.crossover import _ActiveSet, crossover
+from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.vertex import Vertex, proven_width
@@ -168,21 +168,6 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
     best = ds.solve(problem, "tilt")
     assert best.status is ds.Status.CERTIFIED
     assert best.iterations == 0
-
-
-@pytest.mark.parametrize("seed", [2, 4])
-def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(seed, monkeypatch):
-    pivots = [0]
-    plain = _ActiveSet.vertex
-
-    def counted(active):
-        pivots[0] += 1
-        return plain(active)
-
-    monkeypatch.setattr(_ActiveSet, "vertex", counted)
-    curve = ds.frontier(random_problem(2, 2, 300, seed, 0.3), points=30)
-    assert curve.certified
-    assert pivots[0] <= 32
 
 
 def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():

@@ -250,15 +250,6 @@ def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells():
     assert 0.05 < found.threshold < 0.2
 
 
-@NUMBA
-def test_compiled_passes_are_used_where_that_pays(monkeypatch):
-    for loaded, pays in ((False, [True, False, False]), (True, [True, True, False])):
-        monkeypatch.setattr(label_strips._kernel, "asked", lambda loaded=loaded: loaded)
-        assert [
-            label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)
-        ] == pays
-
-
 @BOTH
 @given(
     st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts
