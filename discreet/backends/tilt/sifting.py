@@ -50,6 +50,8 @@ from numpy.typing import NDArray
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import amounts_to_keep
 from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.vertex import exact_level
+from discreet.lazy import cached_property
 from discreet.measures.measure import Scope
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
@@ -111,85 +113,278 @@ def sifted(
     always solved. Such points keep their budgets to the tolerances of HiGHS only. Outcomes and
     private values need positive probability.
     """
-    count = problem.m * (problem.n + 1)
-    shared = max(problem.N if far else 0, _SHARED * count)
-    thins = _THINNED * _SHARED * count < problem.N
-    if (
-        far
-        and thins
-        and not tilt.any()
-        and (few := _tilt_of_few(problem, tilt, precision, deadline)) is not None
-    ):
-        tilt = few
-        shared = max(shared // _NEARBY, _SHARED * count)
-        thins = False
-    losses = problem.loss + tilt @ problem.p_xz
-    labels = first_least(losses)
-    widened = precision.widened
-    rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
-    candidates = _nearest(losses, labels, problem.p_z, count) & (not far)
-    if columns is not None:
-        hesitating = columns.max(axis=0) < 1.0 - Precision.certain
-        candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
-    held = np.zeros((problem.m, problem.N), dtype=np.bool_)
-    # Whether the last program had all outcomes, so that tolerances alone may contradict its duals.
-    whole = False
-    for _ in range(_PROGRAMS):
-        if _is_too_large(problem, int(np.count_nonzero(candidates)), shared):
-            return None
-        last = (whole or shared <= _SHARED * count) and not rough
-        small = _gathered(problem, losses, labels, candidates, shared, held)
-        program = _Restricted(small, widened)
-        solved = _refined(program, _REFINED if last else 1)
-        if solved is None:
-            if not shared:
+    sifting = _Sifting(problem, precision, gap, deadline)
+    if far:
+        sifting.start_far(tilt)
+    else:
+        sifting.start_near(tilt, columns)
+    return sifting.run()
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What a program answers for the whole problem.
+
+    small   outcomes of the program
+    point   columns of all outcomes, tilt and multipliers
+    losses  of all outcomes under the tilt                          [m, N]
+    wasted  what outcomes lose to their best guess under the tilt   [N]
+    wrong   where this is more than rounding                        [N]
+    error   error probability
+    width   of the bracket
+    """
+
+    small: _Small
+    point: Point
+    losses: Array
+    wasted: Array
+    wrong: NDArray[np.bool_]
+    error: float
+    width: float
+
+
+class _Sifting:
+    """The programs of one problem, one after the other.
+
+    losses      under the tilt that the next program starts from [m, N], and their labels [N]
+    candidates  the outcomes that may get any guess              [N]
+    shared      how many others may get their second best guess; 0: sums may get any
+    held        guesses that these may get besides               [m, N]
+    widened     of the terms of pieces
+    whole       whether the last program had all outcomes, so that tolerances alone may contradict
+                its duals
+    thins       whether a tilt may yet come from few outcomes
+    """
+
+    def __init__(self, problem: Problem, precision: Precision, gap: float, deadline: float) -> None:
+        self._problem = problem
+        self._precision = precision
+        self._gap = gap
+        self._deadline = deadline
+        # A point within the gap is enough.
+        self._rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
+        self._count = problem.m * (problem.n + 1)
+        self._candidates = np.zeros(problem.N, dtype=np.bool_)
+        self._shared = _SHARED * self._count
+        self._held = np.zeros((problem.m, problem.N), dtype=np.bool_)
+        self._widened = precision.widened
+        self._whole = False
+        self._thins = _THINNED * self._shared < problem.N
+
+    # -- the start
+    # ----------------------------------------------------------------------------------------------
+
+    def start_near(self, tilt: Array, columns: Array | None) -> None:
+        """The outcomes nearest to a decision are candidates, and those that hesitate."""
+        self._price(tilt)
+        self._candidates = self._nearest(self._count)
+        if columns is not None:
+            hesitating = columns.max(axis=0) < 1.0 - Precision.certain
+            few = np.count_nonzero(hesitating) <= 4 * self._count
+            self._candidates |= hesitating & few
+
+    def start_far(self, tilt: Array) -> None:
+        """All outcomes are in the program, or those next to the tilt of few outcomes."""
+        self._shared = max(self._problem.N, self._shared)
+        self._tilt = tilt
+        if not (self._thins and not tilt.any() and self._start_next_to_few()):
+            self._price(tilt)
+
+    def _start_next_to_few(self) -> bool:
+        """Start from the tilt of few outcomes, if they have one."""
+        self._thins = False
+        few = self._tilt_of_few()
+        if few is None:
+            return False
+        self._price(few)
+        self._shared = max(self._problem.N // _NEARBY, _SHARED * self._count)
+        return True
+
+    def _price(self, tilt: Array) -> None:
+        self._tilt = tilt
+        self._losses = self._problem.loss + tilt @ self._problem.p_xz
+        self._labels = first_least(self._losses)
+
+    # -- the programs
+    # ----------------------------------------------------------------------------------------------
+
+    @property
+    def _few(self) -> bool:
+        """Whether a program has few outcomes besides the candidates."""
+        return self._shared <= _SHARED * self._count
+
+    def run(self) -> tuple[Point, Ending] | None:
+        """Programs until one is optimal for the whole problem."""
+        for _ in range(_PROGRAMS):
+            if self._is_too_large():
                 return None
-            shared = 0  # sums may get any guess, so that there is a solution
-            continue
-        of_small, found, prices = program.answer(*solved)
+            exact = (self._whole or self._few) and not self._rough
+            answer = self._solved(_REFINED if exact else 1)
+            if answer is None:
+                if not self._shared:
+                    return None
+                self._shared = 0  # sums may get any guess, so that there is a solution
+                continue
+            widest = self._widened >= self._precision.certain
+            kept = not exact or widest or _keeps(self._problem, answer.point.columns)
+            late = time.perf_counter() > self._deadline
+            if not kept and not late:
+                self._widened *= 4.0
+                continue
+            within = answer.width <= self._gap * answer.error
+            if self._is_optimal(answer, exact and kept) or (self._rough and within):
+                return (answer.point, Ending("optimal", 0, self._gap)) if within else None
+            if late:
+                width = answer.width / max(answer.error, self._precision.nonzero)
+                return answer.point, Ending("time limit", 0, width)
+            if 0 < self._shared < self._contradicted(answer):
+                self._restart()
+            else:
+                self._continue(answer)
+        return None
+
+    def _solved(self, times: int) -> _Answer | None:
+        problem = self._problem
+        small = self._gathered()
+        program = _Restricted(small, self._widened)
+        solved = _refined(program, times)
+        if solved is None:
+            return None
+        of_small, tilt, prices = program.answer(*solved)
         columns = of_small.take(small.place, axis=1)
-        kept = not last or widened >= precision.certain or _keeps(problem, columns)
-        late = time.perf_counter() > deadline
-        if not kept and not late:
-            widened *= 4.0
-            continue
-        priced = problem.loss + found @ problem.p_xz
-        least = priced.min(axis=0)
-        wasted = np.einsum("il,il->l", columns, priced - least)
-        rounding = problem.loss.max(axis=0) + np.abs(found).max(axis=0) @ problem.p_xz
-        wrong = wasted > precision.contradicted * rounding
-        number = int(np.count_nonzero(wrong & ~candidates))
+        losses = problem.loss + tilt @ problem.p_xz
+        least = losses.min(axis=0)
+        wasted = np.einsum("il,il->l", columns, losses - least)
+        rounding = problem.loss.max(axis=0) + np.abs(tilt).max(axis=0) @ problem.p_xz
+        wrong = wasted > self._precision.contradicted * rounding
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
-        point = Point(columns, found, prices)
-        refined = not number or (whole and width <= precision.bracket * error)
-        if (rough and width <= gap * error) or (last and kept and refined):
-            return (point, Ending("optimal", 0, gap)) if width <= gap * error else None
-        if late:
-            return point, Ending("time limit", 0, width / max(error, precision.nonzero))
-        if 0 < shared < number:  # the tilt has moved too far for those in the program
-            shared = problem.N
-            few = None
-            if thins and _THINNED**2 * _SHARED * count < problem.N:
-                few = _tilt_of_few(problem, tilt, precision, deadline)
-                thins = False
-            if few is not None:
-                losses = problem.loss + few @ problem.p_xz
-                shared = max(shared // _NEARBY, _SHARED * count)
-                labels = first_least(losses)
-            continue
-        whole = shared >= problem.N
-        losses = priced
-        labels = first_least(priced)
+        return _Answer(small, Point(columns, tilt, prices), losses, wasted, wrong, error, width)
+
+    def _contradicted(self, answer: _Answer) -> int:
+        """How many outcomes the duals contradict that were no candidates."""
+        return int(np.count_nonzero(answer.wrong & ~self._candidates))
+
+    def _is_optimal(self, answer: _Answer, exact: bool) -> bool:
+        narrow = answer.width <= self._precision.bracket * answer.error
+        return exact and (not self._contradicted(answer) or (self._whole and narrow))
+
+    def _restart(self) -> None:
+        """The tilt has moved too far for those in the program: begin with all, or next to the tilt
+        of few.
+        """
+        thins = self._thins and _THINNED**2 * _SHARED * self._count < self._problem.N
+        self._thins = self._thins and not thins
+        if not (thins and self._start_next_to_few()):
+            self._shared = self._problem.N
+
+    def _continue(self, answer: _Answer) -> None:
+        """The next program begins at the tilt of this one, with more of what its duals
+        contradict.
+        """
+        number = self._contradicted(answer)
+        small = answer.small
+        columns = answer.point.columns
+        wasted = answer.wasted * answer.wrong
+        self._whole = self._shared >= self._problem.N
+        self._tilt = answer.point.tilt
+        self._losses = answer.losses
+        self._labels = first_least(answer.losses)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
-        held = (columns > 0.0) & (_worst(wasted * wrong, _SHARED * count) | drawn)
-        if shared <= _SHARED * count:
-            count += count // 2
-        shared = _SHARED * max(count, number)
-        if shared <= _SHARED * count:
-            candidates |= _worst(np.where(candidates, 0.0, wasted * wrong), 2 * count)
-            candidates |= _nearest(losses, labels, problem.p_z, count)
-    return None
+        self._held = (columns > 0.0) & (_worst(wasted, _SHARED * self._count) | drawn)
+        if self._few:
+            self._count += self._count // 2
+        self._shared = _SHARED * max(self._count, number)
+        if self._few:
+            fresh = np.where(self._candidates, 0.0, wasted)
+            self._candidates |= _worst(fresh, 2 * self._count)
+            self._candidates |= self._nearest(self._count)
+
+    def _tilt_of_few(self) -> Array | None:
+        """The tilt of one of every `_THINNED` outcomes and all heavy ones, with the same budgets;
+        None without a solution.
+        """
+        problem = self._problem
+        light = problem.p_z < _THINNED / problem.N
+        taken = ~light
+        taken[np.flatnonzero(light)[::_THINNED]] = True
+        weights = np.where(light[taken], _THINNED, 1.0)
+        rows = np.concatenate([problem.p_xz, problem.loss])[:, taken] * weights
+        rows /= rows[: problem.terms[0].rows.stop].sum()
+        small = Problem.of_rows(rows[: problem.n], rows[problem.n :], problem.terms)
+        if not (small.p_x > 0.0).all():
+            return None
+        precision = self._precision
+        few = _Sifting(small, precision, precision.sampled, self._deadline)
+        few.start_far(np.zeros_like(self._tilt))
+        found = few.run()
+        return None if found is None else found[0].tilt
+
+    # -- the outcomes of a program
+    # ----------------------------------------------------------------------------------------------
+
+    def _is_too_large(self) -> bool:
+        """Whether an interior point costs less than the program.
+
+        The simplex method takes about one pivot for each row, each of which costs rows × columns. A
+        step of the interior point costs rows³, whatever the columns.
+        """
+        problem = self._problem
+        candidates = int(np.count_nonzero(self._candidates))
+        rows = candidates + problem.m * problem.n
+        for term in problem.terms:
+            pieces = term.measure.pieces(problem.p_x[term.rows], term.level) if term.priced else ()
+            rows += problem.m * sum(map(len, pieces or ()))
+        shares = candidates * problem.m + min(self._shared, problem.N)
+        return rows * (rows + shares) > _ENTRIES and shares > _BROAD * rows
+
+    def _nearest(self, count: int) -> NDArray[np.bool_]:
+        """The outcomes whose labels are the nearest to another guess [N]."""
+        m, outcomes = self._losses.shape
+        if m == 1 or outcomes <= 2 * count:
+            return np.ones(outcomes, dtype=np.bool_)
+        least, runner = np.partition(self._losses, 1, axis=0)[:2]
+        chosen = np.zeros(outcomes, dtype=np.bool_)
+        chosen[np.argpartition((runner - least) / self._problem.p_z, count - 1)[:count]] = True
+        return chosen
+
+    def _gathered(self) -> _Small:
+        """Candidates, and those that may get their second best guess or what they hold, one by one;
+        sums of all others by label.
+        """
+        problem = self._problem
+        near = self._candidates
+        if self._shared:
+            nearest = self._nearest(min(self._shared, problem.N))
+            near = near | self._held.any(axis=0) | nearest
+        alone = np.flatnonzero(near)
+        used = np.unique(self._labels[~near])
+        rest = (one_hot(self._labels, problem.m)[used] * ~near).T
+
+        def summed(rows: Array) -> Array:
+            own = rows.take(alone, axis=-1)
+            return np.concatenate([own, rows @ rest], axis=-1) if used.size else rows
+
+        place = alone.size + np.searchsorted(used, self._labels)
+        place[alone] = np.arange(alone.size)
+        labels = np.concatenate([self._labels[alone], used])
+        others = one_hot(labels, problem.m) == 0.0
+        one = np.flatnonzero(~self._candidates[alone])
+        if problem.m > 2 and one.size:
+            second = least_two(self._losses[:, alone[one]])[2]
+            every = np.arange(problem.m)[:, None]
+            others[:, one] &= (second == every) | self._held[:, alone[one]]
+        return _Small(
+            problem,
+            summed(problem.p_xz),
+            summed(problem.p_z),
+            summed(problem.deviations),
+            summed(problem.loss),
+            labels,
+            place,
+            others,
+            np.arange(labels.size) < alone.size,
+        )
 
 
 def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
@@ -197,57 +392,6 @@ def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
     chosen = wasted > 0.0
     if np.count_nonzero(chosen) > most:
         chosen[np.argpartition(wasted, -most)[:-most]] = False
-    return chosen
-
-
-def _tilt_of_few(
-    problem: Problem, tilt: Array, precision: Precision, deadline: float
-) -> Array | None:
-    """The tilt of one of every `_THINNED` outcomes and all heavy ones, with the same budgets; None
-    without a solution.
-    """
-    light = problem.p_z < _THINNED / problem.N
-    taken = ~light
-    taken[np.flatnonzero(light)[::_THINNED]] = True
-    rows = np.concatenate([problem.p_xz, problem.loss])[:, taken] * np.where(
-        light[taken], _THINNED, 1.0
-    )
-    rows /= rows[: problem.terms[0].rows.stop].sum()
-    small = Problem.of_rows(rows[: problem.n], rows[problem.n :], problem.terms)
-    if not (small.p_x > 0.0).all():
-        return None
-    found = sifted(
-        small, np.zeros_like(tilt), precision, gap=precision.sampled, far=True, deadline=deadline
-    )
-    return None if found is None else found[0].tilt
-
-
-def _is_too_large(problem: Problem, candidates: int, shared: int) -> bool:
-    """Whether an interior point costs less than the program of so many candidates, where `shared`
-    outcomes may move once.
-
-    The simplex method takes about one pivot for each row, each of which costs rows × columns. A
-    step of the interior point costs rows³, whatever the columns.
-    """
-    pieces = [
-        term.measure.pieces(problem.p_x[term.rows], term.level) or ()
-        for term in problem.terms
-        if term.priced
-    ]
-    rows = candidates + problem.m * (
-        sum(len(rows) for found in pieces for rows in found) + problem.n
-    )
-    shares = candidates * problem.m + min(shared, problem.N)
-    return rows * (rows + shares) > _ENTRIES and shares > _BROAD * rows
-
-
-def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) -> NDArray[np.bool_]:
-    """The outcomes whose labels are the nearest to another guess [N]."""
-    if len(losses) == 1 or labels.size <= 2 * count:
-        return np.ones(labels.size, dtype=np.bool_)
-    least, runner = np.partition(losses, 1, axis=0)[:2]
-    chosen = np.zeros(labels.size, dtype=np.bool_)
-    chosen[np.argpartition((runner - least) / p_z, count - 1)[:count]] = True
     return chosen
 
 
@@ -269,49 +413,6 @@ class _Small:
     place: NDArray[np.intp]
     others: NDArray[np.bool_]
     alone: NDArray[np.bool_]
-
-
-def _gathered(
-    problem: Problem,
-    losses: Array,
-    labels: NDArray[np.intp],
-    candidates: NDArray[np.bool_],
-    shared: int,
-    held: NDArray[np.bool_],
-) -> _Small:
-    """Candidates and sums may get any guess; `shared` others the second best one and what they hold
-    [m, N].
-    """
-    near = candidates
-    if shared:
-        near = (
-            candidates
-            | held.any(axis=0)
-            | _nearest(losses, labels, problem.p_z, min(shared, problem.N))
-        )
-    alone = np.flatnonzero(near)
-    used = np.unique(labels[~near])
-    rest = (one_hot(labels, problem.m)[used] * ~near).T
-
-    def summed(rows: Array) -> Array:
-        return (
-            np.concatenate([rows.take(alone, axis=-1), rows @ rest], axis=-1) if used.size else rows
-        )
-
-    place = alone.size + np.searchsorted(used, labels)
-    place[alone] = np.arange(alone.size)
-    p_xz, p_z, deviations, loss = map(
-        summed, (problem.p_xz, problem.p_z, problem.deviations, problem.loss)
-    )
-    others = one_hot(np.concatenate([labels[alone], used]), problem.m) == 0.0
-    one = np.flatnonzero(~candidates[alone])
-    if problem.m > 2 and one.size:
-        second = least_two(losses[:, alone[one]])[2]
-        every = np.arange(problem.m)[:, None]
-        others[:, one] &= (second == every) | held[:, alone[one]]
-    labels = np.concatenate([labels[alone], used])
-    single = np.arange(alone.size + used.size) < alone.size
-    return _Small(problem, p_xz, p_z, deviations, loss, labels, place, others, single)
 
 
 class _Restricted:
@@ -421,7 +522,7 @@ class _Restricted:
         """Σ μ B over the terms."""
         terms = self._small.problem.terms
         return math.fsum(
-            price * _level(term)
+            price * exact_level(term)
             for term, price in zip(terms, prices.tolist(), strict=True)
             if term.priced
         )
@@ -472,7 +573,7 @@ class _Bound:
         measure = term.measure
         p_x = small.problem.p_x[term.rows]
         m = small.problem.m
-        level = _level(term) * (1.0 - Precision.inside)
+        level = exact_level(term) * (1.0 - Precision.inside)
         pieces = measure.pieces(p_x, level)
         assert pieces is not None
         self._pieces = np.vstack(pieces)
@@ -510,84 +611,123 @@ class _Bound:
         ) / self._unit
 
 
-def _level(term: Term) -> float:
-    """B, not rounded upward."""
-    growth = term.measure.growth
-    amount = term.budget.amount
-    return math.expm1(growth * amount) if growth else amount
-
-
 def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
     """Solution, and prices λ ≥ 0 of the rows; None where HiGHS finds none.
 
     times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as
     exact as rounding allows.
     """
-    counts, row, values = program.entries()
-    solver = _solver(program, counts, row, values)
+    entries = _Entries(*program.entries())
+    solver = _solver(program, entries)
     found = _solution(solver)
-    if found is None or times == 1:
+    if times == 1 or found is None:
         return None if found is None else (found[0], -found[1])
-    rows = program.right.size
-    count = program.cost.size
-    column = np.repeat(np.arange(count), counts)
-    free = np.isinf(program.least)
-    bounded = np.isfinite(program.most)
-    every = np.arange(count, dtype=np.int32)
-    down_to = np.arange(rows, dtype=np.int32)
-    most = np.where(bounded, program.most, 0.0)
-    x = np.zeros(count)
-    y = np.zeros(rows)
-    across = 1.0
-    down = 1.0
-    best: tuple[Array, Array] | None = None
-    least_off = math.inf
-    rounding = 4.0 * UNIT
+    refinement = _Refinement(program, entries)
     for _ in range(times):
-        if found is None:
+        if found is None or not refinement.add(*found):
             break
-        x = x + found[0] / across
-        y = y + found[1] / down
-        terms = values * x[column]
-        missing = program.right - np.bincount(row, terms, rows)
-        reduced = program.cost - np.bincount(column, values * y[row], count)
-        below = float(
-            np.maximum(
-                np.where(free, 0.0, program.least - x), np.where(bounded, x - most, 0.0)
-            ).max(initial=0.0)
-        )
-        unpriced = float(
-            np.where(bounded, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max(
-                initial=0.0
-            )
-        )
-        inside = np.where(bounded & (reduced < 0.0), most - x, x)
-        wasted = float(np.abs(reduced * np.where(free, 0.0, inside)).max(initial=0.0))
-        lacks = float(np.abs(missing).max(initial=0.0))
-        off = max(below, unpriced, wasted, lacks)
-        if not off <= max(least_off, rounding):
-            break
-        best = (x, -y)
-        least_off = off
-        sizes = np.bincount(row, np.abs(terms), rows)
-        # Also of the rows of rare guesses.
-        if off <= rounding and (np.abs(missing) <= rounding * sizes).all():
-            break
-        across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
-        down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
-        solver.setOptionValue("objective_bound", math.inf)
-        solver.changeColsCost(count, every, down * reduced)
-        solver.changeColsBounds(
-            count, every, across * (program.least - x), across * (program.most - x)
-        )
-        solver.changeRowsBounds(rows, down_to, across * missing, across * missing)
+        refinement.magnify(solver)
         found = _solution(solver)
-    return best
+    return refinement.best
 
 
-def _solver(
-    program: _Restricted, counts: NDArray[np.intp], row: NDArray[np.intp], values: Array
-) -> Highs:
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """A matrix by columns: how many entries each has, rows, and values."""
+
+    counts: NDArray[np.intp]
+    row: NDArray[np.intp]
+    value: Array
+
+    @cached_property
+    def column(self) -> NDArray[np.intp]:
+        """Of every entry."""
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
+
+class _Refinement:
+    """A solution to which the solutions of its magnified residuals are added.
+
+    best     variables, and prices λ ≥ 0 of the rows, where they were the least off; None at first
+    primal   by how much right-hand sides and bounds are magnified
+    dual     by how much reduced costs are magnified
+    """
+
+    def __init__(self, program: _Restricted, entries: _Entries) -> None:
+        self._program = program
+        self._entries = entries
+        self._free = np.isinf(program.least)
+        self._bounded = np.isfinite(program.most)
+        self._most = np.where(self._bounded, program.most, 0.0)
+        self._x = np.zeros(program.cost.size)
+        self._y = np.zeros(program.right.size)
+        self._primal = self._dual = 1.0
+        self._least_off = math.inf
+        self.best: tuple[Array, Array] | None = None
+
+    def add(self, x: Array, y: Array) -> bool:
+        """Add the solution of a magnified program; whether another may bring the sum nearer."""
+        self._x = self._x + x / self._primal
+        self._y = self._y + y / self._dual
+        entries = self._entries
+        terms = entries.value * self._x[entries.column]
+        rows = self._y.size
+        priced = np.bincount(entries.column, entries.value * self._y[entries.row], self._x.size)
+        self._missing = self._program.right - np.bincount(entries.row, terms, rows)
+        self._reduced = self._program.cost - priced
+        outside = self._outside()
+        unpriced = self._unpriced()
+        lacks = float(np.abs(self._missing).max(initial=0.0))
+        off = max(outside, unpriced, self._wasted(), lacks)
+        rounding = 4.0 * UNIT
+        if not off <= max(self._least_off, rounding):
+            return False
+        self.best = (self._x, -self._y)
+        self._least_off = off
+        sizes = np.bincount(entries.row, np.abs(terms), rows)
+        # Also of the rows of rare guesses.
+        if off <= rounding and (np.abs(self._missing) <= rounding * sizes).all():
+            return False
+        self._primal = min(self._primal / _TOLERANCE, 1.0 / max(lacks, outside, UNIT * UNIT))
+        self._dual = min(self._dual / _TOLERANCE, 1.0 / max(unpriced, UNIT))
+        return True
+
+    def _outside(self) -> float:
+        """By how much variables are out of their bounds, at most."""
+        below = np.where(self._free, 0.0, self._program.least - self._x)
+        above = np.where(self._bounded, self._x - self._most, 0.0)
+        return float(np.maximum(below, above).max(initial=0.0))
+
+    def _unpriced(self) -> float:
+        """By how much reduced costs have the wrong sign, at most, where no upper bound explains
+        it.
+        """
+        wrong = np.maximum(-self._reduced, np.where(self._free, self._reduced, 0.0))
+        return float(np.where(self._bounded, 0.0, wrong).max(initial=0.0))
+
+    def _wasted(self) -> float:
+        """The largest product of a reduced cost and the distance to its bound."""
+        at_most = self._bounded & (self._reduced < 0.0)
+        inside = np.where(at_most, self._most - self._x, self._x)
+        wasted = self._reduced * np.where(self._free, 0.0, inside)
+        return float(np.abs(wasted).max(initial=0.0))
+
+    def magnify(self, solver: Highs) -> None:
+        """State the program of the residuals."""
+        program = self._program
+        count = self._x.size
+        rows = self._y.size
+        columns = np.arange(count, dtype=np.int32)
+        least = self._primal * (program.least - self._x)
+        most = self._primal * (program.most - self._x)
+        right = self._primal * self._missing
+        solver.setOptionValue("objective_bound", math.inf)
+        solver.changeColsCost(count, columns, self._dual * self._reduced)
+        solver.changeColsBounds(count, columns, least, most)
+        solver.changeRowsBounds(rows, np.arange(rows, dtype=np.int32), right, right)
+
+
+def _solver(program: _Restricted, entries: _Entries) -> Highs:
     """HiGHS with the program."""
     import highspy
 
@@ -610,11 +750,11 @@ def _solver(
     )
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    starts = np.cumsum(counts) - counts
+    starts = np.cumsum(entries.counts) - entries.counts
     solver.passModel(
         columns,
         rows,
-        values.size,
+        entries.value.size,
         int(highspy.MatrixFormat.kColwise),
         int(highspy.ObjSense.kMinimize),
         0.0,
@@ -624,8 +764,8 @@ def _solver(
         program.right,
         program.right,
         starts.astype(np.int32),
-        row.astype(np.int32),
-        values,
+        entries.row.astype(np.int32),
+        entries.value,
         np.zeros(columns, dtype=np.int32),
     )
     return solver
