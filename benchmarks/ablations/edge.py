@@ -14,9 +14,8 @@ from scipy.linalg import null_space
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, model, relation, rounds, systems, vertex
-from discreet.backends.tilt.newton import Newton
-from discreet.backends.tilt.systems import System
+from discreet.backends.tilt import interior_point, model, newton, relation, rounds, vertex
+from discreet.backends.tilt.newton import Newton, System
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import Problem
 
@@ -144,7 +143,7 @@ def edge_rows(count: int = 500) -> None:
         "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],
         "coordinates are always about the prior": [(relation, "_FAR", -1e300)],
         "the reference is the guess of the largest mass": [
-            (systems, "_reference", lambda _, law: int(law.mass.argmax()))
+            (newton, "_reference", lambda _, law: int(law.mass.argmax()))
         ],
         "the linear system is not scaled": [(System, "_factorise", unscaled)],
         "the start draws guesses at any price": [(interior_point, "np", undrawn)],

@@ -18,12 +18,10 @@ from ablations.pieces import INSTANCES, Ablated, instance, replaced
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, newton, rounds, sifting, vertex
+from discreet.backends.tilt import interior_point, newton, program, rounds, vertex
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import Model, model_of
-from discreet.backends.tilt.newton import Newton
-from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.systems import System
+from discreet.backends.tilt.model import Model, Point, model_of
+from discreet.backends.tilt.newton import Newton, System
 from discreet.backends.tilt.vertex import Vertex
 from discreet.measures.registry import LINEAR
 from discreet.problems import Problem, reduce
@@ -37,9 +35,9 @@ def iterates(problem: Problem) -> list[Point]:
     """Every iterate of the interior point, if it never gets a vertex, and the best again."""
     seen: list[Point] = []
 
-    def noted(model: Model, at: Any, *rest: Any, advance: Any = interior_point._advance) -> Any:
-        seen.append(interior_point._point(model, at))
-        return advance(model, at, *rest)
+    def noted(model: Model, here: Any, *rest: Any, advance: Any = interior_point._advance) -> Any:
+        seen.append(interior_point._point(model, here.at))
+        return advance(model, here, *rest)
 
     with replaced(interior_point, "_advance", noted):
         best, _ = solve_interior(
@@ -163,17 +161,9 @@ def interior_rows() -> None:
     models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
     advance = interior_point._advance
 
-    def as_one(
-        model: Model, at: Any, law: Any, leaked: Any, path: newton.Targets, *others: Any
-    ) -> Any:
-        return advance(
-            model,
-            at,
-            law,
-            leaked,
-            replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)),
-            *others,
-        )
+    def as_one(model: Model, here: Any, path: newton.Targets, *others: Any) -> Any:
+        budgets = np.minimum(1.0, 1e300 * path.budgets)
+        return advance(model, here, replace(path, budgets=budgets), *others)
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
@@ -311,11 +301,11 @@ def linear_rows() -> None:
         size_of = f"n = m = {values}, N = {outcomes:,}"
         with replaced(rounds, "is_linear", lambda problem: False):
             linear_row(f"from the interior point, {size_of}", problems, None)
-        with replaced(sifting, "_SHARED", 0):
+        with replaced(program, "_SHARED", 0):
             linear_row(f"from no tilt, without shares, {size_of}", problems, False)
-        with replaced(sifting, "_THINNED", math.inf):
+        with replaced(program, "_THINNED", math.inf):
             linear_row(f"from no tilt, all at once, {size_of}", problems, True)
-        with replaced(sifting, "_NEARBY", 1):
+        with replaced(program, "_NEARBY", 1):
             linear_row(f"from no tilt, all next to that of few, {size_of}", problems, True)
         linear_row(f"from no tilt, {size_of}", problems, True)
 
@@ -328,7 +318,7 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
     """
     solved = 0
     found = 0
-    plain = sifting._refined
+    plain = program._refined
 
     def counted(*program: Any) -> Any:
         nonlocal solved
@@ -336,13 +326,13 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
         return plain(*program)
 
     started = time.process_time()
-    with replaced(sifting, "_refined", counted):
+    with replaced(program, "_refined", counted):
         for problem in problems:
             precision = Precision.of(problem, 1e-9)
             start = np.zeros((problem.m, problem.n))
             if far is None:
                 found += rounds.solve_whole(problem, precision, _GAP, rounds.Limits())[1].optimal
             else:
-                found += sifting.sifted(problem, start, precision, gap=_GAP, far=far) is not None
+                found += program.sifted(problem, start, precision, gap=_GAP, far=far) is not None
     taken = 1e3 * (time.process_time() - started) / len(problems)
     print(f"{name:60} {solved:10} {taken:8.1f} {found:10} of {len(problems)}", flush=True)

@@ -14,7 +14,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt import passes, rounds
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify

@@ -12,8 +12,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt import backend
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.measures import GLeakage
 from discreet.problems import Problem, catalog
 from discreet.problems.blocks import BlockProblem

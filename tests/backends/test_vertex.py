@@ -10,7 +10,7 @@ import pytest
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.vertex import proven_width
 from discreet.judge import certify
 from discreet.problems import Problem

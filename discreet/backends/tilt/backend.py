@@ -37,7 +37,8 @@ from discreet.backends.repairs import constant_share, within_budget
 from discreet.backends.settings import choice, number
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.model import Ending, Point
+from discreet.backends.tilt.program import is_linear
 from discreet.backends.tilt.rounds import (
     ROUNDS_FROM,
     Limits,
@@ -45,7 +46,6 @@ from discreet.backends.tilt.rounds import (
     solve_in_rounds,
     solve_whole,
 )
-from discreet.backends.tilt.sifting import is_linear
 from discreet.backends.tilt.statement import rule_of
 from discreet.backends.tilt.vertex import is_entropic
 from discreet.measures.registry import CONDITIONAL, OTHERS

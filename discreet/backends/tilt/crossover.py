@@ -13,7 +13,7 @@ of the ties (`vertex`). Then it looks at what is wrong:
   share was outside is a tie.
 - The new tilt contradicts labels: they change. What changes a second time is a tie.
 
-Under linear measures of leakage the vertex is that of a small linear program instead (`sifting`).
+Under linear measures of leakage the vertex is that of a small linear program instead (`program`).
 
 The first active set comes from an interior estimator, in which a guess is active where its
 probability exceeds its reduced loss. Where more outcomes hesitate than an optimum needs, it comes
@@ -33,8 +33,8 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
-from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.sifting import is_linear, sifted
+from discreet.backends.tilt.model import Point
+from discreet.backends.tilt.program import is_linear, sifted
 from discreet.backends.tilt.vertex import Vertex, is_entropic, proven_width
 from discreet.measures.mutual_information import phi_divergence
 from discreet.measures.registry import LINEAR

@@ -26,15 +26,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.model import Model
-from discreet.backends.tilt.newton import Newton, Step, Targets
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.model import Ending, Model, Point
+from discreet.backends.tilt.newton import Iterate, Newton, Step, Targets
 from discreet.backends.tilt.relation import JointLaw
-from discreet.backends.tilt.systems import Iterate
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, UNIT
 
@@ -58,7 +58,7 @@ def solve_interior(
     gap: float,
     max_iterations: int,
     deadline: float = math.inf,
-    shortcut: Callable[[Point], Point | None] | None = None,
+    shortcut: Callable[[Point], Point | None] = lambda _: None,
 ) -> tuple[Point, Ending]:
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
@@ -67,61 +67,94 @@ def solve_interior(
     `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
     at, law = _start(model)
-    if (
-        shortcut is not None
-        and _few_ties(model)
-        and (vertex := shortcut(_point(model, at))) is not None
-    ):
+    if _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
         return vertex, Ending("optimal", 0, gap)
-    guesses = len(at.tilt)
-    outcomes = _outcome_products(model, at)
-    path = Targets(
-        1.0,
-        at.inner.products * guesses / outcomes,
-        at.unused * at.multiplier * guesses / outcomes,
-    )
-    best = at
-    nearest = np.inf
-    lowest = np.inf
-    since_best = 0
-    ended = ""
-    leaked = model.chart.leaked(law)
+    path = _path(model, at)
+    search = _Search(model, gap)
     untried = True
-    for iteration in range(max_iterations + 1):
-        merit, width, error = _merit(model, at, leaked, gap)
-        since_best += 1
-        lacks = merit if model.perfect or merit <= 1.0 else width / gap
-        if lacks < nearest or merit <= 1.0:
-            best = at
-            nearest = lacks
-            since_best = 0
-        if (outcomes := _outcome_products(model, at)) < 0.5 * lowest:
-            lowest = outcomes
-            since_best = 0
-        if (
-            shortcut is not None
-            and gap < width
-            and untried
-            and iteration
-            and _worth_a_try(model, at, width)
-        ):
+    for iteration in count():
+        here = _measured(model, at, law, gap)
+        search.note(here)
+        if untried and iteration and gap < here.width and _worth_a_try(model, at, here.width):
             untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
-        ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = (
-            None if ended else _advance(model, at, law, leaked, path, gap, (outcomes, width, error))
-        )
+        reason = search.reason(here, iteration == max_iterations, deadline)
+        moved = None if reason else _advance(model, here, path, gap)
         if moved is None:
-            ended = ended or "stalled"
             break
-        at, law, leaked = moved
-    point = _point(model, best)
-    if ended == "optimal" and model.outcomes > model.values and (best.estimator > best.slack).all():
-        shortcut = None  # all guesses of all outcomes are active, so the tilt tells none apart
-    if shortcut is not None and (vertex := shortcut(point)) is not None:
-        return vertex, Ending("optimal", iteration, gap)
-    return point, Ending(ended, iteration, nearest * gap)
+        at, law = moved
+    point = _point(model, search.best)
+    if not (reason == "optimal" and search.undecided):
+        vertex = shortcut(point)
+        if vertex is not None:
+            return vertex, Ending("optimal", iteration, gap)
+    return point, Ending(reason or "stalled", iteration, search.lacks * gap)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """An iterate, its law, and how good it is.
+
+    leaked    what the levels are compared with [C]
+    products  Σ_l w_l Σ_i P_il z_il, which is m τ on the central path
+    error     error probability, plus what blending with a constant guess costs where leakage
+              exceeds the budget
+    width     relative, of the bracket that the iterate proves, up to rounding
+    merit     width over gap, or excess leakage over what rounding explains, whichever is larger;
+              the iteration is done where merit ≤ 1
+    """
+
+    at: Iterate
+    law: JointLaw
+    leaked: Array
+    products: float
+    error: float
+    width: float
+    merit: float
+
+
+class _Search:
+    """The best iterate so far, what it lacks in gaps, and whether the search still makes
+    progress.
+    """
+
+    def __init__(self, model: Model, gap: float) -> None:
+        self._model = model
+        self._gap = gap
+        self._lowest = math.inf
+        self._since = 0  # iterations without progress
+        self.lacks = math.inf
+        self.best: Iterate
+
+    def note(self, here: _Measured) -> None:
+        """Progress is a narrower bracket, or products that have halved."""
+        self._since += 1
+        by_merit = self._model.perfect or here.merit <= 1.0
+        lacks = here.merit if by_merit else here.width / self._gap
+        if lacks < self.lacks or here.merit <= 1.0:
+            self.best = here.at
+            self.lacks = lacks
+            self._since = 0
+        if here.products < 0.5 * self._lowest:
+            self._lowest = here.products
+            self._since = 0
+
+    def reason(self, here: _Measured, exhausted: bool, deadline: float) -> str:
+        """Why the iteration ends here; empty if it goes on."""
+        if here.merit <= 1.0:
+            return "optimal"
+        if self._since >= _PATIENCE:
+            return "stalled"
+        if exhausted:
+            return "iteration limit"
+        return "time limit" if time.perf_counter() > deadline else ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether all guesses of all outcomes are active, so that the tilt tells none apart."""
+        many = self._model.outcomes > self._model.values
+        return many and bool((self.best.estimator > self.best.slack).all())
 
 
 def _most_ties(model: Model) -> int:
@@ -149,16 +182,6 @@ def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
 def _point(model: Model, at: Iterate) -> Point:
     chart = model.chart
     return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.multiplier))
-
-
-def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
-    if merit <= 1.0:
-        return "optimal"
-    if since_best >= _PATIENCE:
-        return "stalled"
-    if exhausted:
-        return "iteration limit"
-    return "time limit" if time.perf_counter() > deadline else ""
 
 
 # -- the start
@@ -223,26 +246,30 @@ def _outcome_products(model: Model, at: Iterate) -> float:
     return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack))
 
 
-def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float, float, float]:
-    """(merit, width, error); the iteration is done where merit ≤ 1.
+def _path(model: Model, at: Iterate) -> Targets:
+    """The products of the central path at τ = 1, those of the start relative to its outcomes'."""
+    scale = len(at.tilt) / _outcome_products(model, at)
+    return Targets(1.0, at.inner.products * scale, at.unused * at.multiplier * scale)
 
-    error  error probability, plus what blending with a constant guess costs where leakage exceeds
-           the budget
-    width  relative, of the bracket that the iterate proves, up to rounding
-    merit  width over gap, or excess leakage over what rounding explains, whichever is larger
-    """
+
+def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured:
+    leaked = model.chart.leaked(law)
+    products = _outcome_products(model, at)
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
     lowered, cost = model.chart.bound(at.inner, at.multiplier)
     tilted = model.losses + (at.tilt - lowered) @ model.features
-    if model.perfect:
-        width = abs(error - model.total(tilted.min(axis=1))) / error
-        leaking = float(leaked.max())
-        return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
-    excess = min(1.0, max(0.0, float(np.maximum.reduce(leaked / model.chart.levels)) - 1.0))
-    error += excess * max(0.0, model.constant_error - error)
     lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
+    excess = 0.0
+    if not model.perfect:
+        excess = min(1.0, max(0.0, float(np.maximum.reduce(leaked / model.chart.levels)) - 1.0))
+        error += excess * max(0.0, model.constant_error - error)
     width = (error - lower) / error
-    return max(width / gap, excess / model.undercut), width, error
+    if not model.perfect:
+        merit = max(width / gap, excess / model.undercut)
+        return _Measured(at, law, leaked, products, error, width, merit)
+    leaking = float(leaked.max())
+    merit = max(abs(width) / gap, leaking / Precision.leak_free)
+    return _Measured(at, law, leaked, products, error, max(abs(width), leaking), merit)
 
 
 # -- one step
@@ -250,51 +277,45 @@ def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float,
 
 
 def _advance(
-    model: Model,
-    at: Iterate,
-    law: JointLaw,
-    leaked: Array,
-    path: Targets,
-    gap: float,
-    measured: tuple[float, float, float],
-) -> tuple[Iterate, JointLaw, Array] | None:
-    """One predictor–corrector step, the law that it leads to and what that leaks; None when linear
-    algebra has broken down.
+    model: Model, here: _Measured, path: Targets, gap: float
+) -> tuple[Iterate, JointLaw] | None:
+    """One predictor–corrector step, and the law that it leads to; None when linear algebra has
+    broken down.
 
     path: the products of the central path, at τ = 1.
     """
+    at = here.at
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton = Newton(model, at, law)
-        (total, width, error) = measured
-        total += float(at.unused @ at.multiplier + at.inner.products.sum())
+        newton = Newton(model, at, here.law)
+        total = here.products + float(at.unused @ at.multiplier + at.inner.products.sum())
         # Of the products, by the bracket.
-        shown = max(UNIT * total, 2.0 * total - abs(width) * error)
-        costs = _costs(model, at, law, _ALLOWED * shown)
+        shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
+        costs = _costs(model, at, here.law, _ALLOWED * shown)
         predictor = newton.direction(path.nothing)
         ahead = min(1.0, _length(model, at, costs, predictor))
-        left = (1.0 - ahead) ** 2 * total
-        most = np.array([math.inf])
         if not model.perfect:
             newton.anticipate(predictor, ahead)
-            reached = np.maximum(model.chart.levels, leaked)
-            most = np.minimum(_LEAKS * reached, reached + model.chart.room)
-        target = path.times(max(Precision.own_gap * gap * error, left) / path.total)
-        share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
+        left = (1.0 - ahead) ** 2 * total
+        target = path.times(max(Precision.own_gap * gap * here.error, left) / path.total)
+        share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(here.width))))
+        most = _most_leaked(model, here.leaked)
         for shortened in range(30):
             step = newton.direction(target, predictor)
-            moved = _moved(
-                model,
-                at,
-                step,
-                0.25**shortened * min(1.0, share * _length(model, at, costs, step)),
-                share,
-            )
-            later = model.law_of(moved.estimator)
-            if not ((leaks := model.chart.leaked(later)) > most).any():
+            length = 0.25**shortened * min(1.0, share * _length(model, at, costs, step))
+            moved = _moved(model, at, step, length, share)
+            law = model.law_of(moved.estimator)
+            if not (model.chart.leaked(law) > most).any():
                 break
-    return (
-        (moved, later, leaks) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
-    )
+    inside = moved.estimator.min() > 0.0 and moved.slack.min() > 0.0
+    return (moved, law) if inside else None
+
+
+def _most_leaked(model: Model, leaked: Array) -> Array:
+    """What the next iterate may leak [C]."""
+    if model.perfect:
+        return np.full(leaked.size, math.inf)
+    reached = np.maximum(model.chart.levels, leaked)
+    return np.asarray(np.minimum(_LEAKS * reached, reached + model.chart.room))
 
 
 def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:
@@ -315,23 +336,22 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     nothing ends it.
     """
     falls = np.maximum.reduce(step.falls, axis=0)
-    worst = float(np.maximum.reduce(falls, axis=None))
-    length = 1.0 / worst if worst > 0.0 else math.inf
+    length = _to_boundary(float(np.maximum.reduce(falls, axis=None)))
     if length < 1.0:
         length = _affordable(costs, falls)
-    if not model.perfect:
-        budgets = [*at.unused.tolist(), *at.multiplier.tolist()]
-        steps = [*step.unused.tolist(), *step.multiplier.tolist()]
-        for value, change in zip(budgets, steps, strict=True):
-            length = min(length, -value / change) if change < 0.0 else length
-        if at.inner.slack.size:
-            for values, changes in (
-                (at.inner.slack, step.inner.slack),
-                (at.inner.multipliers, step.inner.multipliers),
-            ):
-                fall = float((changes / values).min())
-                length = min(length, -1.0 / fall) if fall < 0.0 else length
-    return float(length)
+    for values, changes in (
+        (at.unused, step.unused),
+        (at.multiplier, step.multiplier),
+        (at.inner.slack, step.inner.slack),
+        (at.inner.multipliers, step.inner.multipliers),
+    ):
+        length = min(length, _to_boundary(float((-changes / values).max(initial=0.0))))
+    return length
+
+
+def _to_boundary(fall: float) -> float:
+    """The step by which what falls by that share of itself, relative to a whole step, is 0."""
+    return 1.0 / fall if fall > 0.0 else math.inf
 
 
 def _affordable(costs: Array, falls: Array) -> float:
@@ -355,20 +375,19 @@ def _moved(model: Model, at: Iterate, step: Step, length: float, share: float) -
     No outcome comes nearer to its boundary than 1 − share of what it was.
     """
     estimator = step.estimator
-    slack = step.slack
     estimator *= np.minimum(length, share / np.maximum(step.falls[0], share))[:, None]
-    slack *= length
-    for moved, value in ((estimator, at.estimator), (slack, at.slack)):
-        moved += 1.0
-        moved *= value
-    block, place = np.nonzero(length * step.falls[1] > share)
-    raised = np.maximum.reduce(
-        (1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1
-    )
-    slack[block, :, place] += raised[:, None]
+    estimator += 1.0
+    estimator *= at.estimator
     estimator /= np.add.reduce(estimator, axis=1)[:, None]
+    slack = step.slack
+    slack *= length
+    slack += 1.0
+    slack *= at.slack
+    block, place = np.nonzero(length * step.falls[1] > share)
+    least = (1.0 - share) * at.slack[block, :, place]
+    # All slacks of an outcome are raised together, which keeps the differences of its losses.
+    slack[block, :, place] += (least - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
     inner = at.inner.moved(step.inner, length)
     multiplier = at.multiplier + length * step.multiplier
-    return Iterate(
-        estimator, slack, model.tilt_of(inner), inner, multiplier, at.unused + length * step.unused
-    )
+    unused = at.unused + length * step.unused
+    return Iterate(estimator, slack, model.tilt_of(inner), inner, multiplier, unused)

@@ -1,4 +1,5 @@
-"""The problem in the coordinates in which the interior point does not cancel.
+"""The problem in the coordinates in which the interior point does not cancel; the point that is
+found, and how the search for it ended.
 
 Losses per unit of outcome mass, ℓ_il = L_il / w_l, and for each outcome the features F_l = (1,
 B'c_l) with c_l = a_l/w_l − π its centred posterior and B [n, n − 1] a basis with π'B = 0 and B'
@@ -19,6 +20,7 @@ Source: docs/theory.md, section 13 (the structured interior point).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +35,47 @@ from discreet.problems.problem import Problem
 
 # Numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache.
 _BLOCK_ENTRIES = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is
+    certified.
+
+    columns      column-stochastic estimator                              [m, K]
+    tilt         duals of u_i                                             [m, n]
+    multipliers  μ ≥ 0 of each constraint: inf at ε = 0, 0 where none is  [C]
+    """
+
+    columns: Array
+    tilt: Array
+    multipliers: Array
+
+    @classmethod
+    def bayes(cls, problem: Problem) -> Point:
+        """The Bayes rule under no tilt: the optimum where it keeps the budget."""
+        nothing = np.zeros((problem.m, problem.n))
+        return cls(problem.bayes_estimator, nothing, np.zeros(len(problem.terms)))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an iteration ended.
+
+    reason      "optimal", or what stopped it before: "stalled", "time limit", "iteration limit", …
+    iterations  interior-point iterations
+    width       of the bracket that the point proves, relative to its error probability, up to
+                rounding
+    """
+
+    reason: str
+    iterations: int = 0
+    width: float = math.inf
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bracket is as narrow as was asked."""
+        return self.reason == "optimal"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,27 @@
-"""One Newton step of the interior point, with all N outcomes eliminated.
+"""One Newton step of the interior point, with all N outcomes eliminated: one augmented system.
 
 The central path is P_il z_il = τ ω_l / w_l (z the slack of guess i at outcome l, per unit of its
 mass; ω the barrier weights of the model), and for multipliers and the slacks of their constraints a
 constant times τ. Eliminating dP, dz and dλ outcome by outcome leaves dU = reduced − M dt, with ψ =
-P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i'l / Σ_k ψ_kl), and a small system in what is
-left (`systems`).
+P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i'l / Σ_k ψ_kl). With the relations between dθ
+and dU (`relation`) this is a symmetric system in (dθ, ρ, dμ):
+
+    [ C M C' + K   V        −Γ           ]      for mutual information, with θ = t and C = I:
+    [ V'           0 −G ] K_i = H/μ, H = frame' diag(u_i) frame V_i = (s_i, d_i) G_i = g(u_i)
+    [ −Γ'          −G' c + ε₀/μ ] Γ_i = frame' (u_i ∘ v_i)/μ c = Σ u v²/μ v = ∇g(u)
+
+There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common
+shift is so small that it would drown in M's rounding. There are two remedies, with a guess as
+reference:
+
+- *Summed*, of smooth measures. The rows of the reference are replaced by the sum of all rows, where
+  M drops out exactly. For guesses that all but exclude a private value, small entries of M would be
+  lost, too. So the rows of all others have coordinates in which these stay small (`Chart.own`).
+- *Apart*, of pieces. There K = diag(σ/λ) has entries of any power of ten, which also differ from
+  guess to guess. So dU and the differences of dt to that of the reference are unknowns of their
+  own, and nothing is added to K at all.
+
+At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without the reference.
 
 Gradients are linear in small relative changes only. As g is homogeneous, they may be linearised
 about any multiple of u_i, and the predictor announces which (`anticipate`).
@@ -15,17 +32,322 @@ for linear programs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.relation import Inner, JointLaw
-from discreet.backends.tilt.systems import Iterate, system_of
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
 
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
+
+
+Solved: TypeAlias = tuple[Array, Inner, Array, Array]
+"""dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared
+budgets [q].
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it
+    is in the chart.
+
+    multiplier, unused   μ and ε₀ of the shared budgets [q]
+    """
+
+    estimator: Array
+    slack: Array
+    tilt: Array
+    inner: Inner
+    multiplier: Array
+    unused: Array
+
+
+class System(ABC):
+    """The system at one iterate; guesses are in an order in which the reference is the last."""
+
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
+        self._model = model
+        self._at = at
+        self._law = law
+        self._order = order
+
+    def features(self) -> Iterator[Array]:
+        """Features in blocks [·, W] or, of every guess but the reference, [m − 1, ·, W], of whose
+        products M is summed.
+        """
+        return iter(self._model.features)
+
+    @abstractmethod
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """Factorise the system with this M, about masses of guesses, or such as have grown by
+        factors [m].
+        """
+
+    @abstractmethod
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀
+        μ [q], aimed at.
+        """
+
+    def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
+        """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on
+        units or masses.
+        """
+        self._matrix = matrix * rows[:, None] * columns
+        self._rows = rows
+        self._columns = columns
+        if matrix.size:  # LAPACK prints a complaint about a system without unknowns
+            self._factors, self._pivots, self._singular = dgetrf(self._matrix)
+
+    def _refined(self, right: Array, times: int = 1) -> Array:
+        """The solution of the last system, refined so many times."""
+        if not right.size:
+            return right
+        if self._singular:  # to working precision: the caller sees a step that is not finite
+            return np.full_like(right, np.nan)
+        right = self._rows * right
+        found = dgetrs(self._factors, self._pivots, right)[0]
+        for _ in range(times):
+            found += dgetrs(self._factors, self._pivots, right - self._matrix @ found)[0]
+        return np.asarray(self._columns * found)
+
+
+@final
+class Perfect(System):
+    """At perfect privacy the deviations of all guesses but the reference vanish."""
+
+    def features(self) -> Iterator[Array]:
+        """Without the first row, of ones."""
+        return iter(self._model.features[:, 1:])
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """M itself."""
+        self._factorise(outcomes, np.ones(1), np.ones(1))
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """Tilts alone."""
+        at = self._at
+        others = self._order[:-1]
+        tilt = np.zeros_like(reduced)
+        right = (reduced + self._law.blocks[0].coordinates)[others, 1:]
+        tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
+        return tilt, replace(at.inner, coordinates=tilt[:, 1:]), at.multiplier, at.unused
+
+
+class _Related(System):
+    """With the relations between tilts and laws: m guesses, p coordinates, r columns of V, and q
+    shared budgets.
+    """
+
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
+        super().__init__(model, at, law, order)
+        self._relations = model.chart.relations(at.inner, at.multiplier, law)
+        m, self._p = at.inner.coordinates.shape
+        self._r = at.inner.heights.shape[1]
+        self._size = m * self._p
+        self._border = self._size + at.inner.heights.size
+
+    def _residual(self) -> Array:
+        """θ less what the law says it is [m, p]."""
+        return np.hstack([relation.residual for relation in self._relations])[self._order]
+
+    def _without_outcomes(self, growth: Array | None) -> Array:
+        """The matrix without M; growth [m] of the masses about which gradients are linear."""
+        at = self._at
+        m = len(self._order)
+        guesses = np.arange(m)
+        size = self._border + at.multiplier.size
+        matrix = np.zeros((size, size))
+        rows = matrix[: self._size].reshape(m, self._p, size)
+        tilts = rows[:, :, : self._size].reshape(m, self._p, m, self._p)
+        nulls = rows[:, :, self._size : self._border].reshape(m, self._p, m, self._r)
+        bent = rows[:, :, self._border :]
+        leaks = matrix[self._size : self._border, self._border :]
+        leaks = leaks.reshape(m, self._r, bent.shape[2])
+        squares = at.unused.copy()
+        grown = np.ones(m) if growth is None else growth
+        for place, relation in zip(self._model.chart.places, self._relations, strict=True):
+            scale = (grown[:, None] / relation.price)[self._order]
+            hessian = relation.hessian[self._order] * scale[:, :, None]
+            tilts[guesses, place.own, guesses, place.own] = hessian
+            nulls[guesses, place.own, guesses, place.ranks] = relation.null[self._order]
+            bent[:, place.own, place.budget] = -relation.bent[self._order] * scale[:, :, None]
+            leaks[:, place.ranks, place.budget] = -relation.leak[self._order]
+            squares[place.budget] += grown @ relation.square
+        paired = at.inner.paired
+        slopes = (at.inner.slack / at.inner.multipliers)[self._order]
+        tilts[guesses[:, None], paired, guesses[:, None], paired] += slopes
+        matrix[self._size :, : self._size] = matrix[: self._size, self._size :].T
+        matrix[self._border :, self._size : self._border] = matrix[
+            self._size : self._border, self._border :
+        ].T
+        budgets = np.arange(self._border, size)
+        matrix[budgets, budgets] = squares / at.multiplier
+        return matrix
+
+    def _right(self, towards: Array) -> Array:
+        """The right-hand side without what the outcomes and the products aimed at add; towards: of
+        the residual of θ.
+        """
+        chart = self._model.chart
+        right = towards
+        if chart.apart:  # else V'θ = G μ holds
+            balance = np.hstack([relation.balance for relation in self._relations])
+            right[self._size : self._border] += balance[self._order].ravel()
+        right[self._border :] += chart.counted(self._at.inner, self._law) - chart.shared_levels
+        return right
+
+    def _paired(self, pairs: Array) -> Array:
+        """What belongs to the coordinates with a slack [m, p'], in the rows of all [m, p]."""
+        rows = np.zeros_like(self._at.inner.coordinates)
+        rows[:, self._at.inner.paired] = pairs[self._order]
+        return rows
+
+    def _unpacked(
+        self, found: Array, coordinates: Array, products: Array, budgets: Array
+    ) -> tuple[Inner, Array, Array]:
+        """The changes, from the change of θ [m, p] and the other unknowns."""
+        at = self._at
+        multiplier = found[self._border : self._border + budgets.size]
+        heights = np.empty_like(at.inner.heights)
+        heights[self._order] = found[self._size : self._border].reshape(heights.shape)
+        change = replace(at.inner, coordinates=coordinates, heights=heights)
+        ahead = products - at.inner.slack * change.multipliers
+        change = replace(change, slack=ahead / at.inner.multipliers - at.inner.slack)
+        unused = (budgets - at.unused * multiplier) / at.multiplier - at.unused
+        return change, multiplier, unused
+
+
+@final
+class Summed(_Related):
+    """The rows of the reference are the sums of all; a tilt is that of the reference and what it
+    differs by.
+    """
+
+    def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
+        super().__init__(model, at, law, order)
+        self._own = model.chart.own(law)
+        self._coordinates = None
+        if self._own is not None:
+            self._own = self._own[order[:-1]]
+            others = self._border + at.multiplier.size - self._size
+            self._coordinates = block_diag(*self._own, np.eye(self._p + others))
+
+    def features(self) -> Iterator[Array]:
+        """In the coordinates of the chart's own."""
+        if self._own is None:
+            return super().features()
+        towards = self._own.transpose(0, 2, 1)
+        return (np.matmul(towards, block) for block in self._model.features)
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """The matrix, and the part of the right-hand side that does not depend on the products
+        aimed at.
+        """
+        matrix = self._without_outcomes(growth)
+        residual = self._residual()
+        inner = len(outcomes)
+        rows = matrix[: self._size].reshape(*residual.shape, -1)
+        columns = matrix[:, : self._size].reshape(-1, *residual.shape)
+        rows[-1] = rows.sum(axis=0)
+        columns[:, -1] = columns.sum(axis=1)
+        residual[:-1] -= residual[-1]
+        self._fixed = self._right(-residual.ravel() @ matrix[: self._size])
+        if self._coordinates is not None:
+            matrix = self._coordinates.T @ matrix @ self._coordinates
+        matrix[:inner, :inner] += outcomes
+        scale = 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1))
+        self._factorise(matrix, scale, scale)
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """All unknowns; the tilt is that of the coordinates."""
+        others = self._order[:-1]
+        right = self._fixed.copy()
+        moved = reduced[self._order[:-1]].ravel()
+        right[: moved.size] += moved
+        right[right.size - budgets.size :] += budgets / self._at.multiplier
+        if self._coordinates is None:
+            found = self._refined(right, times=2)
+        else:
+            found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
+        change = np.empty_like(self._at.inner.coordinates)
+        change[self._order] = found[: change.size].reshape(change.shape)
+        change[others] += change[self._order[-1]]
+        return change, *self._unpacked(found, change, products, budgets)
+
+
+@final
+class Apart(_Related):
+    """The laws and the tilts of all guesses but the reference are unknowns, too; tilts less that of
+    the reference.
+    """
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """Two more groups of rows: dU + M dt = reduced, and dt less C' times the differences of dθ
+        is 0.
+        """
+        matrix = self._without_outcomes(growth)
+        inner = len(outcomes)
+        size = len(matrix)
+        others = len(self._order) - 1
+        self._fixed = self._right(-self._residual().ravel() @ matrix[: self._size])
+        values = np.hstack([relation.value for relation in self._relations])
+        self._fixed[: self._size] += values[self._order].ravel()
+        laws = slice(size, size + inner)
+        tilts = slice(size + inner, size + 2 * inner)
+        whole = np.zeros((size + 2 * inner, size + 2 * inner))
+        whole[:size, :size] = matrix
+        # The laws of all guesses, in coordinates.
+        signs = np.vstack([np.eye(others), -np.ones(others)])
+        towards = np.asarray(np.kron(signs, self._model.chart.cross), dtype=np.float64)
+        whole[: self._size, laws] = -towards
+        whole[laws, laws] = whole[tilts, tilts] = np.eye(inner)
+        whole[laws, tilts] = outcomes
+        whole[tilts, : self._size] = -towards.T
+        rows = np.ones(len(whole))
+        columns = np.ones(len(whole))
+        for _ in range(3):  # until the largest entries of rows and columns are about one
+            entries = np.abs(whole * rows[:, None] * columns)
+            rows = rows / np.sqrt(entries.max(axis=1))
+            columns = columns / np.sqrt(entries.max(axis=0))
+        self._factorise(whole, rows, columns)
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """All unknowns."""
+        others = self._order[:-1]
+        right = self._fixed.copy()
+        right[: self._size] += self._paired(products / self._at.inner.multipliers).ravel()
+        right[right.size - budgets.size :] += budgets / self._at.multiplier
+        laws = reduced[others].ravel()
+        found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
+        change = np.empty_like(self._at.inner.coordinates)
+        tilt = np.zeros_like(reduced)
+        change[self._order] = found[: change.size].reshape(change.shape)
+        tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
+        return tilt, *self._unpacked(found, change, products, budgets)
+
+
+def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:
+    """The system at an iterate, and the order of its guesses."""
+    reference = _reference(model, law)
+    order = np.array([*range(reference), *range(reference + 1, law.mass.size), reference])
+    kind = Perfect if model.perfect else Apart if model.chart.apart else Summed
+    return kind(model, at, law, order), order
+
+
+def _reference(model: Model, law: JointLaw) -> int:
+    """The guess that excludes no private value, even nearly; at perfect privacy none does."""
+    return int((law.mass if model.perfect else model.chart.least(law)).argmax())
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.tilt.point import Grouping
 from discreet.numerics.compiled import flat, jit, once
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
@@ -128,6 +127,37 @@ class Scan:
         """Which cells hold screened outcomes: they have their best guess twice [C]."""
         best, second = np.divmod(self.keys // SHELLS, len(self.tilt))
         return np.asarray((best == second) & (len(self.tilt) > 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Outcomes of equal key as one group; groups are in the order of their keys.
+
+    Treating the members of a group alike restricts the estimator. So what is feasible for the
+    groups is feasible for all outcomes, with the same law and error probability (docs/theory.md,
+    aggregation is a restriction).
+
+    index   the group of every outcome     [N]
+    keys    of the groups, increasing      [K]
+    counts  how many outcomes each holds   [K]
+    """
+
+    index: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.intp]) -> Grouping:
+        """Group by keys ≥ 0 [N]."""
+        every = np.bincount(keys)  # several times as fast as sorting
+        used = np.flatnonzero(every)
+        return cls((np.cumsum(every > 0) - 1)[keys], used, every[used])
+
+    def merge(self, rows: Array) -> Array:
+        """Sums over the members of each group: [r, N] → [r, K]."""
+        return np.stack(
+            [np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows]
+        )
 
 
 def shell_top(shell: int | _Index) -> Array:

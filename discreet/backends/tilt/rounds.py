@@ -38,7 +38,7 @@ from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.backends.tilt.passes import (
     SCREENED,
     SHELLS,
@@ -48,8 +48,7 @@ from discreet.backends.tilt.passes import (
     shell_top,
     wanted_margin,
 )
-from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.sifting import is_linear, sifted
+from discreet.backends.tilt.program import is_linear, sifted
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two

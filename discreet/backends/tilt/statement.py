@@ -19,8 +19,16 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import amounts_to_keep
-from discreet.backends.tilt.passes import SHELLS, TIES, Pass, Scan, classified, scan, shell_top
-from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt.passes import (
+    SHELLS,
+    TIES,
+    Grouping,
+    Pass,
+    Scan,
+    classified,
+    scan,
+    shell_top,
+)
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem

@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.model import Point
 from discreet.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
-from discreet.problems.constraint import Term
+from discreet.problems.constraint import Term, asks_privacy
 from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
@@ -59,6 +59,7 @@ class _Group:
     certain   masses where labels are certain   [m]
     by_mass   what a share adds to masses       [F, m]
     by_joint  what a share adds to laws         [F, m, k]
+    never     guesses that are never made       [m]
     """
 
     number: int
@@ -68,11 +69,7 @@ class _Group:
     certain: Array
     by_mass: Array
     by_joint: Array
-
-    @property
-    def never(self) -> NDArray[np.bool_]:
-        """Guesses that are never made."""
-        return np.asarray((self.certain == 0.0) & ~self.by_mass.any(axis=0))
+    never: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +131,8 @@ class Vertex:
         self._exact = np.zeros(problem.n, dtype=np.bool_)
         for term in problem.terms:
             self._exact[term.rows] = term.budget.perfect
+        self._any_exact = asks_privacy(problem.terms)
+        self._budgets = list(self._budgeted())
 
     def _grouped(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
         for number, term in enumerate(self._problem.terms):
@@ -144,7 +143,9 @@ class Vertex:
                     mass = self._problem.p_xz[rows].sum(axis=0)
                 by_mass = moves * mass[tied, None]
                 by_joint = self._by_deviation[:, :, rows] + by_mass[:, :, None] * prior
-                yield _Group(number, term, rows, prior, certain @ mass, by_mass, by_joint)
+                masses = certain @ mass
+                never = (masses == 0.0) & ~by_mass.any(axis=0)
+                yield _Group(number, term, rows, prior, masses, by_mass, by_joint, never)
 
     # -- columns and laws
     # ----------------------------------------------------------------------------------------------
@@ -257,14 +258,12 @@ class Vertex:
     # -- which budgets bind
     # ----------------------------------------------------------------------------------------------
 
-    def _budgets(self) -> list[_Budget]:
-        """All that may bind."""
-        budgets = list[_Budget]()
+    def _budgeted(self) -> Iterator[_Budget]:
+        """All budgets that may bind."""
         for number, term in enumerate(self._problem.terms):
             if term.priced:
                 each = range(self._problem.m) if term.measure.scope is Scope.POSTERIOR else [-1]
-                budgets.extend((number, guess) for guess in each)
-        return budgets
+                yield from ((number, guess) for guess in each)
 
     def _started(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
         """The budgets that bind, with their prices: those whose price matters more than what is
@@ -276,13 +275,13 @@ class Vertex:
         error = max(self._problem.constant_error, Precision.nonzero)
         prices = dict[_Budget, float]()
         excess = dict[_Budget, float]()
-        for budget in self._budgets():
+        for budget in self._budgets:
             price, mass = self._price(budget, state, tilt, multipliers)
             level = self._level(budget)
             if price > 0.0:
                 prices[budget] = price
                 excess[budget] = price * level * mass / error + state.levels[budget] / level - 1.0
-        if prices and not self._exact.any() and max(excess.values()) <= 0.0:
+        if prices and not self._any_exact and max(excess.values()) <= 0.0:
             surest = max(excess, key=excess.__getitem__)
             excess[surest] = math.inf
         binding = {budget: price for budget, price in prices.items() if excess[budget] > 0.0}
@@ -318,14 +317,14 @@ class Vertex:
         budgets by that share.
         """
         for _ in range(_CHANGES):
-            if not at.binding and not self._exact.any():
+            if not at.binding and not self._any_exact:
                 return None
             found = self._newton(at, inside)
             if found is None:
                 return None
             at, state = found
             binding = {budget: price for budget, price in at.binding.items() if price > 0.0}
-            for budget in self._budgets():
+            for budget in self._budgets:
                 most = self._level(budget) * (1.0 - inside) * (1.0 + Precision.searched)
                 if budget not in at.binding and state.levels[budget] > most:
                     dearest = max(at.binding.values(), default=1.0)
@@ -340,10 +339,9 @@ class Vertex:
 
     def _state(self, shares: Array) -> _State | None:
         """None outside the domain."""
-        state = _State([], [], [], [], dict.fromkeys(self._budgets(), 0.0))
+        state = _State([], [], [], [], dict.fromkeys(self._budgets, 0.0))
         for group, law in self._laws(shares):
-            never = group.never
-            mass = law.mass + never  # any number will do for a guess that never occurs
+            mass = law.mass + group.never  # any number will do for a guess that never occurs
             with np.errstate(divide="ignore", invalid="ignore"):
                 x = law.deviation / (mass[:, None] * group.p_x)
             if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
@@ -353,7 +351,7 @@ class Vertex:
             state.masses.append(mass)
             state.ratios.append(x)
             state.slopes.append(measure.slope(x, group.p_x))
-            excess = np.where(never, 0.0, measure.excess(x, group.p_x))
+            excess = np.where(group.never, 0.0, measure.excess(x, group.p_x))
             state.excesses.append(excess)
             if group.term.priced and measure.scope is Scope.POSTERIOR:
                 for guess, level in enumerate(excess.tolist()):
@@ -398,7 +396,7 @@ class Vertex:
         unequal = -self._lost / unit - borders.sum(axis=0)
         unused = self._unused(at, state, inside) * prices / unit
         exact = at.exact
-        if self._exact.any():
+        if self._any_exact:
             count = at.shares.size
             private = self._by_deviation[:, :, self._exact].reshape(count, -1)
             unequal -= private @ exact[:, self._exact].ravel() / unit
@@ -409,7 +407,7 @@ class Vertex:
         if step is None:
             return None
         moved = step[: at.shares.size + prices.size]
-        if self._exact.any():
+        if self._any_exact:
             exact = exact.copy()
             exact[:, self._exact] += unit * step[moved.size :].reshape(len(exact), -1)
         prices = prices * (1.0 + moved[at.shares.size :])
@@ -475,7 +473,7 @@ class Vertex:
         The judge moves those to exact privacy, by up to the rounding of sums, which the other
         budgets feel.
         """
-        moved = Precision.leak_free if self._exact.any() else Precision.entry
+        moved = Precision.leak_free if self._any_exact else Precision.entry
         ceilings = np.zeros(len(self._problem.terms))
         for group, law in self._laws(shares):
             if group.term.budget.perfect and distance_from_private(law) > Precision.private:
@@ -511,11 +509,10 @@ class Vertex:
             price = multipliers[group.number]
             prices = [at.binding.get((group.number, guess), price) for guess in range(len(tilt))]
             duals[:, rows] = np.array(prices)[:, None] * state.slopes[k]
-            never = group.never
-            if never.any():
-                own = tilt[never, rows]
+            if group.never.any():
+                own = tilt[group.never, rows]
                 over = group.term.measure.ceiling(own, group.p_x, price, exact_level(group.term))
-                duals[never, rows] = own - over[:, None]
+                duals[group.never, rows] = own - over[:, None]
         equal = self._equal(duals, joint)
         return None if equal is None else Point(columns, equal, multipliers)
 

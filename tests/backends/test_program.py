@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt import sifting
+from discreet.backends.tilt import program
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.sifting import is_linear, sifted
+from discreet.backends.tilt.program import is_linear, sifted
 from discreet.judge import certify
 from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
@@ -112,13 +112,13 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
 def programs(monkeypatch):
     """How many outcomes each program has that is solved."""
     sizes = list[int]()
-    plain = sifting._refined
+    plain = program._refined
 
     def counted(program, times):
         sizes.append(program.shares)
         return plain(program, times)
 
-    monkeypatch.setattr(sifting, "_refined", counted)
+    monkeypatch.setattr(program, "_refined", counted)
     return sizes
 
 
@@ -173,7 +173,7 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
     """One program of this problem has none. HiGHS takes seconds for each step that shows it no
     other way, and gives up.
     """
-    plain = sifting._solution
+    plain = program._solution
     without = list[str]()
 
     def watched(solver):
@@ -183,7 +183,7 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
             assert without[-1] in ("kInfeasible", "kObjectiveBound")
         return found
 
-    monkeypatch.setattr(sifting, "_solution", watched)
+    monkeypatch.setattr(program, "_solution", watched)
     free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure="parity-difference")
     solution = ds.solve(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED

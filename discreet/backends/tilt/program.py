@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import amounts_to_keep
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.model import Ending, Point
 from discreet.backends.tilt.vertex import exact_level
 from discreet.lazy import cached_property
 from discreet.measures.measure import Scope
