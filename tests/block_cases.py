@@ -2,29 +2,23 @@
 their passes.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from discreet.numerics.double_double import Array
-from discreet.problems import Problem, catalog
+from discreet.problems import catalog
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.outcomes import ArrayBlocks, Blocks, Chunk
+from discreet.problems.outcomes import ArrayBlocks
 
 __all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "watched"]
 
 
-def in_blocks(problem: Problem, size: int = 97) -> BlockProblem:
+def in_blocks(problem, size=97):
     return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))
 
 
-def random_problem(
-    family: str, n: int, m: int, outcomes: int, seed: int, fraction: float
-) -> Problem:
+def random_problem(family, n, m, outcomes, seed, fraction):
     if family == "mixture":
         return catalog.build("mixture", n=n, m=m, N=outcomes, seed=seed, fraction=fraction)
     sparsity, concentration = (0.0, 1.0) if family == "dirichlet" else (0.5, 0.3)
@@ -34,12 +28,12 @@ def random_problem(
     )
 
 
-def joint_of(seed: int, n: int, m: int, outcomes: int) -> Array:
+def joint_of(seed, n, m, outcomes):
     joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5))
     return joint.reshape(n, m, outcomes)
 
 
-def adversarial() -> dict[str, Array]:
+def adversarial():
     """Joint tensors, each degenerate in one way, with total 1."""
     rng = np.random.default_rng(5)
     plain = joint_of(1, 3, 3, 300)
@@ -97,7 +91,7 @@ class Watched:
     one if asked to.
     """
 
-    def __init__(self, source: Blocks, *, seconds: float = 0.0, interrupted: int = 0) -> None:
+    def __init__(self, source, *, seconds=0.0, interrupted=0):
         self.source = source
         self.seconds = seconds
         self.interrupted = interrupted
@@ -106,7 +100,7 @@ class Watched:
         self.m = source.m
         self.N = source.N
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self):
         self.passes += 1
         time.sleep(self.seconds)
         for number, chunk in enumerate(self.source.chunks()):
@@ -115,9 +109,7 @@ class Watched:
             yield chunk
 
 
-def watched(
-    problem: Problem, *, size: int = 97, seconds: float = 0.0, interrupted: int = 0
-) -> tuple[BlockProblem, Watched]:
+def watched(problem, *, size=97, seconds=0.0, interrupted=0):
     blocks = in_blocks(problem, size)
     source = Watched(blocks.blocks, seconds=seconds, interrupted=interrupted)
     return replace(blocks, blocks=source), source

@@ -2,10 +2,7 @@
 starts it.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import Any
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -15,9 +12,9 @@ CHROMIUM = (
 class Tab:
     """A tab of the browser; its complaints and its requests for anything but a file are kept."""
 
-    def __init__(self, browser: Any, **settings: Any) -> None:
+    def __init__(self, browser, **settings):
         self.page = browser.new_page(**settings)
-        self.complaints: list[str] = []
+        self.complaints = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on(
             "console",

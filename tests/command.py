@@ -8,20 +8,16 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from discreet.backends import isolated
-from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.run import attempt, solve
 from discreet.cli.app import app
-from discreet.problems.problem import Problem
 from discreet.reports.crosscheck import gate
 from discreet.reports.study import runner
 
@@ -51,25 +47,27 @@ class Said:
     stderr: str
 
     @property
-    def output(self) -> str:
+    def output(self):
         """Both outputs together."""
         return self.stdout + self.stderr
 
 
-def run(*arguments: str) -> Said:
-    """Output and exit code of `discreet ARGUMENTS`. It may raise nothing but an exit."""
+def run(line="", *more):
+    """Output and exit code of a line as people type it after `discreet`; words that hold blanks
+    follow it. It may raise nothing but an exit.
+    """
     wrong = ("strict", "backslashreplace")  # as Python's own streams take what cannot be encoded
     out, complaints = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", how, write_through=True) for how in wrong
     )
     with redirect_stdout(out), redirect_stderr(complaints), pytest.raises(SystemExit) as end:
-        COMMAND.main(list(arguments), "discreet")
-    said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))  # type: ignore[attr-defined]
+        COMMAND.main([*line.split(), *more], "discreet")
+    said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))
     return Said(int(end.value.code or 0), *said)
 
 
 @contextmanager
-def files_limited_to(size: int) -> Iterator[None]:
+def files_limited_to(size):
     """This process cannot write more than so many bytes to a file, as on a full disk. For POSIX
     systems.
     """
@@ -83,22 +81,18 @@ def files_limited_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
 
-def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
+def solving_here(patch, *apart):
     """Commands solve in this process, but for backends that would end it: starting one takes longer
     than most solutions.
     """
     in_a_process = isolated.attempt_isolated
 
-    def attempted(
-        problem: Problem, backend: str, options: Options, *limits: Any, **more: Any
-    ) -> Attempt:
+    def attempted(problem, backend, options, *limits, **more):
         if backend in apart:
             return in_a_process(problem, backend, options, *limits, **more)
         return attempt(problem, backend, options)
 
-    def all_attempted(
-        backend: str, problems: Any, gap: float, time_limit: float, seconds: float
-    ) -> list[Attempt]:
+    def all_attempted(backend, problems, gap, time_limit, seconds):
         return [attempt(each, backend, Options(gap, time_limit)) for each in problems]
 
     patch.setattr(isolated, "solve_isolated", solve)
@@ -106,26 +100,26 @@ def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
     patch.setattr(gate, "attempt_all", all_attempted)
 
 
-def refused(*arguments: str) -> str:
+def refused(line, *more):
     """The message of a command line that must be refused: one line, and nothing on
     standard output.
     """
-    result = run(*arguments)
+    result = run(line, *more)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr.startswith("discreet: ")
     assert result.stderr.count("\n") == 1
     return result.stderr
 
 
-def environment(**variables: str) -> dict[str, str]:
+def environment(**variables):
     """The environment of another process, which can import what this one can."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **variables}
 
 
-def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """`discreet ARGUMENTS` in a process of its own."""
-    command = [sys.executable, "-m", "discreet", *arguments]
+def process(line, **options):
+    """`discreet LINE` in a process of its own."""
+    command = [sys.executable, "-m", "discreet", *line.split()]
     return subprocess.run(
         command,
         capture_output=True,

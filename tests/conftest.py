@@ -25,8 +25,6 @@ for new ones, 2,000 of each. A law says how many only where its examples cost mu
 byte of a file.
 """
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os
@@ -34,9 +32,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import CHROMIUM
@@ -79,7 +75,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True, scope="session")
-def never_waiting_for_the_disk() -> Iterator[None]:
+def never_waiting_for_the_disk():
     """`os.fsync` does nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
@@ -87,7 +83,7 @@ def never_waiting_for_the_disk() -> Iterator[None]:
 
 
 @pytest.fixture
-def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+def ticking(monkeypatch):
     """A clock that advances one second with every reading: times are then counts, which a test can
     assert.
     """
@@ -95,14 +91,14 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
 
 
-_OPEN: list[tuple[Any, Any]] = []
+_OPEN = []
 """Playwright and its browser while tests share them; it keeps an event loop running, which other
 tests would trip over.
 """
 
 
 @pytest.fixture(scope="module")
-def browser() -> Any:
+def browser():
     """A headless Chromium, one for all files that share processes; skips where there is none."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here")
@@ -121,7 +117,7 @@ def browser() -> Any:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+def pytest_runtest_teardown(item, nextitem):
     """Close the browser after the last file that may use it."""
     if _OPEN and (nextitem is None or nextitem.path.name not in (item.path.name, *SHARING)):
         engine, found = _OPEN.pop()
@@ -129,7 +125,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         engine.stop()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--backend",
         metavar="NAME",
@@ -137,13 +133,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     if config.getoption("--backend") is not None:
         config.option.markexpr = ""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Mark what needs a browser, and put tests that share a process first; `--backend NAME` keeps
     tests with `name=NAME`, and those of its own file, also if they are marked.
     """
@@ -165,16 +161,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """From here on the garbage collector looks at what tests make only."""
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure():
     """At the exit it takes everything apart, or libraries complain of leaks."""
     gc.unfreeze()
 
 
-def _parameter(item: pytest.Item) -> object:
+def _parameter(item):
     """The value of a test's parameter `name`; None without one."""
     return item.callspec.params.get("name") if hasattr(item, "callspec") else None

@@ -5,18 +5,12 @@ Stored doubles are taken as exact. With `normalised`, the law of a problem is di
 and the columns of an estimator by their sums.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
 from flint import fmpq
-
-from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 __all__ = [
     "bound",
@@ -27,6 +21,7 @@ __all__ = [
     "perfect_privacy_optimum",
     "rational",
     "rationals",
+    "real",
     "support",
     "total",
 ]
@@ -36,19 +31,19 @@ mpmath.mp.dps = 120
 Rows = list[list[Fraction]]
 
 
-def rational(value: float) -> fmpq:
+def rational(value):
     """A double as a rational of FLINT's, with which arithmetic takes a tenth of the time of
     fractions.
     """
     return fmpq(*float(value).as_integer_ratio())
 
 
-def rationals(array: Array) -> Array:
+def rationals(array):
     """The same for every entry of an array."""
     return np.vectorize(rational, otypes=[object])(array)
 
 
-def dot(*factors: Array) -> Fraction:
+def dot(*factors):
     """The sum of the products of arrays of one size, in integers over a common power of two."""
     ratios = [
         [value.as_integer_ratio() for value in np.ravel(factor).tolist()] for factor in factors
@@ -60,39 +55,39 @@ def dot(*factors: Array) -> Fraction:
     return Fraction(sum(above * (whole // below) for above, below in products), whole)
 
 
-def _rows(array: Any) -> Rows:
+def _rows(array):
     return [
         [value if isinstance(value, Fraction) else Fraction(float(value)) for value in row]
         for row in np.asarray(array)
     ]
 
 
-def _real(value: Fraction) -> Any:
+def real(value):
     return mpmath.mpf(value.numerator) / mpmath.mpf(value.denominator)
 
 
-def total(problem: Problem) -> Fraction:
+def total(problem):
     """Σ p_xz."""
     return sum((value for row in _rows(problem.p_xz) for value in row), Fraction(0))
 
 
-def _columns_to_one(estimator: Rows) -> Rows:
+def _columns_to_one(estimator):
     sums = [sum(column, Fraction(0)) for column in zip(*estimator, strict=True)]
     return [[value / whole for value, whole in zip(row, sums, strict=True)] for row in estimator]
 
 
-def _phi(x: Fraction) -> Any:
+def _phi(x):
     """(1 + x) log(1 + x) − x with at least 60 correct digits."""
     if x <= -1:
         return mpmath.mpf(1)
-    value = _real(x)
+    value = real(x)
     if abs(value) < mpmath.mpf(10) ** -25:
         return value**2 / 2 - value**3 / 6 + value**4 / 12
-    log = mpmath.log(_real(1 + x)) if x < -0.5 else mpmath.log1p(value)
-    return _real(1 + x) * log - value
+    log = mpmath.log(real(1 + x)) if x < -0.5 else mpmath.log1p(value)
+    return real(1 + x) * log - value
 
 
-def leakage(problem: Problem, estimator: Array, normalised: bool = False) -> Any:
+def leakage(problem, estimator, normalised=False):
     """I(X; Ŷ) in nats, as an mpf."""
     a = _rows(problem.p_xz)
     guess = _rows(estimator)
@@ -109,11 +104,11 @@ def leakage(problem: Problem, estimator: Array, normalised: bool = False) -> Any
         mass = sum(joint, Fraction(0))
         for u, pi in zip(joint, prior, strict=True):
             if mass and pi:
-                result += _real(mass * pi) * _phi(u / (mass * pi) - 1)
+                result += real(mass * pi) * _phi(u / (mass * pi) - 1)
     return result
 
 
-def error_probability(problem: Problem, estimator: Array, normalised: bool = False) -> Fraction:
+def error_probability(problem, estimator, normalised=False):
     """⟨L, P⟩."""
     guess = _columns_to_one(_rows(estimator)) if normalised else _rows(estimator)
     return sum(
@@ -126,7 +121,7 @@ def error_probability(problem: Problem, estimator: Array, normalised: bool = Fal
     )
 
 
-def bound(problem: Problem, tilt: Array, multiplier: float) -> Fraction:
+def bound(problem, tilt, multiplier):
     """Σ_l min_i (L_il + a_l·t_i) − μ ε Σ π of feasible duals."""
     a = _rows(problem.p_xz)
     losses = _rows(problem.loss)
@@ -147,7 +142,7 @@ def bound(problem: Problem, tilt: Array, multiplier: float) -> Fraction:
     )
 
 
-def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
+def support(problem, tilt, multiplier):
     """max_i h_i(t, μ) ÷ μ, as an mpf (μ = inf: max_i Σ π_j t_ij; μ = 0: max_ij t_ij); feasible
     duals have it ≤ 0.
     """
@@ -157,21 +152,21 @@ def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
     for row in _rows(tilt):
         entries = [(pi, t) for pi, t in zip(prior, row, strict=True) if pi]
         if multiplier == np.inf:
-            value = _real(sum((pi * t for pi, t in entries), Fraction(0)))
+            value = real(sum((pi * t for pi, t in entries), Fraction(0)))
         elif multiplier == 0.0:
-            value = _real(max(t for _, t in entries))
+            value = real(max(t for _, t in entries))
         else:
             mu = mpmath.mpf(multiplier)
             top = max(t for _, t in entries)
-            steps = [(_real(pi), _real(t - top) / mu) for pi, t in entries]
+            steps = [(real(pi), real(t - top) / mu) for pi, t in entries]
             power = sum((pi * mpmath.exp(step) for pi, step in steps), mpmath.mpf(0))
             growth = sum((pi * mpmath.expm1(step) for pi, step in steps), mpmath.mpf(0))
-            value = _real(top) / mu + (mpmath.log(power) if power < 0.5 else mpmath.log1p(growth))
+            value = real(top) / mu + (mpmath.log(power) if power < 0.5 else mpmath.log1p(growth))
         worst = max(worst, value)
     return worst
 
 
-def distance(problem: Problem, estimator: Array) -> Fraction:
+def distance(problem, estimator):
     """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; columns are divided by their
     sums.
     """
@@ -187,7 +182,7 @@ def distance(problem: Problem, estimator: Array) -> Fraction:
     return found
 
 
-def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
+def perfect_privacy_optimum(problem, within=0.0):
     """The least error probability of all estimators under which |p(x_j given ŷ_i) / p(x_j) − 1| ≤
     `within`, for any n and m.
 
@@ -227,7 +222,7 @@ def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
     )
 
 
-def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) -> Fraction:
+def _linear_program(costs, rows, right):
     """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by
     Bland's rule.
 
@@ -273,13 +268,13 @@ def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) ->
     return Fraction(int(value.p), int(value.q))
 
 
-def _reduced(price: list[fmpq], basis: list[int], table: list[list[fmpq]], k: int) -> fmpq:
+def _reduced(price, basis, table, k):
     return price[k] - sum(
         (price[b] * row[k] for b, row in zip(basis, table, strict=True) if row[k]), fmpq(0)
     )
 
 
-def _pivot(table: list[list[fmpq]], leaving: int, entering: int) -> None:
+def _pivot(table, leaving, entering):
     own = [value / table[leaving][entering] for value in table[leaving]]
     for r, row in enumerate(table):
         factor = row[entering]

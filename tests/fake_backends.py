@@ -4,20 +4,16 @@ They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..."; `
 for all of them.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Raw, Regime
 from discreet.errors import InputError
-from discreet.problems.problem import Problem
 
 
 class _Fake:
@@ -26,7 +22,7 @@ class _Fake:
     name = "fake"
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self):
         return Capabilities(
             frozenset(Regime),
             10**6,
@@ -36,13 +32,13 @@ class _Fake:
             settings={"knob": "turns nothing"},
         )
 
-    def lower(self, problem: Problem, options: Options) -> Any:
+    def lower(self, problem, options):
         return problem
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         return Raw("optimal", lowered, 1)
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         return Answer(raw.value.bayes_estimator)
 
 
@@ -59,7 +55,7 @@ class Constant(_Fake):
 
     name = "fake-constant"
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         estimator = np.zeros((raw.value.m, raw.value.N))
         estimator[0] = 1.0
         return Answer(estimator)
@@ -68,7 +64,7 @@ class Constant(_Fake):
 class Crashes(_Fake):
     name = "fake-crashes"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         print("about to give up", file=sys.stderr)
         os._exit(3)
 
@@ -76,7 +72,7 @@ class Crashes(_Fake):
 class Segfaults(_Fake):
     name = "fake-segfaults"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         os.kill(os.getpid(), signal.SIGSEGV)
         raise AssertionError("unreachable")
 
@@ -86,7 +82,7 @@ class Hangs(_Fake):
 
     name = "fake-hangs"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         if "FAKE_CHILD" in os.environ:
             child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             with open(os.environ["FAKE_CHILD"], "w") as note:
@@ -102,7 +98,7 @@ class Noisy(_Fake):
 
     name = "fake-noisy"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         print("done\nready\n")
         os.write(1, b"done\n{}\n\xff\xfe")
         for _ in range(300):
@@ -114,7 +110,7 @@ class Noisy(_Fake):
 class Raises(_Fake):
     name = "fake-raises"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         raise ZeroDivisionError("the pivot is zero")
 
 
@@ -123,21 +119,21 @@ class Refuses(_Fake):
 
     name = "fake-refuses"
 
-    def lower(self, problem: Problem, options: Options) -> Any:
+    def lower(self, problem, options):
         raise InputError("setting 'knob' is 'x'; give a number")
 
 
 class WrongShape(_Fake):
     name = "fake-wrong-shape"
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         return Answer(np.zeros((raw.value.m + 1, 3)))
 
 
 class NotANumber(_Fake):
     name = "fake-not-a-number"
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         return Answer(
             np.full((raw.value.m, raw.value.N), np.nan),
             np.full((raw.value.m, raw.value.n), np.inf),
@@ -150,7 +146,7 @@ class Hungry(_Fake):
 
     name = "fake-hungry"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         np.ones(20_000_000)
         return super().solve(lowered, options)
 
@@ -160,7 +156,7 @@ class Threads(_Fake):
 
     name = "fake-threads"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         return Raw(os.environ.get("OMP_NUM_THREADS", "unlimited"), lowered, 1)
 
 
@@ -169,7 +165,7 @@ class KillsWorker(_Fake):
 
     name = "fake-kills-worker"
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered, options):
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(600)
         raise AssertionError("unreachable")
@@ -178,7 +174,7 @@ class KillsWorker(_Fake):
 class DiesAtImport:
     """Cannot even be constructed: it ends the process, as a broken binary would."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         os._exit(9)
 
 

@@ -4,9 +4,8 @@ NumPy or compiled pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +14,8 @@ from discreet.judge.conclusion import Duals, Worth, _bound, _within_budget, conc
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.laws import Law
-from discreet.problems.problem import Problem
-from discreet.problems.rule import Matrix, OutcomeRule
+from discreet.problems.rule import Matrix
 
 __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 
@@ -35,7 +31,7 @@ class Repaired(NamedTuple):
     share: float
 
 
-def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) -> Repaired:
+def repaired(problem, estimator, anchors=()):
     """The judge's repair alone, which gives the upper bound."""
     answer, worth, share = _within_budget(
         Case(problem, problem.rule_of(estimator, anchors), None, None)
@@ -43,7 +39,7 @@ def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) 
     return Repaired(answer.answer, worth.law.groups[0], worth.error, share)
 
 
-def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
+def lower_bound(problem, tilt, multiplier):
     """The bound that feasible duals prove by themselves."""
     best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
     case = Case(problem, Matrix(np.eye(problem.m)[:, best]), None, None)
@@ -56,14 +52,14 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
 
 
 def certify_rule(
-    problem: Problem | BlockProblem,
-    rule: OutcomeRule,
-    multiplier: float,
+    problem,
+    rule,
+    multiplier,
     *,
-    threads: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-    compiled: bool | None = None,
-) -> Verdict[OutcomeRule]:
+    threads=0,
+    progress=None,
+    compiled=None,
+):
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     return conclude(
         Case(
@@ -78,6 +74,6 @@ def certify_rule(
     )
 
 
-def restated(certificate: Certificate, **changes: Any) -> Certificate:
+def restated(certificate, **changes):
     """The certificate with other numbers about its only constraint."""
     return replace(certificate, terms=(replace(certificate.only, **changes),))

@@ -2,8 +2,6 @@
 marker.
 """
 
-from __future__ import annotations
-
 import tomllib
 from itertools import chain
 from pathlib import Path

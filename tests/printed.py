@@ -8,8 +8,6 @@ changes. Whole numbers and words must be equal, runs of blanks are equal, and `.
 anything.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -18,7 +16,7 @@ _TOKEN = re.compile(
 )
 
 
-def agrees(shown: str, printed: str) -> bool:
+def agrees(shown, printed):
     """Whether the printed text is the one that is shown, as described above."""
     wanted = " ".join(shown.split())
     pattern = []
@@ -31,7 +29,7 @@ def agrees(shown: str, printed: str) -> bool:
     return re.fullmatch("".join(pattern), " ".join(printed.split()), re.DOTALL) is not None
 
 
-def _neighbours(number: str) -> str:
+def _neighbours(number):
     """A regular expression for a number and for those that differ from it by one unit of the last
     digit.
     """

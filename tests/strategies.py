@@ -8,17 +8,13 @@ every entry takes longer than most laws. Strategies are cached, since Hypothesis
 one.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [
@@ -45,13 +41,13 @@ _CHOICES = 1 << 16
 _random = np.random.default_rng(0)
 
 
-def _table(*kinds: Array) -> Array:
+def _table(*kinds):
     """A table where all kinds of values take turns; what is shorter is repeated."""
     each = -(-_CHOICES // len(kinds))
     return np.stack([np.resize(kind, each) for kind in kinds], axis=1).ravel()[:_CHOICES]
 
 
-def _uniform(low: float, high: float) -> Array:
+def _uniform(low, high):
     return _random.uniform(low, high, _CHOICES)
 
 
@@ -105,17 +101,17 @@ budgets = st.one_of(
 _T = TypeVar("_T")
 
 
-def _drawn(count: int, make: Callable[[bytes], _T]) -> st.SearchStrategy[_T]:
+def _drawn(count, make):
     """What is made of so many drawn bytes."""
     return st.binary(min_size=count, max_size=count).map(make)
 
 
-def _room(*shape: int) -> int:
+def _room(*shape):
     """How many bytes `_array` takes."""
     return 2 * math.prod(shape) + 2
 
 
-def _array(drawn: bytes, shape: tuple[int, ...], table: Array) -> Array:
+def _array(drawn, shape, table):
     """An array of values of a table: in most of them some entries, or all, equal the first."""
     chosen = np.frombuffer(drawn, np.uint16, math.prod(shape) + 1)
     places = chosen[1:].copy()
@@ -127,7 +123,7 @@ _HEADER = 6
 """Bytes of a model before its arrays: n, m, N, the kind of loss, and two places."""
 
 
-def _joint(drawn: bytes, most: int, outcomes: int) -> Array:
+def _joint(drawn, most, outcomes):
     n = drawn[0] % most + 1
     m = drawn[1] % most + 1
     count = drawn[2] % outcomes + 1
@@ -138,7 +134,7 @@ def _joint(drawn: bytes, most: int, outcomes: int) -> Array:
 
 
 @cache
-def joints(most: int = 3, outcomes: int = 5) -> st.SearchStrategy[Array]:
+def joints(most=3, outcomes=5):
     """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up
     to `outcomes`.
     """
@@ -149,17 +145,17 @@ def joints(most: int = 3, outcomes: int = 5) -> st.SearchStrategy[Array]:
 
 @cache
 def problems(
-    budget: st.SearchStrategy[float] | float = budgets,
-    most: int = 3,
-    outcomes: int = 5,
-    general: bool = True,
-) -> st.SearchStrategy[Problem]:
+    budget=budgets,
+    most=3,
+    outcomes=5,
+    general=True,
+):
     """Problems under a budget, given or drawn; with `general`, half of them have any loss masses
     instead of 0/1 loss.
     """
     masses = _HEADER + _room(most, most, outcomes)
 
-    def problem(drawn: bytes, nats: float) -> Problem:
+    def problem(drawn, nats):
         joint = _joint(drawn, most, outcomes)
         if not general or drawn[3] % 2 == 0:
             return Problem.from_joint(joint, nats)
@@ -176,13 +172,13 @@ def problems(
 
 
 @cache
-def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
+def estimators(shape):
     """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of
     magnitude.
     """
     m, count = shape
 
-    def estimator(drawn: bytes) -> Array:
+    def estimator(drawn):
         if drawn[0] % 2 == 0:
             return np.asarray(np.eye(m)[:, np.frombuffer(drawn, np.uint8, count, 1) % m])
         raw = _array(drawn[1:], shape, MASSES)
@@ -194,19 +190,19 @@ def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
 
 
 @cache
-def garbage(shape: tuple[int, ...]) -> st.SearchStrategy[Array]:
+def garbage(shape):
     """Arrays of any doubles: NaN, infinities, negative, huge, subnormal."""
     return _from(shape, ANYTHING)
 
 
 @cache
-def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
+def finite_tilts(shape):
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or any numbers."""
     return _from(shape, MODERATE, MIXED, FINITE)
 
 
 @cache
-def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
+def tilts(shape):
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and
     infinities included.
     """
@@ -214,18 +210,18 @@ def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
 
 
 @cache
-def vectors(rows: int, most: int = 40) -> st.SearchStrategy[Array]:
+def vectors(rows, most=40):
     """Some vectors of one length up to `most` [rows, ·], of numbers whose products neither overflow
     nor underflow.
     """
 
-    def vector(drawn: bytes) -> Array:
+    def vector(drawn):
         return _array(drawn[1:], (rows, drawn[0] % most + 1), ORDINARY)
 
     return _drawn(1 + _room(rows, most), vector)
 
 
-def _from(shape: tuple[int, ...], *tables: Array) -> st.SearchStrategy[Array]:
+def _from(shape, *tables):
     """Arrays of values of one of the tables."""
     return _drawn(
         1 + _room(*shape), lambda drawn: _array(drawn[1:], shape, tables[drawn[0] % len(tables)])

@@ -2,8 +2,6 @@
 figure of that model.
 """
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -17,7 +15,7 @@ PAGES = Path(__file__).resolve().parents[1] / "docs" / "applications"
 NAMES = [entry.name for entry in ds.problems.catalog.entries() if entry.family == "application"]
 
 
-def page(name: str) -> str:
+def page(name):
     return (PAGES / f"{name}.md").read_text(encoding="utf-8")
 
 

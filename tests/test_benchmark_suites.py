@@ -2,16 +2,12 @@
 asserted.
 """
 
-from __future__ import annotations
-
 import importlib
-import json
 import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import command
 import pytest
@@ -20,7 +16,6 @@ from judging import restated
 import discreet as ds
 from discreet.backends.contract import Reach
 from discreet.backends.tilt import rounds
-from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems import BlockProblem, catalog
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
@@ -45,7 +40,7 @@ parameters = {{ bins = [4, 64] }}
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+def load(monkeypatch):
     """Import a module of the benchmarks folder as asv does: with the folder as a package."""
     monkeypatch.syspath_prepend(str(FOLDER.parent))
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
@@ -92,7 +87,7 @@ def test_a_false_certificate_of_guesses_over_time_is_told(load, share, change, w
     assert bool(told) == bool(words)
 
 
-def classes(module: Any) -> dict[str, Any]:
+def classes(module):
     """The suites of a module, by the last word of their names."""
     found = {
         name: value
@@ -143,25 +138,6 @@ def test_a_suite_runs_at_its_smallest_size(question, load, tmp_path):
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
 
 
-def test_every_measure_is_solved_or_skipped_with_a_sentence(load, monkeypatch, tmp_path):
-    module = load("bench_measures")
-    grid = module.MeasuresSteps()
-    assert {word.partition(":")[0] for word in module.MEASURES} == {*MEASURES, *CONDITIONAL}
-    for measure in module.MEASURES[1:]:
-        assert str(grid.problem(measure).measure).startswith(measure.partition("=")[0])
-    grid.setup("conic", "chi-square")
-    answers = module.MeasuresAnswers()
-    answers.setup(str(tmp_path), "conic", "secrets=3")
-    answers.time_certify(str(tmp_path), "conic", "secrets=3")
-    assert answers.track_leakage_over_budget(str(tmp_path), "conic", "secrets=3") < 1.0 + 1e-6
-    with pytest.raises(NotImplementedError, match=r"highs .*chi-square"):
-        grid.setup("highs", "chi-square")
-    # a builder to which the keyword is new
-    monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))
-    with pytest.raises(NotImplementedError, match="mutual information"):
-        grid.setup("conic", "max-lift")
-
-
 def test_the_frontier_is_as_narrow_as_asked(load, tmp_path, monkeypatch):
     module = load("bench_frontier")
     suite = module.Frontier()
@@ -183,7 +159,7 @@ def test_the_frontier_is_as_narrow_as_asked(load, tmp_path, monkeypatch):
 def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
     module = load("bench_start")
     module.Start().time_import()
-    asked: list[str] = []
+    asked = []
     monkeypatch.setattr(module, "_run", lambda *words: asked.extend(words))
     module.Start().time_solve_four_bins()
     assert asked[:2] == ["-m", "discreet"]
@@ -191,33 +167,6 @@ def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
     if sys.platform == "linux":
         memory = module.StartMemory()
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
-
-
-def test_an_unsupported_problem_is_skipped_with_the_reason(load, capsys):
-    grid = load("bench_bins").BinsSteps()
-    with pytest.raises(NotImplementedError, match="highs "):
-        grid.setup("highs", 4)
-    assert "skipped: highs" in capsys.readouterr().err
-    with pytest.raises(NotImplementedError, match=r"slsqp .*300 outcomes"):
-        grid.setup("slsqp", 10_000)
-
-
-def test_the_grid_is_the_same_for_a_version_without_a_backend(load, monkeypatch):
-    today = load("grid").BACKENDS
-    monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
-    assert load("reach").backends() == [*today, "another"]
-    with pytest.raises(NotImplementedError, match="conic"):
-        load("bench_bins").BinsSteps().setup("conic", 4)
-
-
-def test_a_problem_beyond_reach_is_skipped_with_the_reason(load, monkeypatch):
-    tilt = ds.backends.load_backend("tilt")
-    able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
-    monkeypatch.setattr(type(tilt), "capabilities", able)
-    module = load("bench_bins")
-    with pytest.raises(NotImplementedError, match=r"tilt .*4 outcomes: it takes an hour"):
-        module.BinsSteps().setup("tilt", 64)
-    module.BinsSteps().setup("tilt", 4)
 
 
 def test_an_absent_backend_is_skipped_with_the_remedy(load, monkeypatch):
@@ -324,14 +273,6 @@ def test_the_declared_reach_names_a_size_and_existing_settings():
             assert reach.outcomes == float("inf") or reach.outcomes <= able.largest_outcomes, name
 
 
-def test_the_configuration_of_asv_names_this_project():
-    pytest.importorskip("asv", reason="the extra `bench` is not installed")
-    settings = json.loads((FOLDER / "asv.conf.json").read_text(encoding="utf-8"))
-    assert (FOLDER / settings["repo"] / "pyproject.toml").exists()
-    assert settings["project"] == "discreet"
-    assert "constraints.txt" in settings["install_command"][0]
-
-
 def test_random_problems_are_counted(load, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["random_problems.py", "--count", "2"])
     load("random_problems").main()
@@ -358,7 +299,7 @@ _FEW = 30
 _MANY = 8_500  # outcomes: instead of fewer than 5,000, and of more; the latter are solved in rounds
 
 
-def smaller(name: str, build: Any = catalog.build, **parameters: Any) -> Any:
+def smaller(name, build=catalog.build, **parameters):
     """A catalog problem of the same name and budget with few values, few guesses and
     few outcomes.
     """
@@ -384,7 +325,7 @@ def test_every_table_of_the_ablation_runs(monkeypatch, capsys):
     monkeypatch.setattr(rounds, "_DRAWN_FROM", _MANY)
     monkeypatch.setattr(edge, "_HARD", edge._HARD[:2])
     monkeypatch.setattr(small, "INSTANCES", small.INSTANCES[::8])
-    rows: list[str] = []
+    rows = []
 
     def shortened(row, name, *given):
         rows.append(name)
@@ -406,16 +347,3 @@ def test_every_table_of_the_ablation_runs(monkeypatch, capsys):
         for name in ("from the start of all", "not from the start")
     )
     assert few_iterations < more_iterations
-
-
-def test_two_trees_solve_the_same_tasks(load, monkeypatch, capsys):
-    monkeypatch.setattr(
-        sys, "argv", ["against.py", str(FOLDER.parent), "--study", "quick", "--only", "dirichlet"]
-    )
-    against = load("against")
-    monkeypatch.setattr(against, "_TURNS", 1)
-    against.main()
-    row, *rest = capsys.readouterr().out.splitlines()[1:]
-    assert row.startswith("dirichlet")
-    assert rest[-2].startswith("geometric mean")
-    assert rest[-1] == "certified by both"

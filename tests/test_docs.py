@@ -27,7 +27,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,6 +40,7 @@ WITH_CODE = [
     *PAGES,
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
 ]
+LINKED = sorted({*WITH_CODE, *ROOT.glob("*.md"), *(ROOT / "reports").rglob("*.md")})
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A# file: (\S+)\n")
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# exits with (\d+))?$")
@@ -169,9 +169,9 @@ class Step:
     status: int = 0
 
 
-def steps_of(page: Path) -> list[Step]:
+def steps_of(page):
     source = page.read_text(encoding="utf-8")
-    steps: list[Step] = []
+    steps = []
     last_end = 0
     for found in FENCE.finditer(source):
         language = found.group(1)
@@ -196,8 +196,8 @@ def steps_of(page: Path) -> list[Step]:
     return steps
 
 
-def commands(text: str, where: str) -> list[Step]:
-    steps: list[Step] = []
+def commands(text, where):
+    steps = []
     for line in text.splitlines():
         found = COMMAND.match(line)
         if found:
@@ -212,7 +212,7 @@ def commands(text: str, where: str) -> list[Step]:
 
 
 @pytest.fixture(scope="module")
-def driver() -> Iterator[subprocess.Popen[str]]:
+def driver():
     """The process that runs pages."""
     environment = {
         **os.environ,
@@ -233,7 +233,7 @@ def driver() -> Iterator[subprocess.Popen[str]]:
 RUN = [page for page in WITH_CODE if steps_of(page)]
 
 
-def name_of(page: Path) -> str:
+def name_of(page):
     return str(page.relative_to(DOCS if DOCS in page.parents else ROOT))
 
 
@@ -275,7 +275,7 @@ def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(prin
     assert agrees("a 0.1235 of 7 at 1e-14, ... s\n", printed) is same
 
 
-def anchors_of(page: Path) -> set[str]:
+def anchors_of(page):
     """Heading anchors as GitHub makes them."""
     headings = re.findall(
         r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
@@ -285,7 +285,7 @@ def anchors_of(page: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
+@pytest.mark.parametrize("page", LINKED, ids=name_of)
 def test_links_of_a_page_have_targets(page):
     for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
         if "://" in link:
@@ -298,7 +298,7 @@ def test_links_of_a_page_have_targets(page):
         )
 
 
-def left_alone(page: Path) -> list[tuple[str, str]]:
+def left_alone(page):
     """The blocks of a page that are not run, each with what stands before it."""
     source = page.read_text(encoding="utf-8")
     run = {step.text.strip() for step in steps_of(page)} | {

@@ -2,17 +2,12 @@
 them by the slider.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +18,7 @@ AGAIN = "run `python docs/figures/budget.py`, which writes this file"
 
 
 @pytest.fixture(scope="module")
-def programs() -> Iterator[Callable[[str], ModuleType]]:
+def programs():
     """The programs that write the drawings, by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FIGURES))
@@ -31,13 +26,13 @@ def programs() -> Iterator[Callable[[str], ModuleType]]:
 
 
 @pytest.fixture(scope="module")
-def budget(programs: Callable[[str], ModuleType]) -> ModuleType:
+def budget(programs):
     """The program that writes the figure with the slider."""
     return programs("budget")
 
 
 @pytest.fixture(scope="module")
-def states() -> Any:
+def states():
     """The committed data."""
     text = (FIGURES / "budgets.js").read_text(encoding="utf-8")
     return json.loads(text[text.index("{") : text.rindex(";")])["states"]
@@ -120,7 +115,7 @@ def test_the_files_are_small_and_name_no_address_but_that_of_svg():
 # --------------------------------------------------------------------------------------------------
 
 
-def pages_of(menu: Any) -> set[str]:
+def pages_of(menu):
     """The pages of a part of the navigation; single decisions, and what is made with the site, are
     left out.
     """
@@ -165,7 +160,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>page
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory):
     """A page with the still picture and the two scripts, as a file."""
     folder = tmp_path_factory.mktemp("first")
     (folder / "figures").mkdir()
@@ -176,13 +171,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Any) -> Tab:
+def tab(browser):
     """A tab for all tests: opening one takes longer than most of them."""
     return Tab(browser)
 
 
 @pytest.fixture
-def shown(tab: Tab, page: Path) -> Iterator[Any]:
+def shown(tab, page):
     """The page, just opened, wide and light; at the end nobody may have complained or asked for
     anything but files.
     """
@@ -211,7 +206,7 @@ SHOWN = """() => {
 }"""
 
 
-def assert_shows(page: Any, state: Any) -> None:
+def assert_shows(page, state):
     """The page shows this state and no other."""
     shown = page.evaluate(SHOWN)
     words = state["words"]
@@ -259,33 +254,6 @@ def test_keys_move_the_slider_to_the_certified_numbers(shown, states):
     assert (
         tab.locator("[aria-live=polite], output:not([aria-live=off]), [role=status]").count() == 1
     ), "a reader would hear several things at once"
-
-
-LUMINANCE = """(selector) => {
-  const style = getComputedStyle(document.querySelector(selector));
-  const [r, g, b] = style[selector.endsWith("frame") ? "backgroundColor" : "color"].match(/[\\d.]+/g).map(Number);
-  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
-}"""
-
-
-def test_it_is_dark_where_the_site_or_without_one_the_system_is(shown):
-    def ground_and_ink():
-        return [
-            shown.evaluate(LUMINANCE, selector) for selector in (".budget .frame", ".budget .told")
-        ]
-
-    ground, ink = ground_and_ink()
-    assert ground > 0.9
-    assert ink < 0.4
-    shown.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    dark = ground_and_ink()
-    assert dark[0] < 0.15
-    assert dark[1] > 0.5
-    shown.emulate_media(color_scheme="dark")
-    shown.evaluate("delete document.body.dataset.mdColorScheme")
-    assert ground_and_ink() == dark
-    shown.evaluate("document.body.dataset.mdColorScheme = 'default'")
-    assert ground_and_ink() == [ground, ink]
 
 
 def test_it_fits_a_screen_and_a_phone_and_stands_still_where_that_is_asked(shown):

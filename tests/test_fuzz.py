@@ -2,10 +2,8 @@
 sentence.
 """
 
-from __future__ import annotations
-
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +23,7 @@ Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="module")
-def load() -> Iterator[Load]:
+def load():
     """Import a module of the fuzzer, in a folder with files that are right; solving stays in this
     process.
     """

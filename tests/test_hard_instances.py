@@ -2,20 +2,16 @@
 are made again.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import importlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import discreet as ds
 from discreet.measures.registry import CONDITIONAL, MEASURES
-from discreet.reports.study.cells import Instance, instances_of
+from discreet.reports.study.cells import instances_of
 from discreet.reports.study.plan import read_study
 
 pytestmark = pytest.mark.gate
@@ -26,21 +22,21 @@ SMALL = 100  # outcomes
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+def load(monkeypatch):
     """Import a module of the script, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     return lambda name: importlib.import_module(f"hard.{name}")
 
 
 @pytest.fixture(scope="module")
-def published() -> Sequence[Mapping[str, str]]:
+def published():
     """The lines of the table, one for each file."""
     with (REPORTS / "instances.csv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
 @pytest.fixture(scope="module")
-def instances() -> Mapping[str, Instance]:
+def instances():
     """The instances of the study, by their names."""
     found, left_out = instances_of(read_study("hard"))
     assert not left_out

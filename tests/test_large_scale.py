@@ -2,12 +2,9 @@
 from end to end.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,48 +14,16 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+def load(monkeypatch):
     """Import a module of the measurements, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return lambda name: importlib.import_module(f"large.{name}")
 
 
 @pytest.fixture
-def table(load: Any) -> Any:
+def table(load):
     """Rows and targets."""
     return load("table")
-
-
-def test_a_target_names_everything_that_is_missed(table):
-    target = table.Target(
-        "words",
-        seconds=1.0,
-        faster=10.0,
-        gap=1e-9,
-        phi_residual=1e-14,
-        iterations=60,
-        private=100.0,
-    )
-    row = table.Row(
-        "case",
-        "work",
-        seconds=2.0,
-        reference_seconds=4.0,
-        status="certified",
-        gap=1e-3,
-        private_mib=50.0,
-    )
-    row.iterations = 61
-    missed = " ".join(target.missed(row))
-    for words in (
-        "seconds 2 s",
-        "gap 1.0e-03",
-        "iterations 61, not 60",
-        "‖ΦP‖∞ was not measured",
-        "2× faster, not 10×",
-    ):
-        assert words in missed
-    assert "memory" not in missed
 
 
 def test_a_target_is_met_only_in_full_and_without_excess_leakage(table):
@@ -122,7 +87,7 @@ def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load
     assert added.endswith(
         "on the same machine by `python benchmarks/large_scale.py --add --only groups-50`."
     )
-    with pytest.raises(ValueError, match="of another machine or other versions"):
+    with pytest.raises(ValueError, match="another machine"):
         report.head_with(out, {"cores": "3"}, 0.0, ["groups-50"], quick=False)
     with pytest.raises(ValueError, match="--quick"):
         report.head_with(out, machine, 0.0, ["groups-50"], quick=True)

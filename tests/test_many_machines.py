@@ -2,11 +2,8 @@
 hides no difference.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def machines(monkeypatch: pytest.MonkeyPatch) -> Any:
+def machines(monkeypatch):
     """The script, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module("many_machines")

@@ -5,8 +5,6 @@ They read the source in the checkout, by syntax tree where no import is needed. 
 breaks a rule is named with its line.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util
@@ -18,7 +16,6 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +23,7 @@ from left_out import LEFT_OUT
 from weight import tokens_of
 
 from discreet import errors
-from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Backend, Capabilities, Options, Regime
 from discreet.backends.declared import BACKENDS
 from discreet.backends.registry import availability, backend_names, load_backend, own_backends
 from discreet.backends.run import attempt
@@ -45,15 +42,15 @@ CONTRACT = {"name", "capabilities", "lower", "solve", "lift"}
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def tree_of(name: str) -> ast.Module:
+def tree_of(name):
     return parsed(MODULES[name])
 
 
-def ci_script(name: str) -> Any:
+def ci_script(name):
     """A helper script of `.ci/`, loaded as a module."""
     spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
     assert spec is not None
@@ -67,12 +64,12 @@ def ci_script(name: str) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def is_package(name: str) -> bool:
+def is_package(name):
     return MODULES[name].name == "__init__.py"
 
 
 @cache
-def homes(face: str) -> dict[str, str]:
+def homes(face):
     """Where the names are defined that a package loads lazily, as its stub lists them; none for
     other modules.
     """
@@ -91,20 +88,20 @@ def homes(face: str) -> dict[str, str]:
 
 
 @cache
-def imports_of(name: str, *, run: bool = False) -> frozenset[str]:
+def imports_of(name, *, run=False):
     """Modules of the package that a module imports, anywhere in it, or in statements
     that run only.
     """
     return imported_by(statements_that_run(name) if run else tree_of(name).body, name)
 
 
-def imported_by(nodes: list[ast.stmt], name: str) -> frozenset[str]:
+def imported_by(nodes, name):
     """Modules of the package that statements import.
 
     A name that a package loads lazily counts as its module; who imports such a package whole
     imports all that it names.
     """
-    found: set[str] = set()
+    found = set()
     for node in (inner for outer in nodes for inner in ast.walk(outer)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -122,7 +119,7 @@ def imported_by(nodes: list[ast.stmt], name: str) -> frozenset[str]:
     return frozenset(found & MODULES.keys())
 
 
-def reached(name: str) -> set[str]:
+def reached(name):
     """Modules of the package that a module imports, itself or through others, also inside
     functions.
     """
@@ -147,7 +144,7 @@ FLOORS = (
 """Rooms by floor, from the ground up; all others, such as `people` and `cli`, lie above."""
 
 
-def layer_of(name: str) -> int:
+def layer_of(name):
     """The floor of a room, from the ground up; a room may use its own floor and those below."""
     room = ".".join(name.split(".")[:2])
     floors = [set(line.split()) for line in FLOORS]
@@ -170,7 +167,7 @@ def test_imports_point_down_the_layers_only():
 
 def test_imports_have_no_cycles_even_inside_functions():
     graph = {name: imports_of(name, run=True) - {name} for name in MODULES}
-    state: dict[str, str] = {}
+    state = {}
 
     def visit(name, path):
         assert state.get(name) != "open", f"a circle of imports: {' → '.join((*path, name))}"
@@ -186,7 +183,7 @@ def test_imports_have_no_cycles_even_inside_functions():
     assert set(state) >= set(graph)
 
 
-def statements_that_run(name: str) -> list[ast.stmt]:
+def statements_that_run(name):
     """All statements except those for type checkers only."""
     return [
         node
@@ -306,7 +303,7 @@ def test_no_module_imports_through_the_top_level_links():
 # --------------------------------------------------------------------------------------------------
 
 
-def defined_names(name: str) -> set[str]:
+def defined_names(name):
     """Public names of a package: the names that its `__init__` imports from its modules, or that
     its stub lists.
     """
@@ -371,14 +368,14 @@ def test_every_file_opens_with_a_docstring():
     assert not without, f"these do not open with a docstring that begins with a sentence: {without}"
 
 
-def is_protocol(node: ast.ClassDef) -> bool:
+def is_protocol(node):
     """Whether a class is a Protocol, whose docstring covers its members."""
     return any(
         ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases
     )
 
 
-def undocumented(name: str) -> list[str]:
+def undocumented(name):
     """Public functions, classes and methods without a docstring; the contract's methods are
     documented in the contract.
     """
@@ -427,7 +424,7 @@ CLOCKS = {
 }
 
 
-def clocks_read(path: Path) -> list[str]:
+def clocks_read(path):
     """The places at which a file reads a clock; most name none, and are not parsed."""
     if not re.search(r"\b(time|timeit|datetime|date)\b", path.read_text(encoding="utf-8")):
         return []
@@ -485,7 +482,7 @@ HEAVY = (
 )
 
 
-def run_python(code: str) -> str:
+def run_python(code):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -573,7 +570,7 @@ def test_required_backends_are_available():
     assert not lost
 
 
-def subclasses(kind: type[Exception]) -> set[type[Exception]]:
+def subclasses(kind):
     return {kind}.union(*(subclasses(child) for child in kind.__subclasses__()))
 
 
@@ -592,20 +589,20 @@ class Raiser:
     name = "raiser"
     capabilities = Capabilities(frozenset(Regime), 10, False, "raises", "none")
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error):
         self.error = error
 
-    def lower(self, problem: Problem, options: Options) -> Any:
+    def lower(self, problem, options):
         raise self.error
 
-    def solve(self, lowered: Any, options: Options) -> Raw:
+    def solve(self, lowered, options):
         raise self.error
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         raise self.error
 
 
-def attempt_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
+def attempt_with(error, monkeypatch):
     assert isinstance(Raiser(error), Backend)
     monkeypatch.setattr("discreet.backends.run.load_backend", lambda name: Raiser(error))
     problem = Problem.from_joint(np.full((2, 2, 3), 1 / 12), budget=0.1)
@@ -651,7 +648,7 @@ def test_a_mistake_of_the_caller_is_raised(kind, monkeypatch):
 
 
 @cache
-def tracked_files() -> tuple[Path, ...]:
+def tracked_files():
     """Files under version control; in a tree without git, the files of the source distribution."""
     done = subprocess.run(
         ["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False
@@ -739,22 +736,6 @@ def test_the_readme_has_one_command_under_each_heading(heading, beginning, endin
 def test_a_readme_without_exactly_one_command_is_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         ci_script("readme_command").command_under("Run it", text)
-
-
-def test_links_between_the_documents_have_targets():
-    broken = []
-    for page in [path for path in tracked_files() if path.suffix == ".md"]:
-        text = re.sub(
-            r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-        )
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if (
-                "://" not in target
-                and not target.startswith("mailto:")
-                and not (page.parent / target).exists()
-            ):
-                broken.append(f"{page.relative_to(ROOT)} links to {target}")
-    assert not broken, "\n".join(broken)
 
 
 JUNIT = (

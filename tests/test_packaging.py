@@ -5,8 +5,6 @@ Law: a tree with the links `problems` and `backends` and a tree without them giv
 which holds every module of `discreet` and nothing else.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -16,7 +14,6 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +23,7 @@ LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
 NEEDED = ("pyproject.toml", "README.md", "LICENSE")
 
 
-def check_wheel() -> Any:
+def check_wheel():
     """The checker that `.ci/run` uses."""
     spec = importlib.util.spec_from_file_location("ci_check_wheel", ROOT / ".ci" / "check_wheel.py")
     assert spec is not None
@@ -36,7 +33,7 @@ def check_wheel() -> Any:
     return module
 
 
-def build_wheel(tree: Path, *, links: bool, build: str = "build_wheel") -> Path:
+def build_wheel(tree, *, links, build="build_wheel"):
     """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is
     installed here.
 
@@ -64,7 +61,7 @@ def build_wheel(tree: Path, *, links: bool, build: str = "build_wheel") -> Path:
     return wheel
 
 
-def modules_of(wheel: Path) -> set[str]:
+def modules_of(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 

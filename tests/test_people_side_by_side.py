@@ -2,14 +2,11 @@
 rows.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import tarfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +19,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+def load(monkeypatch):
     """Import a module of the benchmarks, which do not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module

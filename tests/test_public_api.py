@@ -6,8 +6,6 @@ tests/test_public_api.py`, say in CHANGELOG.md what users have to do, and raise 
 CONTRIBUTING.md says.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re
@@ -40,19 +38,19 @@ LIMITS = {
 FILE = Path(__file__).with_name("public_api.txt")
 
 
-def signature(value: object) -> str:
+def signature(value):
     """What a callable takes and returns, without addresses in memory; empty for what has none, or
     one of Python's own.
     """
     if isinstance(value, EnumType):
         return ""
     try:
-        return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))  # type: ignore[arg-type]
+        return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))
     except (TypeError, ValueError):
         return ""
 
 
-def members(name: str, kind: type) -> list[str]:
+def members(name, kind):
     """A line for each public method and property that the class or a base of it in discreet
     defines.
     """
@@ -74,12 +72,12 @@ def members(name: str, kind: type) -> list[str]:
     return lines
 
 
-def public_api() -> list[str]:
+def public_api():
     """A line for each public name of each package, and for the members of its classes where it is
     listed first.
     """
-    lines: list[str] = []
-    told: set[object] = set()
+    lines = []
+    told = set()
     for package in PACKAGES:
         module = importlib.import_module(package)
         for name in sorted(module.__all__):

@@ -2,8 +2,6 @@
 of the backends.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import runpy
@@ -14,11 +12,11 @@ import pytest
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
 
-def page(name: str) -> str:
+def page(name):
     return (REFERENCE / name).read_text(encoding="utf-8")
 
 
-def section(text: str, heading: str) -> str:
+def section(text, heading):
     """The text from `## heading` to the next heading of the same level."""
     found = re.search(
         rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)",
@@ -48,14 +46,14 @@ def test_the_tables_of_the_backends_are_what_the_backends_declare(name):
     assert written == page(name), "run `python docs/reference/tables.py`, which writes these tables"
 
 
-def options_of(command: str) -> set[str]:
+def options_of(command):
     """The long flags of a command, from the parser."""
     import typer
 
     from discreet.cli.app import app
 
     group = typer.main.get_command(app)
-    parameters = group.commands[command].params  # type: ignore[attr-defined]
+    parameters = group.commands[command].params
     return {flag for each in parameters for flag in each.opts if flag.startswith("--")} - {"--help"}
 
 
@@ -64,7 +62,7 @@ def test_the_reference_has_a_section_for_every_command():
 
     from discreet.cli.app import app
 
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(app).commands
     assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(
         commands
     )
@@ -89,10 +87,10 @@ def test_the_keys_of_the_json_are_exactly_those_described():
     assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
 
 
-def exists(name: str) -> bool:
+def exists(name):
     """Whether a dotted name leads to a module or to something in one."""
     found, _, rest = name.partition(".")
-    place: object = importlib.import_module(found)
+    place = importlib.import_module(found)
     for part in filter(None, rest.split(".")):
         found = f"{found}.{part}"
         if not hasattr(place, part):

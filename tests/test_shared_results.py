@@ -2,8 +2,6 @@
 refused.
 """
 
-from __future__ import annotations
-
 import getpass
 import importlib
 import json
@@ -11,7 +9,6 @@ import math
 import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,14 +22,14 @@ NAME = "bench_bins.BinsSteps.time_solve"
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Any:
+def command(monkeypatch):
     """The module of the command."""
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delitem(sys.modules, "share_results", raising=False)
     return importlib.import_module("share_results")
 
 
-def held(**changes: Any) -> dict[str, Any]:
+def held(**changes):
     """A file as asv 0.6.6 writes it for an existing interpreter."""
     python = f"{HOME}/venv/bin/python"
     machine = {
@@ -61,7 +58,7 @@ def held(**changes: Any) -> dict[str, Any]:
     }
 
 
-def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -> Path:
+def results(folder, *files, machine="secret-box"):
     """A results folder of asv that holds one machine."""
     place = folder / "results" / machine
     place.mkdir(parents=True)

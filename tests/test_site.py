@@ -6,15 +6,11 @@ Zensical is installed, as in `.ci/run`. The README's command leaves it out, sinc
 making the site would take longer than this file.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import Tab
@@ -36,7 +32,7 @@ MODULES = (
 
 
 @pytest.fixture(scope="module")
-def tools() -> Iterator[dict[str, Any]]:
+def tools():
     """The modules that make the site, by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FOLDER))
@@ -210,7 +206,7 @@ def test_the_navigation_names_every_page_of_docs(tools):
 
 
 @pytest.fixture(scope="module")
-def reference(tools: dict[str, Any]) -> str:
+def reference(tools):
     """All pages of the reference."""
     return "\n".join(
         tools["reference_pages"].Reference(ROOT, lambda path: path.name).pages().values()
@@ -233,7 +229,7 @@ def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference):
     assert not re.findall(r"^[^|\n].*\S {3,}\S.*$", words, flags=re.MULTILINE)
 
 
-def names_of(code: str) -> list[str]:
+def names_of(code):
     """The names of the parameters of a signature, without the first of a method."""
     node = ast.parse(f"def {code}: ...").body[0]
     assert isinstance(node, ast.FunctionDef)
@@ -300,24 +296,24 @@ def test_a_folder_that_is_no_site_is_left_alone(tools, tmp_path, capsys):
 
 
 @pytest.fixture(scope="module")
-def site(tools: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tools, tmp_path_factory):
     """The site, made by its command, which refuses dead links, missing anchors and what is loaded
     from elsewhere.
     """
     pytest.importorskip("zensical", reason="the extra `site` is not installed")
-    out: Path = tmp_path_factory.mktemp("made") / "site"
+    out = tmp_path_factory.mktemp("made") / "site"
     assert tools["make_site"].main(["--out", str(out)]) == 0
     return out
 
 
 @pytest.fixture
-def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+def opened(browser, site):
     """Opens a page of the site from its folder; nobody may complain or ask for
     anything but files.
     """
-    tabs: list[Tab] = []
+    tabs = []
 
-    def opening(place: str, width: int = 1280, **settings: Any) -> Any:
+    def opening(place, width=1280, **settings):
         tabs.append(Tab(browser, viewport={"width": width, "height": 844}, **settings))
         tabs[-1].page.goto((site / place).as_uri())
         return tabs[-1].page
@@ -377,7 +373,7 @@ def test_every_formula_is_drawn(opened):
     assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
 
 
-def luminance(tab: Any, selector: str, what: str) -> float:
+def luminance(tab, selector, what):
     """How bright a colour of an element is, from 0 to 1."""
     found = tab.evaluate(
         "([selector, what]) => getComputedStyle(document.querySelector(selector))[what]",
@@ -457,7 +453,7 @@ def test_the_reference_leads_to_the_line_of_the_source(opened):
     assert tab.inner_text(":target").lstrip("0123456789").startswith("def solve(")
 
 
-def line_of(file: str, words: str) -> int:
+def line_of(file, words):
     """The first line of a file that begins with these words."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.startswith(words))

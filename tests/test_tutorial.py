@@ -1,12 +1,9 @@
 """The tutorial does what it shows: its cells run, and print what is stored."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +12,7 @@ NOTEBOOK = json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
-def said(notebook: dict[str, Any]) -> list[tuple[str, list[float]]]:
+def said(notebook):
     """Words and numbers that cells show as text; a gap is rounding."""
     found = []
     for cell in notebook["cells"]:

@@ -1,11 +1,6 @@
 """`verify` against fractions and logarithms of 120 digits, on files of any maker, on false claims
 and on what is no file.
-
-The reference here is written loop by loop from the definitions at the head of
-`discreet.verification`.
 """
-
-from __future__ import annotations
 
 import io
 import json
@@ -16,9 +11,9 @@ import zipfile
 import zlib
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
+import exactly
 import mpmath
 import numpy as np
 import pytest
@@ -37,16 +32,11 @@ from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
 from discreet.problems.sensors.several import iid_sensors
 from discreet.verification import Verification, verify
 
-mpmath.mp.dps = 120
-
-Column = list[Fraction]
-
-
 # -- the reference
 # --------------------------------------------------------------------------------------------------
 
 
-def completed(column: Any) -> Column:
+def completed(column):
     """A column in which the likeliest guess gets what the others leave."""
     values = [Fraction(float(value)) for value in column]
     likeliest = values.index(max(values))
@@ -54,93 +44,43 @@ def completed(column: Any) -> Column:
     return values
 
 
-def real(value: Fraction) -> Any:
-    return mpmath.mpf(value.numerator) / mpmath.mpf(value.denominator)
+def exact_model(p_xz, loss):
+    """The problem with its masses divided by their total, in fractions."""
+    whole = sum(Fraction(float(mass)) for mass in np.ravel(p_xz))
+    divided = np.vectorize(lambda mass: Fraction(float(mass)) / whole, otypes=[object])
+    return SimpleNamespace(p_xz=divided(p_xz), loss=divided(loss))
 
 
-class Reference:
-    """Everything of a problem of arrays and an estimator, as columns of fractions."""
-
-    def __init__(self, p_xz: Any, loss: Any, columns: list[Column]) -> None:
-        a = [[Fraction(float(value)) for value in row] for row in p_xz]
-        losses = [[Fraction(float(value)) for value in row] for row in loss]
-        total = sum(map(sum, a))  # type: ignore[arg-type]
-        self.n = len(a)
-        self.m = len(losses)
-        self.outcomes = range(len(a[0]))
-        self.a = [[value / total for value in row] for row in a]
-        self.loss = [[value / total for value in row] for row in losses]
-        self.prior = [sum(row, Fraction(0)) for row in self.a]
-        guesses = range(self.m)
-        self.law = [
-            [sum((columns[k][i] * row[k] for k in self.outcomes), Fraction(0)) for row in self.a]
-            for i in guesses
-        ]
-        self.error = sum(
-            (columns[k][i] * self.loss[i][k] for i in guesses for k in self.outcomes), Fraction(0)
+def bound(model, tilt, multiplier, budget):
+    price = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else multiplier
+    unit = price if 0.0 < price < math.inf else 1.0
+    shifts = [unit * exactly.support(model, row[None], price) for row in tilt]
+    tilted = model.loss + np.vectorize(Fraction, otypes=[object])(tilt) @ model.p_xz
+    value = sum(
+        min(
+            exactly.real(own) - shift * exactly.real(mass)
+            for own, shift in zip(losses, shifts, strict=True)
         )
-
-    def leakage(self) -> Any:
-        value = mpmath.mpf(0)
-        for row in self.law:
-            for u, p in zip(row, self.prior, strict=True):
-                ratio = u / (p * sum(row)) if u else Fraction(1)
-                value += real(u) * (
-                    mpmath.log1p(real(ratio - 1)) if ratio > 0.5 else mpmath.log(real(ratio))
-                )
-        return value
-
-    def deviation(self) -> Fraction:
-        used = [
-            (u / (p * sum(row)), 1)
-            for row in self.law
-            if sum(row)
-            for u, p in zip(row, self.prior, strict=True)
-            if p
-        ]
-        return max(abs(ratio - one) for ratio, one in used)
-
-    def bound(self, tilt: Any, mu: float, budget: float) -> Any:
-        shifts = [self.support([Fraction(float(t)) for t in row], mu, budget) for row in tilt]
-        value = mpmath.mpf(0)
-        for k in self.outcomes:
-            mass = real(sum(row[k] for row in self.a))  # type: ignore[arg-type]
-            value += min(
-                real(
-                    self.loss[i][k]
-                    + sum(Fraction(float(tilt[i][j])) * self.a[j][k] for j in range(self.n))
-                )
-                - shifts[i] * mass
-                for i in range(self.m)
-            )
-        return value if budget in (0.0, math.inf) else value - mpmath.mpf(mu) * mpmath.mpf(budget)
-
-    def support(self, row: Column, mu: float, budget: float) -> Any:
-        pairs = [(p, t) for p, t in zip(self.prior, row, strict=True) if p]
-        if budget == 0.0:
-            return real(sum((p * t for p, t in pairs), Fraction(0)))
-        largest = max(t for _, t in pairs)
-        if mu == 0.0 or math.isinf(budget):
-            return real(largest)
-        powers = sum(real(p) * mpmath.exp(real((t - largest) / Fraction(mu))) for p, t in pairs)
-        return real(largest) + mu * mpmath.log(powers)
+        for losses, mass in zip(tilted.T, model.p_xz.sum(axis=0), strict=True)
+    )
+    return value - (unit * mpmath.mpf(budget) if 0.0 < price < math.inf else 0)
 
 
-def close(interval: tuple[float, float], value: Fraction) -> bool:
+def close(interval, value):
     """Whether an interval holds a fraction, with no double in between."""
     low, high = interval
     return Fraction(low) <= value <= Fraction(high) <= Fraction(math.nextafter(low, math.inf))
 
 
-def columns_of(estimator: Any) -> list[Column]:
-    return [completed(column) for column in np.asarray(estimator).T]
+def columns_of(estimator):
+    return np.array([completed(column) for column in np.asarray(estimator).T]).T
 
 
 duals = st.tuples(st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1, 1.0, 30.0]))
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
+def cases(draw):
     """A problem, an estimator, a tilt and a multiplier."""
     problem = draw(make.problems())
     estimator = draw(make.estimators((problem.m, problem.N)))
@@ -157,19 +97,21 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
 def test_every_number_is_that_of_fractions(case):
     problem, estimator, tilt, multiplier = case
     found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
-    true = Reference(problem.p_xz, problem.loss, columns_of(estimator))
-    leakage = true.leakage()
-    assert close(found.error, true.error)
-    assert close(found.deviation, true.deviation())
+    model = exact_model(problem.p_xz, problem.loss)
+    guess = columns_of(estimator)
+    leakage = exactly.leakage(model, guess)
+    deviation = exactly.distance(model, guess)
+    assert close(found.error, exactly.error_probability(model, guess))
+    assert close(found.deviation, deviation)
     assert found.leakage[0] <= leakage * (1 + mpmath.mpf(10) ** -60) + mpmath.mpf(10) ** -110
     assert leakage <= found.leakage[1] * (1 + mpmath.mpf(10) ** -60) + mpmath.mpf(10) ** -110
-    assert (found.leakage == (0.0, 0.0)) == (true.deviation() == 0)
+    assert (found.leakage == (0.0, 0.0)) == (deviation == 0)
     if leakage > 1e-90:
         assert found.leakage[1] <= found.leakage[0] * (1 + 1e-15)
-    assert found.budget_kept == (true.deviation() == 0 or leakage <= problem.budget)
-    bound = true.bound(tilt, multiplier, problem.budget)
+    assert found.budget_kept == (deviation == 0 or leakage <= problem.budget)
+    true = bound(model, tilt, multiplier, problem.budget)
     scale = 1 + abs(tilt).max() + multiplier + problem.loss.sum()
-    assert max(0, bound - 1e-14 * scale) <= found.lower_bound <= max(0, bound + 1e-100)
+    assert max(0, true - 1e-14 * scale) <= found.lower_bound <= max(0, true + 1e-100)
     # no estimator that keeps the budget errs less than the bound
     assert found.bracket[0] == found.lower_bound <= found.bracket[1]
     if found.budget_kept:
@@ -201,7 +143,9 @@ def test_a_joint_tensor_means_the_doubles_that_are_solved(joint, seed, total):
     np.testing.assert_array_equal(problem.loss, loss)
     found = verify({"joint": joint, "budget": 1.0}, estimator)
     assert found == verify(problem, estimator)
-    assert close(found.error, Reference(a, loss, columns_of(estimator)).error)
+    assert close(
+        found.error, exactly.error_probability(exact_model(a, loss), columns_of(estimator))
+    )
 
 
 PAPER = {
@@ -244,26 +188,6 @@ def test_masses_of_any_size_are_summed_to_the_last_bit(scale):
     assert 0.0 < told.deviation[1] < 1e4 * scale
 
 
-def test_sums_over_all_outcomes_that_are_read_at_once_are_exact():
-    """Mantissas of ones only, whose digits are the largest: nothing of their products
-    may be lost.
-    """
-    count = 1 << 16
-    mass = math.nextafter(0.5 / count, 0.0)
-    share = math.nextafter(0.25, 0.0)
-    columns = np.tile([[share], [1.0 - share]], count)
-    p_xz = np.full((2, count), mass)
-    t = math.nextafter(0.125, 0.0)
-    tilt = np.array([[t, -t], [0.0, 0.0]])
-    members = {"estimator": columns, "tilt": tilt, "multiplier": 0.0}
-    found = verify({"p_xz": p_xz, "loss": p_xz * [[1.0], [2.0]], "budget": 1.0}, members)
-    assert close(found.error, Fraction(1, 2) * Fraction(share) + 1 - Fraction(share))
-    assert found.leakage == (0.0, 0.0)
-    assert close(
-        (found.lower_bound, math.nextafter(found.lower_bound, 1.0)), Fraction(1, 2) - Fraction(t)
-    )
-
-
 def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact():
     """Losses are as large as what the tilts take off, but for a few units in the last place, which
     rounding would hide.
@@ -278,7 +202,7 @@ def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact():
     found = verify(
         {"p_xz": p_xz, "loss": loss, "budget": math.inf}, {"estimator": guess, "tilt": tilt}
     ).lower_bound
-    true = Reference(p_xz, loss, columns_of(guess)).bound(tilt, 0.0, math.inf)
+    true = bound(exact_model(p_xz, loss), tilt, 0.0, math.inf)
     assert 0.0 < true * (1 - mpmath.mpf(10) ** -14) <= found <= true < 1e-15
 
 
@@ -295,65 +219,13 @@ def test_the_bound_of_an_enormous_multiplier_loses_nothing():
         {"p_xz": p_xz, "loss": loss, "budget": rare * 1e-8},
         {"estimator": np.eye(2), "tilt": tilt, "multiplier": multiplier},
     )
-    true = Reference(p_xz, loss, columns_of(np.eye(2))).bound(tilt, multiplier, rare * 1e-8)
+    true = bound(exact_model(p_xz, loss), tilt, multiplier, rare * 1e-8)
     assert 0.05 < true
     assert true * (1 - mpmath.mpf(10) ** -14) <= found.lower_bound <= true
 
 
-def test_answers_of_the_solver_are_verified_as_certified():
-    for build, budgets in (
-        (ds.problems.paper_single, (0.01, 1e-7)),
-        (ds.problems.smart_meter, (0.02,)),
-    ):
-        for budget in budgets:
-            problem = build(budget=budget)
-            solution = ds.solve(problem, "tilt")
-            found = verify(problem, solution)
-            assert solution.certificate is not None
-            assert found.budget_kept
-            assert (
-                solution.certificate.lower
-                <= found.lower_bound
-                <= found.error[1]
-                <= solution.certificate.upper
-            )
-
-
 # -- perfect privacy
 # --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scale", [1e-14, 3e-14, 1e-30])
-def test_nearly_independent_is_not_private(scale):
-    """X, Z binary with p(z given x) = ½(1 ± scale): the plain rule is no perfectly private one,
-    whatever the scale.
-    """
-    joint = np.array(
-        [[[0.25 + scale, 0.0], [0.0, 0.25 - scale]], [[0.25 - scale, 0.0], [0.0, 0.25 + scale]]]
-    )
-    found = verify({"joint": joint, "budget": 0.0}, np.eye(2))
-    assert found.budget_kept is (scale < 1e-17)  # 0.25 ± 1e-30 is 0.25
-    assert found.leakage[0] > 0.0 or scale < 1e-17
-
-
-def test_a_rare_guess_that_tells_x_is_not_private():
-    """A guess of mass 1e-14 that is made only with one value of X: its posterior is certain."""
-    p_xz = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
-    loss = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
-    found = verify({"p_xz": p_xz, "loss": loss, "budget": 0.0}, np.eye(2))
-    assert found.budget_kept is False
-    assert found.deviation[0] > 0.9
-    assert found.bracket[1] == 0.5
-
-
-def test_a_guess_that_ignores_the_outcome_is_private_exactly():
-    rng = np.random.default_rng(3)
-    joint = rng.dirichlet(np.ones(3 * 3 * 40)).reshape(3, 3, 40)
-    for column in (rng.dirichlet(np.ones(3)), [1.0, 0.0, 0.0], [0.1, 0.2, 0.7]):
-        found = verify(
-            {"joint": joint, "budget": 0.0}, np.repeat(np.reshape(column, (3, 1)), 40, axis=1)
-        )
-        assert (found.budget_kept, found.leakage, found.deviation) == (True, (0.0, 0.0), (0.0, 0.0))
 
 
 def test_integers_make_an_estimator_exactly_private():
@@ -382,23 +254,9 @@ def test_integers_make_an_estimator_exactly_private():
 
 
 @pytest.fixture(scope="module")
-def solved() -> tuple[Problem, ds.Solution]:
+def solved():
     problem = ds.problems.paper_single(bins=32, budget=0.005)
     return problem, ds.solve(problem, "tilt")
-
-
-def test_an_estimator_that_leaks_slightly_more_is_caught(solved):
-    problem, solution = solved
-    honest = verify(problem, solution)
-    assert honest.budget_kept
-    for share in (1e-4, 1e-8, 1e-11):
-        leaking = (1.0 - share) * np.asarray(solution.estimator) + share * problem.bayes_estimator
-        found = verify(problem, leaking)
-        assert found.budget_kept is False
-        assert problem.budget < found.leakage[0]
-        assert found.bracket[1] == pytest.approx(0.5)
-    assert verify(problem, solution, budget=honest.leakage[0] * (1 - 1e-15)).budget_kept is False
-    assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
 
 
 def test_the_error_that_a_file_states_is_not_believed(tmp_path, solved):
@@ -416,28 +274,6 @@ def test_the_error_that_a_file_states_is_not_believed(tmp_path, solved):
     found = verify(tmp_path / "problem.npz", str(tmp_path / "solution.npz"))
     assert found == verify(problem, solution)
     assert found.error[0] > 0.07
-
-
-def test_altered_duals_prove_less_and_never_too_much(solved):
-    problem, solution = solved
-    honest = verify(problem, solution)
-    rng = np.random.default_rng(0)
-    for size in (1e-6, 1e-2, 1.0, 1e100):
-        tilt = solution.tilt + size * rng.normal(size=(2, 2))
-        found = verify(
-            problem,
-            {"estimator": solution.estimator, "tilt": tilt, "multiplier": solution.multiplier},
-        )
-        assert found.lower_bound < honest.lower_bound <= honest.error[0]
-    for multiplier in (0.0, 1e-300, 1e3, math.inf):
-        found = verify(
-            problem,
-            {"estimator": solution.estimator, "tilt": solution.tilt, "multiplier": multiplier},
-        )
-        assert found.lower_bound < honest.lower_bound
-    assert verify(problem, np.asarray(solution.estimator)).lower_bound == pytest.approx(
-        problem.bayes_error, rel=1e-12
-    )
 
 
 # -- rules and blocks
@@ -525,116 +361,67 @@ def test_files_of_other_programs_are_read(tmp_path):
     )
 
 
-GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget": 0.1}
+HALF = np.full((2, 3), 0.5)
+GOOD = {"p_xz": HALF / 3, "loss": HALF / 3, "budget": 0.1}
 
 
 @pytest.mark.parametrize(
-    ("problem", "solution", "words"),
+    ("problem", "words"),
     [
-        (GOOD | {"budget": -1.0}, np.eye(2, 3), "budget"),
-        (GOOD | {"budget": math.nan}, np.eye(2, 3), "budget"),
-        (GOOD | {"budget": [0.1, 1e-9]}, np.eye(2, 3), "size 1"),
-        ({"p_xz": GOOD["p_xz"], "loss": GOOD["loss"]}, np.full((2, 3), 0.5), "budget"),
-        ({"p_xz": GOOD["p_xz"], "budget": 0.1}, np.full((2, 3), 0.5), "shapes"),
-        (GOOD | {"loss": np.ones((2, 4))}, np.full((2, 3), 0.5), "shapes"),
-        (GOOD | {"joint": np.ones((2, 2, 3))}, np.full((2, 3), 0.5), "shapes"),
-        (GOOD | {"p_xz": np.full((2, 3), 0.2)}, np.full((2, 3), 0.5), "sum to 1.2"),
-        (GOOD | {"p_xz": np.zeros((2, 3))}, np.full((2, 3), 0.5), "sum to 0"),
-        (GOOD | {"p_xz": np.array([[1.2, -0.2, 0], [0, 0, 0]])}, np.full((2, 3), 0.5), "entry"),
-        (GOOD | {"loss": np.full((2, 3), math.inf)}, np.full((2, 3), 0.5), "entry"),
-        (GOOD | {"loss": np.full((2, 3), math.nan)}, np.full((2, 3), 0.5), "entry"),
-        (GOOD | {"p_xz": GOOD["p_xz"] + 0j}, np.full((2, 3), 0.5), "doubles"),
-        (GOOD, np.full((2, 4), 0.5), "estimator"),
-        (GOOD, np.full((3, 3), 0.5), "estimator"),
-        (GOOD, np.full((2, 3), 0.4), "column 0"),
-        (GOOD, np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
-        (GOOD, np.full((2, 3), math.nan), "column 0"),
-        (GOOD, {"multiplier": 1.0}, "needs an estimator"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": -1.0}, "≥ 0"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": 1e300}, "≥ 0"),
-        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
-        (GOOD, {"estimator": np.full((2, 3), 0.5), "tilt": np.full((2, 2), math.inf)}, "tilt"),
-        (GOOD, {"rule_tilt": np.ones((2, 4))}, "tilt"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "share": 2.0}, "share"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)},
-            "once",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [0.5], "columns": np.full((2, 1), 0.5)},
-            "once",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)},
-            "ties",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)},
-            "ties",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/2"], ["1/2"]])},
-            "columns",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["4", "-1"]}'}, "integers"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["1", "1", "1"]}'},
-            "integers",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["one", "0"]}'}, "one"),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": ["0", "0"]}'}, "Fraction"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"0": [[], 0]}'},
-            "invalid literal",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "[0]"}, "for some outcomes"),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"3": ["1", "0"]}'},
-            "for some outcomes",
-        ),
-        (
-            GOOD,
-            {"rule_tilt": np.ones((2, 2)), "exact_columns": '{"-1": ["1", "0"]}'},
-            "for some outcomes",
-        ),
-        (
-            GOOD,
-            {
-                "rule_tilt": np.ones((2, 2)),
-                "exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}',
-            },
-            "for some outcomes",
-        ),
-        (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
-        (None, np.full((2, 3), 0.5), "cannot be read"),
-        (
-            ds.problems.paper_continuous(budget=0.1),
-            np.full((2, 3), 0.5),
-            "a ContinuousProblem is no problem of outcomes; give",
-        ),
-        (
-            ds.problems.person_at_home(2, budget=0.1),
-            np.full((2, 3), 0.5),
-            "a CausalProblem is no problem of outcomes; give",
-        ),
-        (GOOD, 5, "cannot be read"),
-        (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "the budget is one"),
-        ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
-        (GOOD, "missing.npz", "missing.npz"),
-        (__file__, np.full((2, 3), 0.5), "zip"),
+        (GOOD | {"budget": math.nan}, "budget"),
+        (GOOD | {"budget": [0.1, 1e-9]}, "size 1"),
+        (GOOD | {"budget": "one"}, "the budget is one"),
+        ({"p_xz": HALF / 3, "loss": HALF / 3}, "budget"),
+        (GOOD | {"loss": np.ones((2, 4))}, "shapes"),
+        (GOOD | {"p_xz": 0.4 * HALF}, "sum to 1.2"),
+        (GOOD | {"p_xz": np.array([[1.2, -0.2, 0], [0, 0, 0]])}, "entry"),
+        (GOOD | {"loss": math.nan * HALF}, "entry"),
+        (GOOD | {"p_xz": HALF / 3 + 0j}, "doubles"),
+        (None, "cannot be read"),
+        (ds.problems.paper_continuous(budget=0.1), "ContinuousProblem"),
+        ("missing.npz", "missing.npz"),
+        (__file__, "zip"),
     ],
 )
-def test_what_cannot_be_checked_is_refused(problem, solution, words):
+def test_a_problem_that_cannot_be_checked_is_refused(problem, words):
     with pytest.raises(ValueError, match=words):
-        verify(problem, solution)
+        verify(problem, HALF)
+
+
+RULE = {"rule_tilt": np.ones((2, 2))}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (5, "cannot be read"),
+        (np.full((2, 4), 0.5), "estimator"),
+        (0.8 * HALF, "column 0"),
+        (math.nan * HALF, "column 0"),
+        (np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
+        ({"multiplier": 1.0}, "needs an estimator"),
+        ({"tilt": np.ones((2, 2)), "multiplier": -1.0}, "≥ 0"),
+        ({"tilt": np.ones((2, 2)), "multiplier": 1e300}, "≥ 0"),
+        ({"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
+        ({"estimator": HALF, "tilt": np.full((2, 2), math.inf)}, "tilt"),
+        ({"rule_tilt": np.ones((2, 4))}, "tilt"),
+        (RULE | {"share": 2.0}, "share"),
+        (RULE | {"ties": [0, 0], "columns": HALF[:, :2]}, "once"),
+        (RULE | {"ties": [3], "columns": HALF[:, :1]}, "ties"),
+        (RULE | {"ties": [-1], "columns": HALF[:, :1]}, "ties"),
+        (RULE | {"ties": [0], "columns": np.array([["1/2"], ["1/2"]])}, "columns"),
+        (RULE | {"exact_columns": '{"0": ["4", "-1"]}'}, "integers"),
+        (RULE | {"exact_columns": '{"0": ["one", "0"]}'}, "one"),
+        (RULE | {"exact_columns": '{"0": ["0", "0"]}'}, "Fraction"),
+        (RULE | {"exact_columns": "[0]"}, "for some outcomes"),
+        (RULE | {"exact_columns": '{"-1": ["1", "0"]}'}, "for some outcomes"),
+        (RULE | {"exact_columns": '{"1": ["1", "0"], "01": ["0", "1"]}'}, "for some outcomes"),
+        (RULE | {"exact_columns": "{"}, "Expecting"),
+    ],
+)
+def test_an_answer_that_cannot_be_checked_is_refused(answer, words):
+    with pytest.raises(ValueError, match=words):
+        verify(GOOD, answer)
 
 
 def test_a_solution_without_an_answer_is_refused():
@@ -651,7 +438,7 @@ def test_objects_are_never_loaded(tmp_path):
         verify(GOOD, tmp_path / "bad.npz")
 
 
-def altered(content: bytes, seed: int) -> bytes:
+def altered(content, seed):
     rng = np.random.default_rng(seed)
     changed = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
@@ -696,17 +483,14 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path):
     entry = content.index(b"PK\1\2")
     content[entry + 16 : entry + 24] = struct.pack("<II", zlib.crc32(held[:-8]), len(held) - 8)
     (tmp_path / "estimator.npz").write_bytes(content)
-    with pytest.raises(
-        ValueError,
-        match=r"estimator\.npy ends before its shape does; write it again",
-    ):
+    with pytest.raises(ValueError, match=r"estimator\.npy ends"):
         verify(GOOD, tmp_path / "estimator.npz")
 
 
 def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(tmp_path, monkeypatch):
     joint = np.random.default_rng(0).random((10, 10, 500))
     np.savez(tmp_path / "problem.npz", joint=joint / joint.sum(), budget=0.1)
-    counted: list[int] = []
+    counted = []
     read = zipfile.ZipExtFile.read
 
     def counting(stream, size=-1):
@@ -779,7 +563,7 @@ def test_a_header_that_promises_too_much_costs_nothing(tmp_path):
 # --------------------------------------------------------------------------------------------------
 
 
-def peak(path: Path) -> int:
+def peak(path):
     """Most bytes that Python held while verifying."""
     tracemalloc.start()
     try:
@@ -805,7 +589,7 @@ def test_many_outcomes_take_few_operations(monkeypatch):
     """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192
     outcomes, two passes.
     """
-    counted: list[int] = []
+    counted = []
     pieces = verification.exact.pieces
     monkeypatch.setattr(
         verification.exact, "pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut)

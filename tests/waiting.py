@@ -4,15 +4,12 @@ The limit is a safety net, far above what any machine needs; no test passes or f
 took.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable
 
 __all__ = ["within"]
 
 
-def within(seconds: float, condition: Callable[[], bool]) -> bool:
+def within(seconds, condition):
     """Whether the condition becomes true within the limit; it is checked every 20 ms."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

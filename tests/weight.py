@@ -1,10 +1,7 @@
 """How much code a file holds: its tokens without comments, docstrings and layout."""
 
-from __future__ import annotations
-
 import ast
 import tokenize
-from pathlib import Path
 
 __all__ = ["tokens_of"]
 
@@ -19,7 +16,7 @@ _LAYOUT = {
 }
 
 
-def tokens_of(path: Path) -> int:
+def tokens_of(path):
     """The number of tokens, which no formatting changes."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]

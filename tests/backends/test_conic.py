@@ -2,94 +2,19 @@
 solver, duals are prices.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
-from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from test_slsqp import own_bound, random_problem
 
-import discreet as ds
 from discreet.backends.conic import Conic
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.errors import Absent, InputError, Interrupted
 from discreet.problems import catalog
-from discreet.problems.problem import Problem
 
 SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]
-FORMS = ("deviation", "joint")
-
-REFERENCE = [
-    ("paper-single", {"bins": 4}, {"budget": 0.0}, 0.130702456, 1e-9),
-    ("paper-single", {"bins": 4}, {"budget": 0.001}, 0.11502334202, 1e-9),
-    ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269, 1e-9),
-    ("paper-single", {"bins": 64}, {"budget": 0.01}, 0.07505963669, 1e-8),
-    ("paper-single", {"bins": 128}, {"budget": 0.01}, 0.07499907616, 1e-9),
-    # Clarabel feels the last bit
-    ("paper-multi", {"sensors": 5}, {"budget": 0.0001838059200249887}, 0.01737635432, 1e-9),
-    ("paper-multi", {"sensors": 10}, {"fraction": 0.5}, 0.00282663753, 2e-8),
-]
-
-
-def pin(lowered: Any, problem: Problem, seed: int) -> Any:
-    """Give every variable of the program the value that a random estimator implies; returns the
-    estimator.
-    """
-    rng = np.random.default_rng(seed)
-    estimator = rng.gamma(0.5, size=(problem.m, problem.N)) + 1e-9
-    estimator /= estimator.sum(axis=0)
-    lowered.estimator.value = estimator
-    links = lowered.constraints
-    if "joint" in links:
-        links["joint"].args[0].value = estimator @ problem.p_xz.T
-    elif "deviation" in links:
-        mass = (estimator @ problem.p_z)[:, None]
-        links["mass"].args[0].value = mass
-        links["deviation"].args[0].value = problem.output_law(estimator).deviation / math.sqrt(
-            problem.budget
-        )
-    return estimator
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("form", FORMS)
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=8)
-def test_the_expressions_are_error_probability_and_leakage(solver, form, seed):
-    problem = random_problem(seed)
-    assume(problem.budget > 1e-9)
-    lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
-    estimator = pin(lowered, problem, seed)
-    error = lowered.program.unit * float(lowered.model.objective.value) + problem.bayes_error
-    assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    leakage = float(lowered.constraints["budget 0"].args[0].value) * problem.budget
-    assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
-    links = [link for name, link in lowered.constraints.items() if name != "budget 0"]
-    assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)
-
-
-def test_at_budget_zero_the_equations_are_those_of_phi():
-    problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
-    lowered = Conic().lower(problem, Options())
-    estimator = pin(lowered, problem, 3)
-    assert len(lowered.program.rows.features)
-    expected = problem.output_law(estimator).deviation[:-1] @ lowered.program.rows.combination.T
-    np.testing.assert_allclose(lowered.constraints["privacy"].args[0].value, expected, atol=1e-14)
-    assert "budget" not in lowered.constraints
-
-
-@pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
-def test_reference_values(name, parameters, budget, error, within):
-    solution = solve(catalog.build(name, **parameters, **budget), "conic")
-    assert solution.error_probability == pytest.approx(error, abs=within)
-    assert solution.claimed in {"optimal", "optimal_inaccurate"}
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -102,28 +27,6 @@ def test_every_solver_ends_on_the_smallest_paper_instance(solver, budget):
     )
     assert solution.relative_gap <= 1e-7, solution
     assert solution.claimed == "optimal"
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("budget", [0.0, 0.003, math.inf])
-def test_the_duals_have_the_signs_of_the_contract(form, budget):
-    problem = catalog.build("paper-single", bins=8, budget=budget)
-    backend = Conic()
-    options = Options(settings={"form": form})
-    answer = backend.lift(backend.solve(backend.lower(problem, options), options))
-    assert answer.tilt is not None
-    assert answer.multiplier is not None
-    reached = problem.error_probability(answer.estimator)
-    assert own_bound(problem, answer.tilt, answer.multiplier) == pytest.approx(reached, rel=1e-7)
-    if budget == math.inf:
-        assert answer.multiplier == 0.0
-        assert not answer.tilt.any()
-        return
-    assert own_bound(problem, -answer.tilt, answer.multiplier) < 0.99 * reached
-    if budget > 0.0:
-        law = problem.output_law(answer.estimator)
-        expected = answer.multiplier * np.log1p(law.ratio_minus_one())
-        np.testing.assert_allclose(answer.tilt, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -151,15 +54,15 @@ def test_the_tolerance_reaches_the_solver(solver, given_, expected, monkeypatch)
     assert seen["max_iter" if solver == "clarabel" else "max_iters"] == 40
 
 
-def spy(solver: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def spy(solver, monkeypatch):
     """What the solver's own entry point is given, filled in when it is called."""
-    seen: dict[str, Any] = {}
+    seen = {}
     if solver == "clarabel":
         import clarabel
 
         original = clarabel.DefaultSolver
 
-        def construct(*arguments: Any) -> Any:
+        def construct(*arguments):
             chosen = arguments[-1]
             names = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "max_iter", "time_limit")
             seen.update({name: getattr(chosen, name) for name in names})
@@ -170,7 +73,7 @@ def spy(solver: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     module = importlib.import_module(solver)
     run = module.solve
 
-    def call(*arguments: Any, **keywords: Any) -> Any:
+    def call(*arguments, **keywords):
         seen.update(keywords)
         return run(*arguments, **keywords)
 
@@ -218,87 +121,14 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+    ("name", "value", "named"),
     [
-        ("solver", "gurobi", "choose one of: clarabel, ecos, mosek, scs"),
-        ("form", "dual", "choose one of: deviation, joint"),
-        ("tolerance", -1, "give a positive number"),
-        ("tolerance", "tight", "give a positive number"),
+        ("solver", "gurobi", "clarabel, ecos, mosek, scs"),
+        ("form", "dual", "deviation, joint"),
+        ("tolerance", -1, "positive"),
+        ("tolerance", "tight", "positive"),
     ],
 )
-def test_a_wrong_setting_is_a_sentence(name, value, sentence):
-    with pytest.raises(InputError, match=f"backend conic: setting {name} is .*; {sentence}"):
+def test_a_wrong_setting_is_a_sentence(name, value, named):
+    with pytest.raises(InputError, match=f"backend conic: setting {name} is .*{named}"):
         solve(catalog.build("paper-single"), "conic", settings={name: value})
-
-
-# p(x, x', y, z)
-FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)
-SECRETS = (FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2)), FULL.sum(axis=1).transpose(1, 0, 2))
-CONDITIONAL = "conditional-mutual-information"
-
-
-def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
-    loss = ds.Problem.from_joint(FULL.sum(axis=0), math.inf).loss
-    return ds.Problem(
-        loss=loss, constraints=[ds.Constraint(SECRETS[k], b, text) for k, b, text in constraints]
-    )
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        _several((0, 1e-3, "mutual-information"), (1, 2e-3, "chi-square")),
-        _several((0, 0.0, "mutual-information"), (1, 2e-3, "mutual-information")),
-        _several((0, 0.0, "mutual-information"), (1, 0.0, "mutual-information")),
-        _several((0, 0.0, "mutual-information"), (1, 0.05, "max-lift")),
-        _several((0, math.inf, "mutual-information"), (1, 0.05, "parity-difference")),
-        _several(
-            (0, 2e-3, "mutual-information"), (1, 0.01, "maximal-leakage"), (2, 1e-3, CONDITIONAL)
-        ),
-        _several((1, 0.01, "sibson:alpha=2"), (0, 0.02, "pointwise-information")),
-        _several((2, 1e-3, CONDITIONAL)),
-        _several((2, 0.0, CONDITIONAL)),
-    ],
-    ids=str,
-)
-def test_several_constraints_are_certified(problem):
-    """And agree with the first-order method, which gets them in the same form; the loop refuses who
-    serves one secret.
-    """
-    solution = ds.solve(problem, "conic", gap=1e-7)
-    assert solution.status is ds.Status.CERTIFIED, solution
-    judged = solution.certificate
-    assert judged is not None
-    parts = judged.kkt.complementarity + judged.kkt.alignment + judged.kkt.slackness
-    assert parts == pytest.approx(judged.gap, abs=1e-9)
-    for term, leaked in zip(problem.terms, judged.terms, strict=bool(judged.terms)):
-        assert leaked.leakage_ceiling <= term.budget.amount or term.budget.perfect
-    again = ds.solve(problem, "conic", gap=1e-6, settings={"solver": "scs"})
-    assert again.certificate is not None
-    assert not judged.excludes(again.certificate)
-    assert not again.certificate.excludes(judged)
-
-
-def test_conditional_information_agrees_with_the_program_written_out():
-    cp = pytest.importorskip("cvxpy")
-    problem = _several((2, 1e-3, CONDITIONAL))
-    estimator = cp.Variable((2, 10), nonneg=True)
-    leakage = 0
-    for block in SECRETS[2]:
-        joint = estimator @ block.T
-        leakage += cp.sum(
-            cp.rel_entr(
-                joint,
-                cp.sum(joint, axis=1, keepdims=True) @ (block.sum(axis=1) / block.sum())[None, :],
-            )
-        )
-    cost = cp.sum(cp.multiply(problem.loss, estimator))
-    written = cp.Problem(cp.Minimize(cost), [cp.sum(estimator, axis=0) == 1, leakage <= 1e-3])
-    optimum = written.solve(solver="CLARABEL")
-    assert ds.solve(problem, "conic", gap=1e-7).error_probability == pytest.approx(
-        optimum, rel=1e-6
-    )
-    constant = ds.Problem(SECRETS[0][None], problem.loss, 1e-3, measure=CONDITIONAL)
-    plain = ds.Problem(SECRETS[0], problem.loss, 1e-3)
-    found = [ds.solve(each, "conic", gap=1e-7).error_probability for each in (constant, plain)]
-    assert found[0] == pytest.approx(found[1], rel=2e-7)

@@ -2,12 +2,8 @@
 answer, or solved afresh.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +13,15 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends import sweep as sweeping
 from discreet.backends.continuation import Known, predicted
-from discreet.backends.contract import Answer, Continuation, Options, Raw
+from discreet.backends.contract import Answer, Continuation, Options
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.problems import Certificate
 from discreet.problems.problem import Problem
 
-NEVER = np.array([math.inf])
-"""The multiplier of perfect privacy."""
 
-
-def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
+def known(problem, budgets):
     found = []
     for budget in budgets:
         solution = ds.solve(problem.with_budget(budget), "tilt")
@@ -39,11 +31,11 @@ def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
     return found
 
 
-def continued(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
+def continued(problem, near, gap=1e-9):
     return Tilt().continued(problem, Options(gap=gap), predicted(problem, near, problem.budget))
 
 
-def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
+def judged(problem, raw):
     answer = raw.value
     return ds.certify(problem, answer.estimator, answer.tilt, answer.multiplier).certificate
 
@@ -73,43 +65,7 @@ def test_continuation_declines_where_it_cannot_help():
     assert continued(middle, [Known(0.02, np.zeros((2, 2)), np.zeros(1))], 1e-9) is None
 
 
-@pytest.mark.parametrize("share", [1.0, 2.0])
-def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share):
-    problem = ds.problems.paper_single(bins=10_000)
-    at = problem.with_budget(share * problem.bayes_leakage)
-    found = continued(at, known(problem, [0.0]))
-    assert found is not None
-    assert found.iterations == 0
-    assert found.passes is None
-    assert judged(at, found).upper == pytest.approx(problem.bayes_error, rel=1e-14)
-
-
-def test_a_useless_prediction_costs_iterations_but_nothing_else():
-    problem = ds.problems.dirichlet(n=2, m=3, N=200)
-    middle = problem.with_budget(0.3 * problem.bayes_leakage)
-    far = [
-        Known(
-            0.5 * middle.budget, np.array([[5.0, -3.0], [-9.0, 4.0], [1.0, 2.0]]), np.array([1e-3])
-        )
-    ]
-    found = continued(middle, far, 1e-9)
-    assert found is not None
-    assert found.iterations > 0
-    assert judged(middle, found).relative_gap <= 1e-9
-
-
-@pytest.mark.parametrize("budget", [0.0071, 0.0084, 0.0114])
-def test_kinks_between_the_neighbours_are_continued(budget):
-    problem = ds.problems.paper_single(bins=10_000)
-    at = problem.with_budget(budget)
-    found = continued(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]))
-    assert found is not None
-    certificate = judged(at, found)
-    assert certificate.relative_gap <= 1e-9
-    assert certificate.own_leakage <= budget
-
-
-def models(seed: int, shape: tuple[int, int, int]) -> Problem:
+def models(seed, shape):
     joint = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 0.3)).reshape(shape)
     return Problem.from_joint(joint, 0.0)
 
@@ -137,21 +93,6 @@ def test_a_sweep_is_never_worse_than_a_solve(problem, shares):
         assert alone.certificate.lower <= solution.certificate.upper
 
 
-def test_predictions_interpolate_in_the_root_of_the_budget():
-    problem = ds.problems.paper_single(bins=20).with_budget(0.04)
-    line = [
-        Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), np.array([0.5 / math.sqrt(b)]))
-        for b in (0.01, 0.0225, 0.09)
-    ]
-    tilt, multipliers = next(predicted(problem, line, 0.04))
-    np.testing.assert_allclose(tilt, 2.0)
-    assert multipliers == pytest.approx([2.5])
-    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), NEVER)], 0.04))
-    assert alone == pytest.approx([2.5])
-    assert list(predicted(problem, [], 0.04)) == []
-    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), NEVER)], 0.04)) == []
-
-
 LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-difference"]
 
 
@@ -167,19 +108,6 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
     assert solution.iterations == 0
     alone = ds.solve(problem.with_budget(0.28 * problem.bayes_leakage), "tilt")
     assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-12)
-
-
-def test_the_chord_is_between_the_neighbours_on_both_sides():
-    problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
-    line = [
-        Known(b, np.full((2, 2), 5.0 - b), np.array([7.0 - b]) if b else NEVER)
-        for b in (0.0, 0.1, 0.5, 0.9)
-    ]
-    (found,) = predicted(problem, line, 0.3)
-    np.testing.assert_allclose(found.tilt, 4.7)
-    assert found.multipliers == pytest.approx([6.7])
-    assert next(predicted(problem, line, 0.05)).multipliers == pytest.approx([6.9])
-    assert list(predicted(problem, line, 1.0)) == []
 
 
 @pytest.mark.parametrize(
@@ -211,29 +139,18 @@ def test_several_secrets_are_continued_along_a_common_factor():
     assert solution.claimed == "optimal (continued)"
 
 
-def test_continued_points_say_so():
-    problem = ds.problems.paper_single(bins=2000)
-    sweep = Sweep(problem, "tilt", gap=1e-9)
-    claims = [
-        sweep.solve(share * problem.bayes_leakage)[0].claimed
-        for share in (0.0, 0.08, 0.12, 0.1, 0.11)
-    ]
-    assert claims[0] == "optimal"
-    assert claims[-1] == "optimal (continued)"
-
-
 class Wild:
     """A backend whose continuation is worthless."""
 
     name = "tilt"
     capabilities = Tilt.capabilities
 
-    def __init__(self, behaviour: str) -> None:
+    def __init__(self, behaviour):
         self.behaviour = behaviour
         self.asked = 0
         self._tilt = Tilt()
 
-    def continued(self, problem: Problem, options: Options, solved: Sequence[Known]) -> Raw | None:
+    def continued(self, problem, options, solved):
         self.asked += 1
         if self.behaviour == "raises":
             raise np.linalg.LinAlgError("singular")
@@ -245,13 +162,13 @@ class Wild:
             raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multipliers)
         )
 
-    def lower(self, problem: Problem, options: Options) -> Any:
+    def lower(self, problem, options):
         return self._tilt.lower(problem, options)
 
-    def solve(self, lowered: Any, options: Options) -> Raw:
+    def solve(self, lowered, options):
         return self._tilt.solve(lowered, options)
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw):
         return self._tilt.lift(raw)
 
 

@@ -2,64 +2,59 @@
 optimality conditions.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import plain_law
-from discreet.backends.tilt.crossover import _ActiveSet, crossover
+from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import Ending, Point, model_of
+from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.vertex import Vertex, proven_width
 from discreet.judge import certify
-from discreet.measures.law import OutputLaw
-from discreet.numerics.estimators import one_hot
 from discreet.problems import Problem, catalog, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
-def ended(problem: Problem, gap: float = 1e-10) -> tuple[Point, Ending]:
+def ended(problem, gap=1e-10):
     return solve_interior(
         model_of(problem, Precision.of(problem, 1e-9)), gap=gap, max_iterations=100
     )
 
 
-def interior(problem: Problem, gap: float = 1e-10) -> Point:
+def interior(problem, gap=1e-10):
     return ended(problem, gap)[0]
 
 
-def crossed(problem: Problem, at: Point) -> Point | None:
+def crossed(problem, at):
     return crossover(problem, at.tilt, at.multipliers, Precision.of(problem, 1e-10), at.columns)
 
 
-def random_problem(n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+def random_problem(n, m, outcomes, seed, fraction):
     return catalog.build(
         "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=fraction
     )
 
 
-def ties(point: Point) -> int:
+def ties(point):
     return int((point.columns.max(axis=0) < 1.0).sum())
 
 
-def most_ties(problem: Problem) -> int:
+def most_ties(problem):
     """What a vertex can have: the equations u_i = A P_i, one guess being determined
     by the others.
     """
     return (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)
 
 
-def assert_consistent(problem: Problem, point: Point) -> None:
+def assert_consistent(problem, point):
     """Law of what the crossover returns: a rule of its own tilt that keeps the budget, with ties
     that are ties.
     """
@@ -112,25 +107,6 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assert judged.certificate.relative_gap <= 1e-13
 
 
-@settings(max_examples=30)
-@example(3, 3, 1000000, 0.0, 3)  # a fifth tie, where a vertex has four
-@given(
-    st.integers(2, 4),
-    st.integers(2, 4),
-    st.integers(0, 10**6),
-    st.sampled_from(FRACTIONS),
-    st.integers(2, 6),
-)
-def test_duplicates_give_a_consistent_vertex_or_none(n, m, seed, fraction, copies):
-    problem = catalog.build(
-        "duplicated", n=n, m=m, N=20, copies=copies, seed=seed, fraction=fraction
-    )
-    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
-    found = crossed(problem, interior(problem))
-    if found is not None:
-        assert_consistent(problem, found)
-
-
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
 def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
     joint = np.random.default_rng(0).dirichlet(np.ones(3 * 2 * 100)).reshape(3, 2, 100)
@@ -151,77 +127,6 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
                 found = crossover(problem, tilt, np.array([multiplier]), precision, estimator)
                 if found is not None:
                     assert_consistent(problem, found)
-
-
-@settings(max_examples=20)
-@given(st.integers(2, 4), st.integers(2, 4), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
-def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(n, m, seed, fraction):
-    problem = random_problem(n, m, 60, seed, fraction)
-    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
-    at = interior(problem)
-    found = crossed(problem, at)
-    rng = np.random.default_rng(seed)
-    x = rng.permutation(n)
-    y = rng.permutation(m)
-    z = rng.permutation(60)
-    moved = Problem(problem.p_xz[np.ix_(x, z)], problem.loss[np.ix_(y, z)], problem.constraint)
-    again = crossover(
-        moved,
-        at.tilt[np.ix_(y, x)],
-        at.multipliers,
-        Precision.of(moved, 1e-10),
-        at.columns[np.ix_(y, z)],
-    )
-    assert (found is None) == (again is None)
-    if found is not None and again is not None:
-        np.testing.assert_allclose(again.columns, found.columns[np.ix_(y, z)], atol=1e-6)
-
-
-@given(
-    st.integers(2, 4),
-    st.integers(2, 4),
-    st.integers(20, 200),
-    st.integers(0, 10**6),
-    st.sampled_from(FRACTIONS),
-)
-def test_the_ties_of_an_optimum_determine_it(n, m, outcomes, seed, fraction):
-    problem = random_problem(n, m, outcomes, seed, fraction)
-    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
-    assert best.tilt is not None
-    tied = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
-    assume((best.estimator @ problem.p_z).min() > 1e-3 and 0 < tied.size <= (m - 1) * n)  # a vertex
-    allowed = best.estimator[:, tied] > 0.0
-    labels = best.estimator.argmax(axis=0)
-    start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
-    deviation = (
-        np.zeros((m, n))
-        if problem.constraint.perfect
-        else 0.9 * problem.output_law(best.estimator).deviation
-    )
-    vertex = Vertex(problem, one_hot(labels, m), tied, labels[tied], start)
-    first = vertex.near(deviation)
-    assert first is not None
-    solved = vertex.solve(
-        first, best.tilt, np.array([1.05 * (best.multiplier or 1.0)]), Precision.of(problem, 1e-9)
-    )
-    assert solved is not None
-    estimator = np.eye(m)[:, labels]
-    estimator[:, tied] = solved.columns
-    np.testing.assert_allclose(estimator, best.estimator, atol=1e-6)
-    np.testing.assert_array_equal(estimator.sum(axis=0), 1.0)
-    losses = problem.loss[:, tied] + solved.tilt @ problem.p_xz[:, tied]
-    equal = np.where(allowed, losses, losses.min(axis=0))
-    assert (
-        np.ptp(equal, axis=0) <= 1e-13 * (problem.p_z[tied] * (1.0 + np.abs(solved.tilt).max()))
-    ).all()
-    law = problem.output_law(estimator)
-    if problem.constraint.perfect:
-        assert np.abs(law.excess).max() <= 1e-13
-    else:
-        assert law.leakage_ceiling() <= problem.budget
-        assert law.leakage() == pytest.approx(problem.budget, rel=1e-9)
 
 
 @pytest.mark.parametrize("bins", [16, 60, 300])
@@ -250,28 +155,6 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
     assert count >= 10
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "outcomes"), [(3, 3, 100), (4, 4, 100), (2, 5, 300), (5, 2, 300)]
-)
-@pytest.mark.parametrize("fraction", [0.0, 0.1])
-def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n, m, outcomes, fraction):
-    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, fraction=fraction)
-    best = ds.solve(problem, "tilt")
-    assert best.tilt is not None
-    multiplier = math.inf if best.multiplier is None else best.multiplier
-    rng = np.random.default_rng(4)
-    count = 0
-    for size in np.geomspace(1e-6, 1e-2, 20):
-        tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
-        price = np.array([(1.0 + size) * multiplier])
-        found = crossover(problem, tilt, price, Precision.of(problem, 1e-9))
-        if found is not None:
-            assert_consistent(problem, found)
-            assert proven_width(problem, found, Precision.of(problem, 1e-9)) <= 1e-12
-            count += 1
-    assert count >= 5
-
-
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 @pytest.mark.parametrize(
     "name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"]
@@ -285,81 +168,6 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
     best = ds.solve(problem, "tilt")
     assert best.status is ds.Status.CERTIFIED
     assert best.iterations == 0
-
-
-@pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3), (3, 3), (2, 5)])
-def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n, m):
-    solved = [
-        ds.solve(random_problem(n, m, N, seed, 0.0), "tilt")
-        for N in (40, 150, 400)
-        for seed in range(3)
-    ]
-    assert all(each.status is ds.Status.CERTIFIED for each in solved)
-    assert sum(each.iterations == 0 for each in solved) >= 8
-
-
-def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more():
-    # Under no tilt the two least margins are between the same two guesses.
-    problem = catalog.build("anes96", budget=0.0)
-    active = _ActiveSet(problem, problem.loss.copy())
-    wanted = active.cut(np.zeros((problem.m, problem.n)), math.inf)
-    vertex = active.vertex()
-    near = vertex.near(wanted)
-    assert near is not None
-    np.testing.assert_allclose(vertex.deviation(near), wanted, atol=1e-15)
-
-
-@pytest.mark.parametrize("off", [0.5, 0.9, 1.2])
-def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off):
-    problem = random_problem(3, 3, 300, 15, 0.3)
-    best = ds.solve(problem, "tilt")
-    assert best.tilt is not None
-    assert best.multiplier is not None
-    active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
-    (law,) = plain_law(problem, active.certain).groups
-    announced = active.cut(off * best.tilt, best.multiplier)
-    assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(
-        problem.budget, rel=0.1
-    )
-
-
-@pytest.mark.parametrize("seed", [2, 4])
-def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(seed, monkeypatch):
-    pivots = [0]
-    plain = _ActiveSet.vertex
-
-    def counted(active):
-        pivots[0] += 1
-        return plain(active)
-
-    monkeypatch.setattr(_ActiveSet, "vertex", counted)
-    curve = ds.frontier(random_problem(2, 2, 300, seed, 0.3), points=30)
-    assert curve.certified
-    assert pivots[0] <= 32
-
-
-@pytest.mark.parametrize("bins", [4, 16, 64, 256])
-@pytest.mark.parametrize("budget", [0.0, 1e-6, 1e-4, 0.01])
-def test_where_x_has_two_values_it_works_far_from_the_optimum(bins, budget):
-    problem = ds.problems.paper_single(bins=bins, budget=budget)
-    at, ending = ended(problem, 1e-3)
-    assert ending.width > 1e-6
-    found = crossed(problem, at)
-    assert found is not None
-    assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
-
-
-@pytest.mark.parametrize("fraction", FRACTIONS)
-def test_it_ends_the_iteration_early_at_the_same_optimum(fraction):
-    problem = random_problem(3, 3, 300, 15, fraction)
-    (plain, ending) = ended(problem)
-    early = ds.solve(problem, "tilt")
-    assert early.status is ds.Status.CERTIFIED
-    assert early.iterations is not None
-    assert early.iterations < ending.iterations
-    assert early.error_probability == pytest.approx(
-        problem.error_probability(plain.columns), rel=1e-9
-    )
 
 
 def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():

@@ -5,10 +5,7 @@ The problems are those of benchmarks/random_problems.py; a failure is built agai
 `edge_problem(seed)`.
 """
 
-from __future__ import annotations
-
 import importlib.util
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -25,7 +22,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def edge_problem() -> Callable[[int], Problem]:
+def edge_problem():
     """The generator of the benchmarks, which are no package of the tests."""
     spec = importlib.util.spec_from_file_location("random_problems", FOLDER / "random_problems.py")
     assert spec is not None
@@ -36,7 +33,7 @@ def edge_problem() -> Callable[[int], Problem]:
 
 
 @pytest.fixture(scope="module")
-def solved(edge_problem: Callable[[int], Problem]) -> Callable[[int], ds.Solution]:
+def solved(edge_problem):
     """The answer to a seed's problem, for which several tests ask."""
     return cache(lambda seed: ds.solve(edge_problem(seed), "tilt", gap=1e-9))
 
@@ -102,21 +99,14 @@ def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem, seed):
     assert solution.error_probability <= problem.constant_error * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", [537, 608, 1617, 2175, 3115])
+@pytest.mark.parametrize("seed", [537, 608, 1617, 2175, 3115, 20, 743, 1982, 2431])
 def test_the_solver_goes_on_while_the_products_fall(edge_problem, seed):
     """The multiplier may be ten powers of ten below that of the start; until it is reached the
-    bracket says nothing.
+    bracket says nothing. The last four have rare private values with large log ratios.
     """
     gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
     assert gap is not None
     assert gap <= 1e-8
-
-
-@pytest.mark.parametrize("seed", [20, 743, 1982, 2431])
-def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem, seed):
-    solution = ds.solve(edge_problem(seed), "tilt", gap=1e-9)
-    assert solution.relative_gap is not None
-    assert solution.relative_gap <= 1e-8
 
 
 @pytest.mark.parametrize("seed", [38, 121, 290, 2160, 2999])
@@ -199,7 +189,7 @@ def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens(
     assert place[1] == place[problem.p_x.argmax()]
 
 
-def moved_by_rounding(problem: Problem) -> float:
+def moved_by_rounding(problem):
     """ρ: by which share of the budget rounding each mass of a law once moves its leakage
     (docs/theory.md, section 10).
     """

@@ -2,10 +2,6 @@
 duals are prices.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,16 +18,8 @@ from discreet.problems.constraint import Constraint
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
-REFERENCE = [
-    ("paper-single", {"bins": 4}, 0.130702456, 1e-9),
-    ("paper-single", {"bins": 64}, 0.121218220, 1e-9),
-    ("paper-single", {"bins": 1000}, 0.120815366, 1e-9),
-    ("paper-multi", {"sensors": 5}, 0.023651613, 2e-9),
-    ("paper-multi", {"sensors": 10}, 0.004182361, 5e-9),
-]
 
-
-def random_problem(seed: int) -> Problem:
+def random_problem(seed):
     """A random sparse joint at budget 0, reduced as `solve` would, n and m up to 4, N up to 12."""
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 5)
@@ -40,28 +28,6 @@ def random_problem(seed: int) -> Problem:
     joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
     joint[0, 0, 0] += 0.01
     return reduce(Problem.from_joint(joint / joint.sum(), budget=0.0)).problem
-
-
-@given(st.integers(0, 10**6))
-def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed):
-    problem = random_problem(seed)
-    for equations in (whitened_rows, rows_by_private_value):
-        rows = Program.linear(problem, equations).rows
-        assert rows.features.shape[0] == problem.phi_rank.rank
-        weighted = rows.features * problem.p_z
-        np.testing.assert_allclose(
-            weighted,
-            rows.combination @ problem.p_xz,
-            atol=1e-9 * max(1.0, np.abs(rows.combination).max(initial=0.0)),
-        )
-        np.testing.assert_allclose(weighted.sum(axis=1), 0.0, atol=1e-12)
-        np.testing.assert_allclose((rows.features**2) @ problem.p_z, 1.0, rtol=1e-9)
-        basis = (rows.features * np.sqrt(problem.p_z)).T
-        scaled = (problem.phi / np.sqrt(problem.p_z)).T
-        rest = (
-            scaled - basis @ np.linalg.lstsq(basis, scaled, rcond=None)[0] if basis.size else scaled
-        )
-        np.testing.assert_allclose(rest, 0.0, atol=1e-9 * max(1.0, np.abs(scaled).max()))
 
 
 @given(st.integers(0, 10**6))
@@ -80,12 +46,12 @@ def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
         )
 
 
-@pytest.mark.parametrize(("name", "parameters", "error", "within"), REFERENCE)
 @pytest.mark.parametrize("method", METHODS)
-def test_reference_values(name, parameters, error, within, method):
-    problem = catalog.build(name, budget=0.0, **parameters)
-    solution = solve(problem, "highs", settings={"method": method})
-    assert solution.error_probability == pytest.approx(error, abs=within)
+def test_every_method_is_certified(method):
+    solution = solve(
+        catalog.build("paper-multi", sensors=10, budget=0.0), "highs", settings={"method": method}
+    )
+    assert solution.error_probability == pytest.approx(0.004182361, abs=5e-9)
     assert solution.relative_gap <= 1e-9
 
 
@@ -131,14 +97,14 @@ def test_the_gap_reaches_highs_down_to_its_own_minima(gap, tolerance, ipm, monke
     assert solver.getOptionValue("solver")[1] == "ipx"
 
 
-def record_solvers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def record_solvers(monkeypatch):
     """Every highspy.Highs made from now on, in order."""
     import highspy
 
-    made: list[Any] = []
+    made = []
 
-    class Recorded(highspy.Highs):  # type: ignore[misc]
-        def __init__(self) -> None:
+    class Recorded(highspy.Highs):
+        def __init__(self):
             super().__init__()
             made.append(self)
 

@@ -1,14 +1,10 @@
 """The start of the interior point, and how its iteration ends."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -19,23 +15,8 @@ from discreet.problems import Problem, catalog
 from discreet.problems.constraint import LeakageBudget
 
 
-def mixture(m: int, fraction: float) -> Problem:
+def mixture(m, fraction):
     return catalog.build("mixture", n=3, m=m, N=300, seed=1, fraction=fraction)
-
-
-@pytest.mark.parametrize(("m", "fraction"), [(4, 0.0), (3, 0.01), (4, 0.5)])
-def test_a_start_is_inside_and_feasible(m, fraction):
-    problem = mixture(m, fraction)
-    model = model_of(problem, Precision.of(problem, 1e-9))
-    at, _ = _start(model)
-    assert at.estimator.min() > 0.0
-    assert at.slack.min() > 0.0
-    np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
-    # Feasible: the same for every guess.
-    best = (model.losses + at.tilt @ model.features - at.slack)[0]
-    np.testing.assert_allclose(
-        best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14
-    )
 
 
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
@@ -69,25 +50,6 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     assert steps[0].multiplier == pytest.approx(steps[1].multiplier, rel=1e-9)
     found, expected = (step.inner.coordinates for step in steps)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * float(at.multiplier[0]))
-
-
-@given(
-    st.integers(2, 5),
-    st.integers(2, 5),
-    st.integers(20, 120),
-    st.integers(0, 10**6),
-    st.floats(-9.0, -0.05),
-)
-def test_the_iteration_alone_reaches_the_optimum(n, m, outcomes, seed, decades):
-    problem = catalog.build(
-        "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades
-    )
-    point, ending = solve_interior(
-        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100
-    )
-    assert ending.optimal
-    judged = ds.certify(problem, point.columns, point.tilt, point.multipliers)
-    assert judged.certificate.relative_gap <= 2e-9
 
 
 @pytest.mark.parametrize("name", ["road", "zero-mass", "building"])

@@ -2,8 +2,6 @@
 behind.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -18,12 +16,11 @@ import pytest
 from command import environment
 from waiting import within
 
-from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
 from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude, solve
-from discreet.backends.solution import Solution, Status
+from discreet.backends.solution import Status
 from discreet.errors import InputError
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.catalog.paper import paper_single
@@ -37,7 +34,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /p
 
 
 @pytest.fixture(scope="module")
-def attempted(model: Problem) -> Attempt:
+def attempted(model):
     """What `fake-bayes` answered once: several tests ask about it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
@@ -45,14 +42,14 @@ def attempted(model: Problem) -> Attempt:
 
 
 @pytest.fixture(autouse=True)
-def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def trial(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
     # What hangs here never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
-def model() -> Problem:
+def model():
     rng = np.random.default_rng(5)
     joint = rng.dirichlet(np.full(2 * 2 * 6, 0.5)).reshape(2, 2, 6)
     return Problem.from_joint(joint, budget=math.inf, name="random")
@@ -103,7 +100,7 @@ def test_a_process_that_dies_or_answers_wrongly_gives_a_failed_solution_with_the
     assert_failed(solve_isolated(model, backend, time_limit=30), said)
 
 
-def assert_failed(solution: Solution, said: str) -> None:
+def assert_failed(solution, said):
     assert solution.status is Status.FAILED
     assert said in solution.message
     assert solution.estimator is None
@@ -214,7 +211,7 @@ def test_the_worker_ends_with_its_caller(tmp_path, how):
             os.kill(child, signal.SIGKILL)
 
 
-def _alive(process: int) -> bool:
+def _alive(process):
     """Whether a process runs (a zombie does not)."""
     try:
         os.kill(process, 0)

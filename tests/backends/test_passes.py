@@ -2,11 +2,7 @@
 shells and samples.
 """
 
-from __future__ import annotations
-
 import math
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,19 +14,14 @@ from discreet.backends.tilt.passes import (
     SCREENED,
     SHELLS,
     TIES,
-    Grouping,
     Pass,
-    Scan,
     _visit,
     classified,
     shell_top,
-    wanted_margin,
 )
 from discreet.numerics import label_strips
 from discreet.numerics.compiled import compiled_available
-from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks
-from discreet.problems.streams.sample import sample
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize(
@@ -40,7 +31,7 @@ BOTH = pytest.mark.parametrize(
 SHAPES = [(1, 3), (3, 1), (3, 2)]
 
 
-def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBlocks:
+def outcomes(n, m, count, seed, size=64):
     """Outcomes of all kinds: ordinary, of no mass, tiny, equal in all losses, without loss,
     repeated.
     """
@@ -61,24 +52,24 @@ def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBloc
 
 
 def scan(
-    blocks: ArrayBlocks,
-    tilt: Array,
-    retain: float,
-    most: int | None = None,
-    threads: int = 0,
-    compiled: bool | None = None,
-    **how: Any,
-) -> Scan:
+    blocks,
+    tilt,
+    retain,
+    most=None,
+    threads=0,
+    compiled=None,
+    **how,
+):
     """One pass, by default over all outcomes that the margin allows."""
     wanted = Pass(tilt, retain, blocks.N if most is None else most, **how)
     return passes.scan(blocks, wanted, threads=threads, compiled=compiled)
 
 
-def tilt_for(n: int, m: int, seed: int, scale: float) -> Array:
+def tilt_for(n, m, seed, scale):
     return np.asarray(scale * np.random.default_rng(seed).normal(size=(m, n)))
 
 
-def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
+def assert_same(one, other, *, rounding):
     np.testing.assert_array_equal(one.retained, other.retained)
     count = one.retained.size
     np.testing.assert_array_equal(one.columns[:, :count], other.columns[:, :count])
@@ -172,49 +163,6 @@ def test_everything_is_listed_or_in_a_cell(
     assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
 
 
-@given(
-    st.sampled_from(SHAPES),
-    st.integers(1, 300),
-    st.integers(0, 10**6),
-    scales,
-    thresholds,
-    screens,
-    mosts,
-)
-def test_cells_hold_the_outcomes_of_their_key(shape, count, seed, scale, threshold, screen, most):
-    n, m = shape
-    blocks = outcomes(n, m, count, seed)
-    tilt = tilt_for(n, m, seed, scale)
-    found = scan(blocks, tilt, threshold, screen=screen, most=most, threads=1, compiled=False)
-    margin, key, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
-    with np.errstate(invalid="ignore"):
-        summed = np.flatnonzero(margin > found.threshold)
-    cells = Grouping.of(key[summed])
-    count = found.retained.size
-    stacked = np.concatenate([blocks.p_xz, blocks.loss])
-    np.testing.assert_array_equal(cells.keys, found.keys)
-    np.testing.assert_array_equal(cells.counts, found.counts)
-    np.testing.assert_allclose(
-        cells.merge(stacked[:, summed]), found.columns[:, count:], rtol=1e-12, atol=0.0
-    )
-
-
-@given(
-    st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000])
-)
-def test_a_grouping_merges(groups, count, seed, spread):
-    rng = np.random.default_rng(seed)
-    keys = spread * rng.integers(0, groups + 1, size=count)
-    grouping = Grouping.of(keys)
-    used, counts = np.unique(keys, return_counts=True)
-    np.testing.assert_array_equal(grouping.keys, used)
-    np.testing.assert_array_equal(grouping.counts, counts)
-    np.testing.assert_array_equal(grouping.keys[grouping.index], keys)
-    rows = rng.random((3, count))
-    expected = np.stack([rows[:, keys == key].sum(axis=1) for key in used], axis=1)
-    np.testing.assert_allclose(grouping.merge(rows), expected, rtol=1e-13)
-
-
 @given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
 def test_keys_say_best_second_and_shell(shape, count, seed, scale):
     n, m = shape
@@ -238,15 +186,6 @@ def test_keys_say_best_second_and_shell(shape, count, seed, scale):
     for place in np.flatnonzero(possible):
         assert shell[place] == SHELLS - 1 or margin[place] < shell_top(shell[place])
         assert shell[place] < TIES or shell_top(shell[place] - 1) <= margin[place]
-
-
-def test_shells_are_halves_of_octaves():
-    assert (shell_top(np.arange(-1, TIES)) == 2.0**-42).all()
-    tops = shell_top(np.arange(TIES - 1, SHELLS))
-    assert (tops[::2] == 2.0 ** np.arange(-42, 3)).all()
-    assert (tops[1::2] == 1.5 * tops[:-1:2]).all()
-    assert tops[-1] == 4.0
-    assert shell_top(SHELLS + 5) == tops[-1]
 
 
 @BOTH
@@ -280,40 +219,6 @@ def test_chunks_and_threads_change_nothing(compiled, size):
     assert_same(scan(whole, tilt, 0.1, threads=1, compiled=compiled), alone, rounding=1e-13)
 
 
-@BOTH
-def test_chunks_without_mass(compiled):
-    whole = outcomes(3, 2, 100, 3)
-    p_xz = whole.p_xz.copy()
-    loss = whole.loss.copy()
-    p_xz[:, 20:60] = 0.0
-    loss[:, 20:60] = 0.0
-    blocks = ArrayBlocks(p_xz, loss, 20)
-    tilt = tilt_for(3, 2, 3, 0.1)
-    found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
-    assert not ((found.retained >= 20) & (found.retained < 60)).any()
-    assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())
-    labels = scan(blocks, np.zeros((2, 3)), -math.inf, screen=0.0, strip=128, compiled=compiled)
-    drawn, _ = sample(blocks, labels.weights, 128, 50, threads=1)
-    assert (drawn[:3].sum(axis=0) > 0.0).all()
-
-
-@BOTH
-def test_only_outcomes_without_mass(compiled):
-    blocks = ArrayBlocks(np.zeros((3, 30)), np.zeros((2, 30)), 10)
-    found = scan(blocks, np.ones((2, 3)), 1.0, compiled=compiled)
-    assert found.total == 0.0
-    assert found.retained.size == found.keys.size == 0
-    assert found.columns.shape == (5, 0)
-
-
-def test_an_infinite_threshold_lists_all():
-    blocks = outcomes(3, 1, 60, 1)  # one guess: every margin is infinite
-    possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
-    np.testing.assert_array_equal(
-        scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).retained, possible
-    )
-
-
 def test_screened_outcomes_share_a_cell_for_each_label():
     blocks = outcomes(3, 3, 400, 5)
     tilt = tilt_for(3, 3, 5, 0.3)
@@ -343,42 +248,6 @@ def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells():
     np.testing.assert_array_equal(found.retained, np.arange(7))
     assert found.counts.sum() == 93
     assert 0.05 < found.threshold < 0.2
-
-
-def test_totals_are_sums_of_the_stored_numbers():
-    rng = np.random.default_rng(2)
-    blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
-    exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
-    assert scan(blocks, np.zeros((2, 2)), -math.inf, compiled=False).total == pytest.approx(
-        float(exact), rel=1e-15
-    )
-
-
-@NUMBA
-def test_compiled_passes_are_used_where_that_pays(monkeypatch):
-    for loaded, pays in ((False, [True, False, False]), (True, [True, True, False])):
-        monkeypatch.setattr(label_strips._kernel, "asked", lambda loaded=loaded: loaded)
-        assert [
-            label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)
-        ] == pays
-
-
-@given(st.integers(0, 10**6), st.integers(1, 2500))
-def test_margins_to_expect_are_right_to_a_shell(seed, wanted):
-    rng = np.random.default_rng(seed)
-    blocks = ArrayBlocks(rng.random((2, 2500)) / 5000, rng.random((3, 2500)) / 2500)
-    tilt = 0.1 * rng.normal(size=(3, 2))
-    every = np.concatenate([blocks.p_xz, blocks.loss])
-    exact = wanted_margin(every, np.ones(2500), tilt, wanted)
-    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
-    assert exact == pytest.approx(np.sort(margin)[wanted - 1], rel=1e-9)
-    found = scan(blocks, tilt, -math.inf, compiled=False)
-    shells = found.keys % SHELLS
-    reach = shell_top(shells) - shell_top(shells - 1)
-    expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)
-    assert min(exact, 4.0) <= expected * (1.0 + 1e-9)
-    # The top of its shell, and the shell's width.
-    assert min(expected, 4.0) <= 2.0 * max(exact, 2.0**-42) * (1.0 + 1e-9)
 
 
 @BOTH

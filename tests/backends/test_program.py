@@ -2,10 +2,7 @@
 repair.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +13,11 @@ import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import program
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.program import is_linear, sifted
 from discreet.judge import certify
-from discreet.measures import GLeakage, Scope, measure_of
+from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
-from discreet.problems import Constraint, Problem
-from discreet.problems.certificate import Certificate
+from discreet.problems import Problem
 
 GAIN = [
     [1.0, 0.0, 0.3, 0.2, 0.1],
@@ -33,7 +28,7 @@ GAIN = [
 FRACTIONS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9]
 
 
-def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+def random_problem(name, n, m, outcomes, seed, fraction):
     """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
     joint = (
         np.random.default_rng(seed)
@@ -45,7 +40,7 @@ def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction
     return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
 
 
-def judged(problem: Problem, point: Point | None) -> Certificate:
+def judged(problem, point):
     assert point is not None
     assert point.columns.min() >= 0.0
     certificate = certify(problem, point.columns, point.tilt, point.multipliers).certificate
@@ -54,7 +49,7 @@ def judged(problem: Problem, point: Point | None) -> Certificate:
     return certificate
 
 
-def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = None) -> Point | None:
+def crossed(problem, tilt, columns=None):
     return crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), columns)
 
 
@@ -82,30 +77,6 @@ def test_from_no_tilt_and_from_a_near_one_to_the_optimum(name, n, m, outcomes, s
         )
 
 
-@pytest.mark.parametrize("name", sorted(LINEAR))
-def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name):
-    problem = random_problem(name, 3, 3, 400, 1, 0.1)
-    found = crossed(problem, np.zeros((3, 3)))
-    assert found is not None
-    assert np.count_nonzero(found.columns.max(axis=0) < 1.0) <= 2 * 3
-    lowered = certify(problem, found.columns, found.tilt, found.multipliers).tilt
-    np.testing.assert_allclose(lowered, found.tilt, atol=1e-8 * np.abs(found.tilt).max())
-    if problem.measure.scope is Scope.POSTERIOR:
-        assert found.multipliers[0] == 0.0
-
-
-@pytest.mark.parametrize("name", sorted(LINEAR))
-def test_equal_guesses_copies_of_outcomes_and_guesses_that_are_never_made(name):
-    joint = np.random.default_rng(2).dirichlet(np.ones(3 * 3 * 12)).reshape(3, 3, 12)
-    joint[:, 2] *= 1e-3
-    joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
-    joint = np.concatenate([joint, joint, joint], axis=2)
-    free = Problem.from_joint(joint / joint.sum(), math.inf, measure=_text(name))
-    for fraction in FRACTIONS:
-        problem = free.with_budget(fraction * min(2.0, free.bayes_leakage))
-        assert judged(problem, crossed(problem, np.zeros((4, 3)))).relative_gap <= 1e-12
-
-
 @pytest.mark.parametrize("name", ["min-entropy-leakage", "g-leakage"])
 def test_budget_0_of_an_adversary_s_gain(name):
     problem = random_problem(name, 3, 3, 60, 3, 0.0)
@@ -120,67 +91,11 @@ def test_a_gap_that_rounding_does_not_allow_gives_none():
     assert crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), gap=-1e-12) is None
 
 
-def _text(name: str) -> str:
-    return str(GLeakage(np.array(GAIN)[:, :3])) if name == "g-leakage" else str(measure_of(name))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(seed):
-    rng = np.random.default_rng(seed)
-    joint = rng.dirichlet(np.full(3 * 2 * 3 * 60, 0.5)).reshape(3, 2, 3, 60)
-    first = joint.sum((1, 2))
-    second = joint.sum((0, 2))
-    loss = (1.0 - np.eye(3)) @ joint.sum((0, 1))
-    names = sorted(LINEAR - {"g-leakage"})
-    asked = [
-        (first, names[seed % 6]),
-        (second, "mutual-information" if seed % 2 else names[(seed + 3) % 6]),
-    ]
-    free = [Problem(rows, loss, math.inf, measure=name) for rows, name in asked]
-    budgets = [
-        0.1 * min(1.0, free[0].bayes_leakage),
-        0.0 if seed % 2 else 0.1 * min(1.0, free[1].bayes_leakage),
-    ]
-    constraints = [
-        Constraint(rows, budget, name) for (rows, name), budget in zip(asked, budgets, strict=True)
-    ]
-    problem = Problem(loss=loss, constraints=constraints)
-    assert is_linear(problem)
-    found = sifted(problem, np.zeros((3, 5)), Precision.of(free[0].with_budget(budgets[0]), 1e-12))
-    assert found is not None
-    point, _ = found
-    assert point.multipliers.shape == (2,)
-    solution = ds.certify(problem, point.columns, point.tilt, point.multipliers, gap=1e-12)
-    assert solution.status is ds.Status.CERTIFIED
-
-
 def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs():
     problem = random_problem("maximal-leakage", 3, 3, 20, 0, 0.1)
     assert is_linear(problem)
     assert not is_linear(problem.with_budget(0.0))
     assert not is_linear(problem.with_budget(0.1, measure="chi-square"))
-
-
-@pytest.mark.parametrize("model", [ds.problems.mixture, ds.problems.dirichlet])
-@pytest.mark.parametrize("values", [2, 4])
-@pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
-def test_many_outcomes_from_no_tilt(name, values, model):
-    free = model(n=values, m=values, N=2_000, budget=math.inf, measure=name)
-    problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
-    if free.bayes_leakage == 0.0:
-        return
-    precision = Precision.of(problem, 1e-12)
-    exact = sifted(problem, np.zeros((values, values)), precision, gap=precision.bracket, far=True)
-    assert exact is not None
-    optimum = judged(problem, exact[0])
-    assert optimum.relative_gap <= 1e-12
-    found = sifted(problem, np.zeros((values, values)), precision, gap=1e-5, far=True)
-    assert found is not None
-    rough, ending = found
-    assert ending.optimal
-    assert problem.error_probability(rough.columns) == pytest.approx(optimum.upper, rel=1e-5)
-    lower = certify(problem, rough.columns, rough.tilt, rough.multipliers).certificate.lower
-    assert lower == pytest.approx(optimum.lower, rel=1e-5)
 
 
 @pytest.mark.parametrize("values", [2, 3])
@@ -194,12 +109,12 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
 
 
 @pytest.fixture
-def programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def programs(monkeypatch):
     """How many outcomes each program has that is solved."""
     sizes = list[int]()
     plain = program._refined
 
-    def counted(program: Any, times: int) -> Any:
+    def counted(program, times):
         sizes.append(program.shares)
         return plain(program, times)
 
@@ -275,7 +190,7 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
     assert "kObjectiveBound" in without
 
 
-def assert_stopped(stopped: ds.Solution, optimum: ds.Solution) -> None:
+def assert_stopped(stopped, optimum):
     """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the
     optimum.
     """

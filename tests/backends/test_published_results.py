@@ -3,24 +3,19 @@
 docs/how-to/published-results.md states and proves each; the sources are named there and here.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import discreet as ds
-from discreet.backends.solution import Status
-from discreet.numerics.double_double import Array
 
 SEEDS = range(12)
 
 
-def _least_error(problem: ds.Problem, gap: float = 1e-9) -> float:
+def _least_error(problem, gap=1e-9):
     """Certified within the gap: the error of the answer, repaired where a guess of mass 1e-17 says
     too much.
     """
@@ -32,17 +27,17 @@ def _least_error(problem: ds.Problem, gap: float = 1e-9) -> float:
     return solution.error_probability
 
 
-def _release(prior: Array, budget: float, measure: str) -> ds.Problem:
+def _release(prior, budget, measure):
     """X is what is seen and what is asked for."""
     return ds.Problem(np.diag(prior), prior * (1.0 - np.eye(prior.size)), budget, measure=measure)
 
 
-def _disclosure(prior: Array, loss: Array, budget: float, measure: str) -> ds.Problem:
+def _disclosure(prior, loss, budget, measure):
     """X is seen, and guess i costs loss_ij if it is x_j."""
     return ds.Problem(np.diag(prior), loss * prior, budget, measure=measure)
 
 
-def _bayes_risk(prior: Array, loss: Array, channel: Array) -> float:
+def _bayes_risk(prior, loss, channel):
     """Of the best guess from the output of a channel Pr(output k given x_j) [k, n]."""
     return float((loss @ (prior * channel).T).min(axis=0).sum())
 
@@ -162,39 +157,6 @@ def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed):
     assert _least_error(_disclosure(bit, purpose, epsilon, "max-lift")) == pytest.approx(
         risk, rel=1e-9
     )
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_total_variation_is_a_standard_linear_program(seed):
-    """B. Rassouli, D. Gündüz, arXiv 1801.02505: here it is written down from the definition, with a
-    slack for each |…|.
-    """
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 4))
-    m = int(rng.integers(2, 4))
-    size = int(rng.integers(2, 9))
-    joint = rng.dirichlet(np.ones(n * m * size)).reshape(n, m, size)
-    free = ds.Problem.from_joint(joint, math.inf, measure="total-variation")
-    problem = free.with_budget(free.bayes_leakage * float(rng.choice([0.01, 0.3, 0.9])))
-    deviation = problem.p_xz - np.outer(problem.p_x, problem.p_z)
-    rows = np.kron(np.eye(m), deviation)  # u_ij − π_j s_i
-    slack = np.eye(m * n)
-    total = np.append(np.zeros(m * size), np.full(m * n, 0.5))
-    best: Any = linprog(
-        np.append(problem.loss.ravel(), np.zeros(m * n)),
-        A_ub=np.vstack([np.hstack([rows, -slack]), np.hstack([-rows, -slack]), total]),
-        b_ub=np.append(np.zeros(2 * m * n), problem.budget),
-        A_eq=np.hstack([np.tile(np.eye(size), m), np.zeros((size, m * n))]),
-        b_eq=np.ones(size),
-    )
-    solution = ds.solve(problem, "highs", gap=1e-10)
-    assert solution.status is Status.CERTIFIED
-    assert solution.error_probability == pytest.approx(best.fun, rel=1e-8)
-    lifted = ds.audit(
-        problem.with_budget(math.inf, measure="maximal-leakage"), solution.estimator
-    ).certificate
-    assert lifted is not None
-    assert lifted.own_leakage <= math.log1p(problem.budget / problem.p_x.min()) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

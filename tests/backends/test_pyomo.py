@@ -2,34 +2,13 @@
 that are prices.
 """
 
-from __future__ import annotations
-
 import pytest
 from test_highs import record_solvers
 
-from discreet.backends.contract import Options
 from discreet.backends.highs import METHODS
-from discreet.backends.pyomo_ import Pyomo
 from discreet.backends.run import solve
 from discreet.errors import InputError
 from discreet.problems import catalog
-
-
-def test_the_parts_of_the_model_have_readable_names():
-    problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
-    model = Pyomo().lower(problem, Options()).model
-    assert {part.name for part in model.component_objects()} >= {
-        "guesses",
-        "outcomes",
-        "private_values",
-        "root_mass",
-        "excess_error",
-        "column_sum",
-        "perfect_privacy",
-    }
-    assert len(model.column_sum) == 8
-    assert len(model.private_values) == problem.phi_rank.rank == 2
-    assert len(model.perfect_privacy) == 2 * 2  # guesses but the last × independent private values
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,38 +2,30 @@
 never more leakage.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from block_cases import in_blocks, random_problem, watched
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt import passes, rounds
 from discreet.backends.tilt.model import Point
-from discreet.backends.tilt.rounds import Ended, Limits, first_retained, solve_in_rounds
+from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify
-from discreet.numerics.compiled import compiled_available
-from discreet.problems import Certificate, Constraint, Problem, catalog
+from discreet.problems import Constraint, Problem, catalog
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.streams.sample import sample
 
 GAP = 1e-9
-FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 
 
 @pytest.fixture(autouse=True)
-def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_retained(monkeypatch):
     """So few that problems of some hundred outcomes have to be aggregated, and draw."""
     # Has taken its own before this one is replaced.
     importlib.import_module("discreet.backends.tilt.backend")
@@ -41,11 +33,11 @@ def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
 
 
-def in_rounds(blocks: BlockProblem, **limits: Any) -> Ended:
+def in_rounds(blocks, **limits):
     return solve_in_rounds(blocks, Precision.of(blocks, GAP), Limits(**limits))
 
 
-def judged(problem: Problem, ended: Ended, size: int = 97) -> Certificate:
+def judged(problem, ended, size=97):
     """The certificate of the rule that states the answer."""
     blocks = in_blocks(problem, size)
     rule = rule_of(blocks, ended, Precision.of(problem, GAP), Limits(threads=1))
@@ -53,62 +45,12 @@ def judged(problem: Problem, ended: Ended, size: int = 97) -> Certificate:
     return certify(problem, rule.dense(blocks.blocks), tilt, multiplier).certificate
 
 
-def assert_kept(certificate: Certificate) -> None:
+def assert_kept(certificate):
     assert 0.0 <= certificate.lower <= certificate.upper
     if certificate.budget == 0.0:
         assert certificate.phi_residual <= 1e-13
     else:
         assert certificate.leakage <= certificate.budget
-
-
-@settings(max_examples=25)
-@given(
-    st.sampled_from(["mixture", "dirichlet", "sparse"]),
-    st.integers(1, 5),
-    st.integers(1, 5),
-    st.integers(50, 2000),
-    st.integers(0, 10**6),
-    st.sampled_from(FRACTIONS),
-    st.sampled_from([1, 2]),
-)
-def test_same_optimum_as_the_whole_problem(family, n, m, outcomes, seed, fraction, threads):
-    problem = random_problem(family, n, m, outcomes, seed, fraction)
-    whole = solve(problem, "tilt", gap=GAP)
-    found = in_rounds(in_blocks(problem), threads=threads)
-    mine = judged(problem, found)
-    theirs = whole.certificate
-    assert theirs is not None
-    assert_kept(mine)
-    assert mine.relative_gap <= GAP
-    assert max(mine.lower, theirs.lower) <= min(mine.upper, theirs.upper)
-    # The bracket of the rounds themselves is the judge's, up to rounding.
-    assert found.found.upper == pytest.approx(mine.upper, rel=1e-8)
-    assert abs(found.ending.width) <= 0.25 * GAP
-
-
-@pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
-def test_threads_chunks_and_kernels_change_nothing(fraction):
-    problem = random_problem("mixture", 3, 3, 1500, 4, fraction)
-    alone = in_rounds(in_blocks(problem), threads=1)
-    threaded = in_rounds(in_blocks(problem), threads=2)
-    np.testing.assert_array_equal(threaded.found.point.tilt, alone.found.point.tilt)
-    np.testing.assert_array_equal(threaded.found.point.columns, alone.found.point.columns)
-    assert (threaded.ending, threaded.passes) == (alone.ending, alone.passes)
-    coarse = in_rounds(in_blocks(problem, 1500), threads=1)
-    assert judged(problem, coarse).relative_gap <= GAP
-    assert coarse.found.upper == pytest.approx(alone.found.upper, rel=GAP)
-
-
-@pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
-@pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
-def test_compiled_and_numpy_reach_the_same(fraction):
-    problem = random_problem("mixture", 3, 2, 1500, 4, fraction)
-    found = [
-        in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)
-    ]
-    one, other = (judged(problem, each) for each in found)
-    assert max(one.relative_gap, other.relative_gap) <= GAP
-    assert max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
 def test_a_stubborn_problem_ends_with_all_of_it():
@@ -120,7 +62,7 @@ def test_a_stubborn_problem_ends_with_all_of_it():
 
 def test_passes_are_counted():
     blocks, source = watched(random_problem("mixture", 3, 3, 3000, 1, 0.3))
-    reports: list[tuple[str, float, float]] = []
+    reports = []
     found = in_rounds(blocks, threads=1, report=lambda *said: reports.append(said))
     assert found.passes == source.passes
     assert [said[0] for said in reports] == [f"round {k}" for k in range(1, len(reports) + 1)]
@@ -166,25 +108,6 @@ def test_interrupted_while_reporting():
     assert certificate.relative_gap < 0.1
 
 
-def test_time_limit_ends_after_a_round():
-    problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
-    blocks, source = watched(problem)
-    found = in_rounds(blocks, threads=1, deadline=-math.inf)
-    assert found.ending.reason == "time limit"
-    assert source.passes <= 6  # Bayes rule, sample, first duals, and those of one round
-    assert_kept(judged(problem, found))
-
-
-def test_status_of_the_backend_follows_the_judge():
-    problem = random_problem("mixture", 2, 2, 9000, 3, 0.4)
-    solution = solve(problem, "tilt", gap=GAP, settings={"threads": 2})
-    assert solution.status is Status.CERTIFIED
-    assert solution.problem.N >= 16 * first_retained(2, 2)  # so it was aggregated
-    limited = solve(problem, "tilt", gap=GAP, time_limit=1e-9)
-    assert limited.status in (Status.CERTIFIED, Status.INACCURATE)
-    assert limited.leakage <= problem.budget
-
-
 def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):
     # As it was imported, before it was replaced.
     monkeypatch.setattr(rounds, "first_retained", first_retained)
@@ -199,7 +122,7 @@ def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
     found = list[Point]()
 
     def leaking(*given, **how):
-        point: Point | None = plain(*given, **how)
+        point = plain(*given, **how)
         if point is None:
             return None
         columns = point.columns * (1.0 + 1e-9 * np.arange(len(point.columns)))[:, None]
@@ -222,48 +145,6 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt():
     ended = in_rounds(in_blocks(shuffled), threads=1)
     assert ended.ending.optimal
     assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress
-
-
-def test_nothing_is_screened_where_a_round_retains_much_of_it():
-    """Of 400 outcomes a round retains 30: telling the others apart costs less than a round that is
-    repeated for it.
-    """
-    ended = in_rounds(in_blocks(random_problem("mixture", 2, 5, 400, 3, 0.0)), threads=1)
-    assert ended.ending.optimal
-    assert not ended.found.source.scan.screened.any()
-    assert not ended.proof.scan.screened.any()
-    assert ended.ending.iterations < 45  # 52 with screening
-
-
-@pytest.mark.parametrize(("outcomes", "draws"), [(400, 50), (200, 30)])
-def test_a_sample_is_small_beside_all_outcomes(monkeypatch, outcomes, draws):
-    """At most an eighth of them, unless the first round retains more."""
-    counts = []
-
-    def noted(blocks, weighed, strip, count, **threads):
-        counts.append(count)
-        return sample(blocks, weighed, strip, count, **threads)
-
-    monkeypatch.setattr(rounds, "sample", noted)
-    in_rounds(in_blocks(random_problem("mixture", 2, 5, outcomes, 3, 0.0)), threads=1)
-    assert counts == [draws]
-
-
-def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch):
-    """The draws of the first sample are five times the outcomes that the first round
-    is to retain.
-    """
-    problem = catalog.build("paper-single", bins=100_000, budget=0.01)
-    draws = []
-
-    def noted(blocks, weighed, strip, count, **threads):
-        draws.append(count)
-        return sample(blocks, weighed, strip, 5_000, **threads)
-
-    monkeypatch.setattr(rounds, "sample", noted)
-    for blocks in (BlockProblem.of(problem), watched(problem, size=10_000)[0]):
-        in_rounds(blocks)
-    assert draws == [5 * 30, 5 * 40]  # the least number; one outcome in 2500
 
 
 @pytest.mark.parametrize(
@@ -330,33 +211,6 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     np.testing.assert_allclose(small.p_x, blocks.p_x, rtol=1e-12)
     total = float((small.loss + proof.scan.tilt @ small.p_xz).min(axis=0).sum())
     assert total == pytest.approx(proof.scan.total, rel=1e-12)
-
-
-def test_a_calibrated_sample_adds_up_to_all_outcomes():
-    problem = random_problem("mixture", 3, 2, 2000, 4, 0.3)
-    every = np.concatenate([problem.p_xz, problem.loss])
-    chosen = np.random.default_rng(1).choice(2000, 300, replace=False)
-    found = rounds._calibrated(every[:, chosen], every.sum(axis=1), 3)
-    np.testing.assert_allclose(found.sum(axis=1), every.sum(axis=1), rtol=1e-12)
-    weights = found / every[:, chosen]
-    np.testing.assert_allclose(weights, np.broadcast_to(weights[0], weights.shape), rtol=1e-12)
-    assert (
-        0.5 <= weights[0].min() / weights[0].mean() <= weights[0].max() / weights[0].mean() <= 1.5
-    )
-    # Too few to be calibrated: they are scaled.
-    few = rounds._calibrated(every[:, :3], every.sum(axis=1), 3)
-    np.testing.assert_allclose(
-        few, every[:, :3] * (every[:3].sum() / every[:3, :3].sum()), rtol=1e-12
-    )
-
-
-def test_a_calibrated_sample_with_a_rare_row_has_the_total_of_all_outcomes():
-    every = np.random.default_rng(3).uniform(0.5, 1.5, (3, 4_000)) * np.array(
-        [[1.0], [1e-6], [1.0]]
-    )
-    found = rounds._calibrated(every[:, :1_000], every.sum(axis=1), 2)
-    assert found[:2].sum() == pytest.approx(every[:2].sum(), rel=1e-14)
-    np.testing.assert_allclose(found[0].sum(), every[0].sum(), rtol=1e-7)
 
 
 @pytest.mark.parametrize("guesses", [2, 3])

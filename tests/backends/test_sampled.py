@@ -2,11 +2,8 @@
 refusals.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +25,11 @@ from discreet.measures.law import OutputLaw
 P_XY = np.outer([0.7, 0.3], [0.5, 0.5])
 
 
-def sensor(sigma: float = 0.1) -> list[list[Any]]:
+def sensor(sigma=0.1):
     return [[stats.norm(0.4 * x + 0.6 * y, sigma) for y in (0, 1)] for x in (0, 1)]
 
 
-def plane() -> list[list[Any]]:
+def plane():
     return [
         [stats.multivariate_normal([0.6 * y, 0.5 * x - 0.2 * y], 0.04 * np.eye(2)) for y in (0, 1)]
         for x in (0, 1)
@@ -40,7 +37,7 @@ def plane() -> list[list[Any]]:
 
 
 @cache
-def optimum(budget: float) -> float:
+def optimum(budget):
     return ds.solve(ds.problems.paper_continuous(budget)).error_probability
 
 
@@ -77,24 +74,9 @@ def test_the_rule_keeps_the_budget_on_fresh_draws():
     assert found.lower <= wrong / 400_000 <= found.upper + 0.003
 
 
-def test_more_draws_narrow_the_interval():
-    widths = []
-    for samples in (20_000, 200_000):
-        found = ds.estimate_continuous_by_samples(plane(), P_XY, 0.02, samples=samples)
-        widths.append(found.upper - found.lower)
-    assert widths[1] < 0.6 * widths[0]
-
-
 def test_the_same_seed_gives_the_same_answer():
     a, b = (ds.estimate_continuous_by_samples(plane(), P_XY, 0.02, samples=5000) for _ in range(2))
     assert (a.lower, a.upper) == (b.lower, b.upper)
-
-
-def test_without_a_constraint_it_is_the_bayes_rule():
-    found = ds.estimate_continuous_by_samples(sensor(), P_XY, math.inf, samples=100_000)
-    exact = optimum(math.inf)
-    assert found.lower <= exact <= found.upper
-    assert found.blend == 0.0
 
 
 def test_bernstein_limits_cover_at_least_as_often_as_they_say():
@@ -143,7 +125,6 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
         ({"confidence": 1.0}, "confidence"),
         ({"samples": 10}, "samples"),
         ({"samples": 10**9}, "fewer draws"),
-        ({"p_xy": P_XY * 1.00001}, "not to 1"),
         ({"p_xy": [[0.5, np.nan]]}, "not finite"),
         ({"p_xy": [[0.5, 0.5]]}, "give 1 rows"),
         ({"loss_matrix": np.ones((3, 2))}, "3 rows"),
@@ -151,7 +132,7 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
     ],
 )
 def test_what_cannot_be_used_is_one_clear_sentence(options, words):
-    arguments: dict[str, Any] = {
+    arguments = {
         "distributions": sensor(),
         "p_xy": P_XY,
         "budget": 0.01,

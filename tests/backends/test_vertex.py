@@ -2,8 +2,6 @@
 what binds there.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -27,7 +25,7 @@ SMOOTH = [
 ]
 
 
-def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+def random_problem(name, n, m, outcomes, seed, fraction):
     joint = (
         np.random.default_rng(seed)
         .dirichlet(np.full(n * m * outcomes, 0.5))
@@ -37,7 +35,7 @@ def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction
     return free.with_budget(fraction * free.bayes_leakage)
 
 
-def crossed(problem: Problem, near: Point) -> Point | None:
+def crossed(problem, near):
     """From a point with noise of a millionth."""
     rng = np.random.default_rng(0)
     tilt = near.tilt * (1.0 + 1e-6 * rng.normal(size=near.tilt.shape))
@@ -113,40 +111,4 @@ def test_nothing_is_found_from_nothing():
         garbage is None
         or certify(problem, garbage.columns, garbage.tilt, garbage.multipliers).certificate.gap
         < 1e-8
-    )
-
-
-@pytest.mark.parametrize("kind", ["two", "private", "conditional"])
-def test_several_secrets_and_conditional_information(kind):
-    """The equations of all budgets at once; one secret that must not leak; groups with priors of
-    their own.
-    """
-    pytest.importorskip("cvxpy")
-    joint = np.random.default_rng(3).dirichlet(np.full(3 * 2 * 3 * 40, 0.5)).reshape(3, 2, 3, 40)
-    first = joint.sum((1, 2))
-    second = joint.sum((0, 2))
-    loss = (1.0 - np.eye(3)) @ joint.sum((0, 1))
-    if kind == "conditional":
-        free = Problem.from_joint(
-            joint.sum(axis=1), math.inf, measure="conditional-mutual-information"
-        )
-        one = problem = free.with_budget(0.2 * free.bayes_leakage)
-    else:
-        one = Problem(first, loss, 1e-3, measure="chi-square")
-        other = ds.Constraint(second, 0.0) if kind == "private" else ds.Constraint(second, 5e-4)
-        problem = Problem(loss=loss, constraints=[ds.Constraint(first, 1e-3, "chi-square"), other])
-    best = ds.solve(problem, "conic", gap=1e-9)
-    assert best.tilt is not None
-    found = crossover(
-        problem,
-        best.tilt,
-        best.multipliers,
-        Precision.of(one, 1e-10),
-        np.asarray(best.estimator),
-        1e-9,
-    )
-    assert found is not None
-    assert (
-        ds.certify(problem, found.columns, found.tilt, found.multipliers, gap=1e-12).status
-        is ds.Status.CERTIFIED
     )

@@ -2,10 +2,7 @@
 people can read.
 """
 
-from __future__ import annotations
-
 import json
-from functools import partial
 
 import command
 import pytest
@@ -15,13 +12,13 @@ from discreet.errors import InputError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.showing.numerals import span
 
-run = partial(command.run, "advise")
+
+def run(line):
+    return command.run(f"advise {line}")
 
 
 def test_json_says_what_python_says():
-    result = run(
-        "paper-single:bins=64", "--fraction", "0.5", "--gap", "1e-6", "--seconds", "30", "--json"
-    )
+    result = run("paper-single:bins=64 --fraction 0.5 --gap 1e-6 --seconds 30 --json")
     record = json.loads(result.stdout)
     advice = ds.advise(ds.problems.paper_single(bins=64, fraction=0.5), 1e-6, 30.0)
     assert record == advice.to_dict()
@@ -42,7 +39,7 @@ def test_json_says_what_python_says():
 
 
 def test_the_tables_name_the_choice_its_evidence_and_the_others():
-    result = run("paper-multi:sensors=5", "--perfect")
+    result = run("paper-multi:sensors=5 --perfect")
     for words in (
         "Advice for paper-multi",
         "nine times in ten",
@@ -57,37 +54,34 @@ def test_local_results_are_taken_into_account(tmp_path):
     path = tmp_path / "mine.csv.gz"
     rows = reference_measurements()[:6]
     write_csv(rows, path)
-    record = json.loads(run("paper-single", "--results", str(path), "--json").stdout)
+    record = json.loads(run(f"paper-single --results {path} --json").stdout)
     assert record["local_rows"] == len(rows)
 
 
 def test_advice_among_those_that_may_be_used():
-    problem = ("paper-single:bins=64", "--fraction", "0.5")
-    found = run(*problem, "--among", "conic:solver=scs,blahut-arimoto", "--json")
+    problem = "paper-single:bins=64 --fraction 0.5"
+    found = run(f"{problem} --among conic:solver=scs,blahut-arimoto --json")
     record = json.loads(found.stdout)
     assert (found.exit_code, record["chosen"]["backend"]) == (0, "blahut-arimoto")
     assert list(record["not_chosen"]) == ["conic:solver=scs"]
     assert record["chosen"]["certified"] <= record["chosen"]["cases"]
-    assert "comparable cases certified (at least " in run(*problem).stdout
-    none = run(*problem, "--among", "highs", "--json")
+    assert "comparable cases certified (at least " in run(problem).stdout
+    none = run(f"{problem} --among highs --json")
     told = json.loads(none.stdout)
     assert (none.exit_code, told["chosen"], list(told["not_chosen"])) == (1, None, ["highs"])
     assert told["notes"] == [
         "of highs nothing can be advised here; the reasons are below, and others may serve"
     ]
     assert (
-        json.loads(run(*problem, "--among", "ipopt", "--json").stdout)["chosen"]["backend"]
-        == "ipopt"
+        json.loads(run(f"{problem} --among ipopt --json").stdout)["chosen"]["backend"] == "ipopt"
     )  # a peer, but named
-    assert "there is no backend 'nobody'" in command.refused(
-        "advise", *problem, "--among", "nobody"
-    )
+    assert "there is no backend 'nobody'" in command.refused(f"advise {problem} --among nobody")
     with pytest.raises(InputError, match="among "):
         ds.advise(ds.problems.paper_single(bins=4), among=[])
 
 
 def test_nothing_safe_exits_with_one():
-    result = run("paper-single:bins=64", "--gap", "1e-300", "--json")
+    result = run("paper-single:bins=64 --gap 1e-300 --json")
     assert result.exit_code == 1
     record = json.loads(result.stdout)
     assert record["safe"] is False
@@ -97,16 +91,16 @@ def test_nothing_safe_exits_with_one():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("no-such-problem",), "the catalog has no problem"),
-        (("paper-single", "--gap", "2"), "give a relative gap"),
-        (("paper-single", "--seconds", "-1"), "give a positive number of seconds"),
-        (("paper-single", "--perfect", "--leakage", "0.1"), "one"),
-        (("paper-single", "--results", "nowhere-at-all"), "there are no results at"),
-        (("missing.npz",), "missing.npz"),
+        ("no-such-problem", "the catalog has no problem"),
+        ("paper-single --gap 2", "give a relative gap"),
+        ("paper-single --seconds -1", "give a positive number of seconds"),
+        ("paper-single --perfect --leakage 0.1", "one"),
+        ("paper-single --results nowhere-at-all", "there are no results at"),
+        ("missing.npz", "missing.npz"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words):
-    result = run(*arguments)
+    result = run(arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("discreet: ")
@@ -117,7 +111,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words):
 def test_a_file_without_results_is_refused(tmp_path):
     path = tmp_path / "notes.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
-    result = run("paper-single", "--results", str(path))
+    result = run(f"paper-single --results {path}")
     assert result.exit_code == 2
     assert "not results of discreet bench" in result.stderr
 

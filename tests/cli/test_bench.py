@@ -2,14 +2,11 @@
 in one sentence.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import command
@@ -41,11 +38,16 @@ parameters = { bins = [4, 5] }
 """
 
 
-run, refused = (partial(ask, "bench") for ask in (command.run, command.refused))
+def run(line, *more):
+    return command.run(f"bench {line}", *more)
+
+
+def refused(line, *more):
+    return command.refused(f"bench {line}", *more)
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command.solving_here(monkeypatch)
     Path("tiny.toml").write_text(STUDY)
@@ -53,17 +55,17 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_study_from_plan_to_published_file(study, ticking):
-    plan = run(study, "--out", "results", "--dry-run")
+    plan = run(f"{study} --out results --dry-run")
     assert plan.exit_code == 0
     assert "threads = 1" in plan.stdout
     assert "highs on paper-single:bins=5 perfect, default" in plan.stdout
     assert "4 cells, 4 to run" in plan.stderr
     assert not Path("results").exists()
 
-    part = run(study, "--out", "results", "--only", "tilt", "--json")
+    part = run(f"{study} --out results --only tilt --json")
     assert part.exit_code == 0
     assert json.loads(part.stdout)["measured"] == 2
-    listed = json.loads(run("results", "--dry-run", "--json").stdout)
+    listed = json.loads(run("results --dry-run --json").stdout)
     assert listed["missing"] == 2
     assert listed["estimated_seconds"] > 0.0
 
@@ -71,20 +73,18 @@ def test_a_study_from_plan_to_published_file(study, ticking):
     assert rest.exit_code == 0
     assert "2 cells measured" in rest.stderr
     assert "certified" in rest.stdout
-    again = json.loads(run(study, "--out", "results", "--json").stdout)
+    again = json.loads(run(f"{study} --out results --json").stdout)
     assert again["measured"] == 0
     assert again["statuses"] == {"certified": 4}
 
     answer = run(
-        "results",
-        "--json",
-        "--query",
+        "results --json --query",
         "SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL",
     )
     assert json.loads(answer.stdout) == [{"outcomes": 4, "k": 2}, {"outcomes": 5, "k": 2}]
-    assert "certified" in run("results", "--query", "SELECT status FROM cells LIMIT 1").stdout
+    assert "certified" in run("results --query", "SELECT status FROM cells LIMIT 1").stdout
 
-    written = run("results", "--reference", "rows.csv.gz")
+    written = run("results --reference rows.csv.gz")
     assert "wrote 4 rows to rows.csv.gz" in written.stderr
     assert sorted(row.cell for row in read_csv(Path("rows.csv.gz"))) == [
         row.cell for row in rows("results")
@@ -95,26 +95,26 @@ def test_what_is_wrong_is_one_sentence(study):
     Path("empty").mkdir()
     assert "did you mean 'quick'" in refused("quik")
     assert "is a folder without a study.toml" in refused("empty")
-    assert "has 'nobody' in its title" in refused(study, "--only", "nobody")
-    assert "is not the folder of a study" in refused("empty", "--query", "SELECT 1")
-    assert "which continues in place" in refused("empty", "--out", "elsewhere")
+    assert "has 'nobody' in its title" in refused(f"{study} --only nobody")
+    assert "is not the folder of a study" in refused("empty --query", "SELECT 1")
+    assert "which continues in place" in refused("empty --out elsewhere")
     Path("bad.toml").write_text(STUDY.replace("gap", "gpa"))
     assert "bad.toml: profiles.default.gap is missing" in refused("bad.toml")
     assert not Path("discreet-bench").exists()
     Path("results").write_text("")
-    assert "Not a directory" in refused(study, "--out", "results")
-    assert "null character" in refused(study, "--out", "a\0b")
-    run(study, "--out", "done", "--only", "tilt on paper-single:bins=4")
-    assert "the query is refused" in refused("done", "--query", "SELEC 1")
-    assert "let it end in .csv.gz" in refused("done", "--reference", "rows.txt")
-    assert "cannot be written" in refused("done", "--reference", "nowhere/rows.csv")
+    assert "Not a directory" in refused(f"{study} --out results")
+    assert "null character" in refused(f"{study} --out", "a\0b")
+    run(f"{study} --out done --only", "tilt on paper-single:bins=4")
+    assert "the query is refused" in refused("done --query", "SELEC 1")
+    assert "let it end in .csv.gz" in refused("done --reference rows.txt")
+    assert "cannot be written" in refused("done --reference nowhere/rows.csv")
 
 
 def test_a_study_with_a_contradicted_certificate_fails(study, monkeypatch):
     term = TermVerification("mutual-information", 0.0, False, (1.0, 1.0), (1.0, 1.0))
     opinion = (Verification((1.0, 1.0), False, 0.0, (0.0, 1.0), (term,)), ["it leaks"])
     monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
-    result = run(study, "--out", "results", "--only", "tilt on paper-single:bins=4")
+    result = run(f"{study} --out results --only", "tilt on paper-single:bins=4")
     assert result.exit_code == 1
     assert "verify contradicts the certificate of tilt on paper-single:bins=4" in result.stderr
 
@@ -123,7 +123,7 @@ def test_a_study_in_which_nothing_is_certified_fails(study):
     Path(study).write_text(
         STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n'
     )
-    result = run(study, "--out", "results")
+    result = run(f"{study} --out results")
     assert result.exit_code == 1
     assert "unsupported" in result.stdout
 
@@ -131,15 +131,15 @@ def test_a_study_in_which_nothing_is_certified_fails(study):
 def test_a_backend_that_does_not_load_is_a_row(study, monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-gone=no_such_module:Backend")
     Path(study).write_text(STUDY.replace('name = "highs"', 'name = "fake-gone"'))
-    found = json.loads(run(study, "--out", "results", "--json").stdout)
+    found = json.loads(run(f"{study} --out results --json").stdout)
     assert found["statuses"] == {"failed": 2, "certified": 2}
 
 
 def test_a_damaged_cell_is_set_aside_and_measured_again(study):
-    run(study, "--out", "results", "--only", "tilt")
+    run(f"{study} --out results --only tilt")
     path = next(Path("results/cells").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
-    result = run(study, "--out", "results", "--only", "tilt")
+    result = run(f"{study} --out results --only tilt")
     assert result.exit_code == 0
     assert "moved to set-aside and its cell is measured again" in result.stderr
     assert "1 cells measured" in result.stderr

@@ -2,10 +2,7 @@
 shown.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ CONDITIONAL = "conditional-mutual-information"
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> str:
+def two(tmp_path):
     loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
     secrets = [
         ds.Constraint(FULL.sum(axis=(1, 2)), 0.0),
@@ -33,24 +30,24 @@ def two(tmp_path: Path) -> str:
 def test_solve_and_audit_show_every_constraint(two, tmp_path, monkeypatch):
     solving_here(monkeypatch)
     out = str(tmp_path / "answer.npz")
-    shown = run("solve", two, "--backend", "conic", "--gap", "1e-7", "--out", out)
+    shown = run(f"solve {two} --backend conic --gap 1e-7 --out {out}")
     assert shown.exit_code == 0, shown.output
     assert "leakage 0" in shown.output
     assert "leakage 1" in shown.output
     assert "budget 0.002 of chi-square" in shown.output
-    audited = run("audit", two, out, "--gap", "1e-7")
+    audited = run(f"audit {two} {out} --gap 1e-7")
     assert audited.exit_code == 0, audited.output
-    told = json.loads(run("audit", two, out, "--gap", "1e-7", "--json").stdout)
+    told = json.loads(run(f"audit {two} {out} --gap 1e-7 --json").stdout)
     assert [each["own_budget_kept"] for each in told["constraints"]] == [True, True]
     assert told["inference"] is None
-    repaired = run("audit", two, out, "--fraction", "0.0001")
+    repaired = run(f"audit {two} {out} --fraction 0.0001")
     assert repaired.exit_code == 1
     assert "its repair" in repaired.output
 
 
 def test_what_is_about_one_secret_is_refused_in_a_sentence(two):
-    assert "scales all budgets together" in refused("frontier", two)
-    assert "2 constraints" in refused("solve", two, "--equivocation", "0.1")
+    assert "scales all budgets together" in refused(f"frontier {two}")
+    assert "2 constraints" in refused(f"solve {two} --equivocation 0.1")
 
 
 def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
@@ -58,9 +55,7 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     path = tmp_path / "joint.npz"
     np.savez(path, joint=FULL.sum(axis=1))
     shown = run(
-        "solve",
-        str(path),
-        "--measure",
+        f"solve {path} --measure",
         CONDITIONAL,
         "--leakage",
         "0.002",
@@ -77,5 +72,5 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     )
     ds.save_problem(tmp_path / "rows.npz", ds.Problem.from_joint(FULL.sum(axis=1), 0.1))
     assert "no given variable" in refused(
-        "solve", str(tmp_path / "rows.npz"), "--measure", CONDITIONAL, "--leakage", "0.1"
+        f"solve {tmp_path / 'rows.npz'} --measure", CONDITIONAL, "--leakage", "0.1"
     )

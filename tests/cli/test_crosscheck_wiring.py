@@ -1,14 +1,11 @@
 """The action and the hook call the command with flags that it has."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import run, solving_here
@@ -18,14 +15,14 @@ yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def action() -> dict[str, Any]:
+def action():
     """The action as GitHub reads it."""
     found = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     assert found["runs"]["using"] == "composite"
     return dict(found)
 
 
-def steps() -> dict[str, dict[str, Any]]:
+def steps():
     return {step["name"]: step for step in action()["runs"]["steps"]}
 
 
@@ -39,13 +36,13 @@ def test_every_step_gets_what_its_line_asks_for():
             (name,) = re.fullmatch(
                 r"\$\{\{ inputs\.(\w+) \}\}",
                 value,
-            ).groups()  # type: ignore[union-attr]
+            ).groups()
             assert "default" in inputs[name]
     used = " ".join(value for step in steps().values() for value in step["env"].values())
     assert all(f"inputs.{name} " in used for name in inputs), "an input that nothing reads"
 
 
-def asked_of_python(step: str, inputs: dict[str, str], folder: Path) -> list[str]:
+def asked_of_python(step, inputs, folder):
     """What a step's line hands to Python, by a shell that finds one that only writes down what it
     is asked for.
     """
@@ -78,7 +75,7 @@ def test_the_first_step_installs_this_checkout(extras, ending, tmp_path):
 
 
 @pytest.fixture
-def tilt_alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def tilt_alone(monkeypatch):
     """Flags that ask one backend only, in this process; so no other may be required by the
     surroundings.
     """

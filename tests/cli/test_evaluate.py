@@ -1,10 +1,7 @@
 """`discreet evaluate`: the numbers of `ds.evaluate`, exit codes and refusals."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +9,11 @@ from command import refused, run
 
 import discreet as ds
 
-ASKED = ("--hide", "sex", "--truth", "income", "--guesses", "guess")
+ASKED = "--hide sex --truth income --guesses guess"
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Path:
+def people(tmp_path):
     """400 people, a few of whom do not say their sex."""
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m", ""], 400, p=[0.5, 0.45, 0.05])
@@ -33,7 +30,7 @@ def people(tmp_path: Path) -> Path:
 
 
 def test_it_prints_the_numbers_of_evaluate(people):
-    found = run("evaluate", str(people), *ASKED, "--json")
+    found = run(f"evaluate {people} {ASKED} --json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     rows = [line.split(",") for line in people.read_text().splitlines()[1:]]
@@ -48,7 +45,7 @@ def test_it_prints_the_numbers_of_evaluate(people):
         **expected.to_dict(),
     }
     assert record["groups"] == ["f", "m", "None"] or set(record["groups"]) == {"f", "m", "None"}
-    words = run("evaluate", str(people), *ASKED).stdout
+    words = run(f"evaluate {people} {ASKED}").stdout
     for name in ("errors", "maximal-leakage", "change of odds", "high", expected.statement()):
         assert name in words.replace("\n", " ") or name in words
 
@@ -58,7 +55,7 @@ def test_it_prints_the_numbers_of_evaluate(people):
     [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")],
 )
 def test_the_exit_code_says_whether_the_budget_holds_for_people(people, budget, code, said):
-    found = run("evaluate", str(people), *ASKED, "--leakage", budget, "--json")
+    found = run(f"evaluate {people} {ASKED} --leakage {budget} --json")
     assert found.exit_code == code
     assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
 
@@ -73,8 +70,8 @@ def test_no_constraint_on_a_column_is_null_in_the_record(people):
 def test_several_columns_measures_and_packed_files(people):
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))
-    more = ("--hide", "old", "--measure", "parity-difference", "--confidence", "0.5", "--json")
-    found = json.loads(run("evaluate", str(packed), *ASKED, *more).stdout)
+    more = "--hide old --measure parity-difference --confidence 0.5 --json"
+    found = json.loads(run(f"evaluate {packed} {ASKED} {more}").stdout)
     assert len(found["groups"]) == 6
     assert all(group.startswith("sex=") and ", old=" in group for group in found["groups"])
     assert (found["measure"], found["confidence"]) == ("parity-difference", 0.5)
@@ -97,11 +94,11 @@ def test_tables_that_cannot_be_read_are_refused(tmp_path, text, said):
     path = tmp_path / "people.csv"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    assert said in refused("evaluate", str(path), *ASKED)
+    assert said in refused(f"evaluate {path} {ASKED}")
 
 
 def test_options_that_are_wrong_are_refused(people):
-    assert "confidence is 2.0" in refused("evaluate", str(people), *ASKED, "--confidence", "2")
-    assert "leakage budget is -1" in refused("evaluate", str(people), *ASKED, "--leakage", "-1")
-    assert "there is no measure" in refused("evaluate", str(people), *ASKED, "--measure", "x")
-    assert "--hide" in refused("evaluate", str(people), "--truth", "income", "--guesses", "guess")
+    assert "confidence is 2.0" in refused(f"evaluate {people} {ASKED} --confidence 2")
+    assert "leakage budget is -1" in refused(f"evaluate {people} {ASKED} --leakage -1")
+    assert "there is no measure" in refused(f"evaluate {people} {ASKED} --measure x")
+    assert "--hide" in refused(f"evaluate {people} --truth income --guesses guess")

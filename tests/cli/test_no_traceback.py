@@ -2,8 +2,6 @@
 of the input.
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import gzip
@@ -24,6 +22,7 @@ from discreet.reports.measurements import read_csv, reference_measurements, writ
 from discreet.showing.data import csv_text
 
 NINES = "9" * 5000
+LONG = "x" * 10_000
 STUDY = """name = "s"
 repeats = 1
 [limits]
@@ -41,7 +40,7 @@ budgets = ["perfect"]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -53,21 +52,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("old", "new", "said"),
     [
         ("repeats = 1", f"x = {'[' * 5000}{']' * 5000}", "is not TOML"),
-        ("repeats = 1", f"x = {'{a=' * 5000}1{'}' * 5000}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES[:4000]}", "a whole number from 1 to 1,000,000,000"),
-        ("repeats = 1", "repeats = 1e12", "a whole number from 1 to 1,000,000,000"),
         ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 10,000"),
-        ("time_seconds = 5", "memory_gib = 1e300", "a number above 0, at most 1e9, or inf"),
         (
             "time_seconds = 5",
             f"time_seconds = {NINES[:400]}",
             "a number above 0, at most 1e9, or inf",
-        ),
-        (
-            "time_seconds = 5",
-            "threads = 100000000000000000000",
-            "a whole number from 1 to 1,000,000,000",
         ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
@@ -83,16 +74,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_study_that_cannot_be_is_refused(old, new, said):
     assert old in STUDY
     Path("s.toml").write_text(STUDY.replace(old, new))
-    complaint = refused("bench", "s.toml", "--out", "out", "--dry-run")
+    complaint = refused("bench s.toml --out out --dry-run")
     assert said in complaint
     assert len(complaint) < 500
-
-
-def test_names_are_no_markup():
-    text = STUDY.replace('"s"', '"[/x]"').replace("profiles.default", 'profiles."[/x]"')
-    Path("s.toml").write_text(text)
-    found = run("bench", "s.toml", "--out", "out", "--dry-run")
-    assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
 
 
 @pytest.mark.parametrize(
@@ -102,7 +86,7 @@ def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
     solving_here(monkeypatch)
     joint = np.full((2, 2, 3), 1.0 / 12.0)
     ds.save_problem("[bold].npz", ds.Problem.from_joint(joint, 0.01, name="[/x]"))
-    found = run(*f"{command} [bold].npz".split())
+    found = run(f"{command} [bold].npz")
     assert found.exit_code in (0, 1), found.stderr
     assert "[/x]" in found.stdout or "[bold]" in found.stdout
 
@@ -111,51 +95,48 @@ def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
 def test_a_query_may_say_nothing(sql):
     pytest.importorskip("duckdb")
     Path("out/cells").mkdir(parents=True)
-    assert run("bench", "out", "--query", sql).exit_code in (0, 2)
+    assert run("bench out --query", sql).exit_code in (0, 2)
 
 
 # -- files that are read
 # --------------------------------------------------------------------------------------------------
 
 
-def _pipe(name: str) -> None:
+def _pipe(name):
     os.mkfifo(name)
 
 
-def _text(name: str, text: str) -> None:
+def _text(name, text):
     Path(name).write_text(text)
 
 
 @pytest.mark.parametrize(
     ("make", "arguments", "said"),
     [
-        (_pipe, ("bench", "{}"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.csv"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.csv.gz"), "is not an ordinary file"),
-        (_pipe, ("report", "{}.parquet"), "is not an ordinary file"),
-        (_pipe, ("advise", "paper-single", "--results", "{}.csv"), "is not an ordinary file"),
-        (_pipe, ("audit", "paper-single", "{}"), "is not an ordinary file"),
+        (_pipe, "bench file", "is not an ordinary file"),
+        (_pipe, "report file.csv", "is not an ordinary file"),
+        (_pipe, "report file.csv.gz", "is not an ordinary file"),
+        (_pipe, "report file.parquet", "is not an ordinary file"),
+        (_pipe, "audit paper-single file", "is not an ordinary file"),
         (
             'study,cell\n"' + "x" * 200_000 + '",b\n',
-            ("report", "{}.csv"),
+            "report file.csv",
             "is no line of results: field larger than",
         ),
         (
             'study,parameters\na,"' + "[" * 100_000 + '"\n',
-            ("report", "{}.csv"),
+            "report file.csv",
             "column parameters holds",
         ),
-        (f"study,repeat\na,{NINES}\n", ("report", "{}.csv"), "column repeat holds"),
-        ("#" * (1 << 21), ("bench", "{}"), "holds more than 65,536 bytes"),
+        ("#" * (1 << 21), "bench file", "holds more than 65,536 bytes"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(make, arguments, said):
-    names = [each.format("file") for each in arguments]
-    place = next(name for name in names if name.startswith("file"))
+    place = arguments.split()[-1]
     _pipe(place) if make is _pipe else _text(place, make)
     if place.endswith(".parquet"):
         pytest.importorskip("duckdb")
-    complaint = refused(*names)
+    complaint = refused(arguments)
     assert said in complaint
     assert len(complaint) < 500
 
@@ -163,7 +144,7 @@ def test_files_that_cannot_be_read_are_refused(make, arguments, said):
 def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch):
     monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
     Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
-    assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
+    assert "holds more than 65,536 bytes" in refused("report bomb.csv.gz")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +158,14 @@ def test_results_that_no_run_has_are_refused(wrong):
     stream = io.StringIO()
     csv.writer(stream).writerows([columns, row])
     Path("rows.csv").write_text(stream.getvalue())
-    assert "rows.csv, line 2" in refused("advise", "paper-single", "--results", "rows.csv")
+    assert "rows.csv, line 2" in refused("advise paper-single --results rows.csv")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
 def test_results_of_asv_that_cannot_be_read_are_refused(text):
     Path("asv/m").mkdir(parents=True)
     _text("asv/m/x.json", text)
-    assert "asv/m/x.json" in refused("report", "--asv", "asv", "--json")
+    assert "asv/m/x.json" in refused("report --asv asv --json")
 
 
 # -- arguments
@@ -194,32 +175,25 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("reproduce", "--samples", str(10**21)), "samples is"),
-        (("reproduce", "--sensors", str(10**21)), "sensors is"),
-        (("reproduce", "--samples", NINES), "--samples"),
-        (("reproduce", "--curves", NINES), "--curves"),
-        (("crosscheck", "--size", str(10**18)), "give --size 10000 or less"),
-        (("solve", "x" * 10_000), "the catalog has no problem"),
-        (("solve", "x" * 10_000 + ".npz"), "File name too long"),
-        (("solve", "paper-single", "--backend", "x" * 10_000), "there is no backend"),
-        (("solve", "paper-single", "--set", f"bins={NINES}"), "give an integer"),
-        (("solve", "paper-single", "--set", "x" * 10_000), "write key=value"),
-        (
-            ("solve", "paper-single", "--option", "x" * 10_000 + "=1", "--backend", "tilt"),
-            "has no setting",
-        ),
-        (("solve", "\udcff.npz"), "No such file"),
+        (f"reproduce --samples {10**21}", "samples is"),
+        (f"reproduce --samples {NINES}", "--samples"),
+        (f"crosscheck --size {10**18}", "give --size 10000 or less"),
+        (f"solve {LONG}.npz", "File name too long"),
+        (f"solve paper-single --set bins={NINES}", "give an integer"),
+        (f"solve paper-single --set {LONG}", "write key=value"),
+        (f"solve paper-single --option {LONG}=1 --backend tilt", "has no setting"),
+        ("solve \udcff.npz", "No such file"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused(arguments, said):
-    complaint = refused(*arguments)
-    assert any(each in complaint for each in said.split("|"))
+    complaint = refused(arguments)
+    assert said in complaint
     assert len(complaint) < 800
 
 
 @pytest.mark.parametrize("limit", ["inf", "1e10"])
 def test_a_time_limit_may_be_longer_than_systems_wait(limit):
-    assert run("solve", "paper-single", "--backend", "tilt", "--time-limit", limit).exit_code == 0
+    assert run(f"solve paper-single --backend tilt --time-limit {limit}").exit_code == 0
 
 
 # -- what the system refuses
@@ -232,7 +206,7 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit):
 )
 def test_a_limit_of_the_size_of_files_is_one_sentence(words):
     with files_limited_to(0):
-        found = run(*words.split())
+        found = run(words)
     assert found.exit_code == 2
     assert found.stderr.splitlines()[-1].startswith("discreet: ")
     assert not Path("x.npz").exists()
@@ -243,7 +217,7 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    complaint = refused("solve", "paper-single", "--backend", "tilt")
+    complaint = refused("solve paper-single --backend tilt")
     assert (
         "a process cannot be started: No space left on device; make room in the temporary folder"
         in complaint
@@ -251,12 +225,12 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch):
     """Solving in this process."""
     solving_here(monkeypatch)
 
 
-def _ended(*arguments: str) -> int:
+def _ended(*arguments):
     with pytest.raises(SystemExit) as end:
         COMMAND.main(list(arguments), "discreet")
     return int(end.value.code or 0)
@@ -283,7 +257,7 @@ def test_what_an_encoding_lacks_is_escaped(quick, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True)
     monkeypatch.setattr(sys, "stdout", stream)
     assert _ended("solve", "paper-single") == 0
-    assert b"\\u03a6" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+    assert b"\\u03a6" in stream.buffer.getvalue()
 
 
 def test_an_interruption_while_starting_is_said_in_one_line(monkeypatch, capsys):
@@ -293,7 +267,7 @@ def test_an_interruption_while_starting_is_said_in_one_line(monkeypatch, capsys)
 
     import discreet.cli
 
-    monkeypatch.setitem(sys.modules, "discreet.cli.app", Interrupted())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "discreet.cli.app", Interrupted())
     with pytest.raises(SystemExit) as end:
         discreet.cli.main()
     assert (end.value.code, capsys.readouterr().err) == (130, "discreet: interrupted\n")

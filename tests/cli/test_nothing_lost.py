@@ -2,12 +2,9 @@
 result is shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import refused, run, solving_here
@@ -20,23 +17,23 @@ from discreet.storage import writing
 from discreet.storage.writing import check_output, lock, marked, replacing, scratch_folder
 
 NOTHING = "no-such-problem"  # a complaint about it would mean that work has begun
-FILES = {
-    "solve": ("solve", NOTHING, "--out"),
-    "frontier --csv": ("frontier", NOTHING, "--csv"),
-    "frontier --svg": ("frontier", NOTHING, "--svg"),
-    "crosscheck": ("crosscheck", "--backends", NOTHING, "--junit"),
-    "report": ("report", NOTHING, "--out"),
-}
+FILES = (
+    f"solve {NOTHING} --out",
+    f"frontier {NOTHING} --csv",
+    f"frontier {NOTHING} --svg",
+    f"crosscheck --backends {NOTHING} --junit",
+    f"report {NOTHING} --out",
+)
 FOLDERS = {
-    "compare": (("compare", NOTHING, "--out"), "index.html"),
-    "frontier": (("frontier", NOTHING, "--out"), "frontier.csv"),
-    "report": (("report", NOTHING, "--publish"), "README.md"),
-    "reproduce": (("reproduce", "--out"), "sensors.csv"),
+    f"compare {NOTHING} --out": "index.html",
+    f"frontier {NOTHING} --out": "frontier.csv",
+    f"report {NOTHING} --publish": "README.md",
+    "reproduce --out": "sensors.csv",
 }
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     """A folder with a file of somebody else, and solving in this process."""
     monkeypatch.chdir(tmp_path)
     solving_here(monkeypatch)
@@ -54,8 +51,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("folder", "is a folder and cannot be written as a file"),
         ("link", "is a link"),
         ("pipe", "is a device or pipe"),
-        (os.devnull, "is a device or pipe"),
-        (".", "is a folder"),
         ("", "is empty"),
         ("x" * 300, "File name too long"),
         ("missing/x", "No such file"),
@@ -63,26 +58,25 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_output_file_is_checked_before_work_begins(door, place, said):
-    complaint = refused(*FILES[door], place)
+    complaint = refused(door, place)
     assert said in complaint
     assert len(complaint) < 400
     if place != "mine":
-        assert said in refused(*FILES[door], place, "--force")
+        assert said in refused(door, place, "--force")
     assert Path("mine").read_text() == "my thesis"
 
 
 @pytest.mark.parametrize("door", FOLDERS)
 def test_a_folder_of_outputs_is_checked_before_work_begins(door):
-    arguments, name = FOLDERS[door]
     for place, said in (
         ("mine", "is a file"),
         ("", "is empty"),
         ("x" * 300, "too long"),
         ("a\0b", "null character"),
     ):
-        assert said in refused(*arguments, place)
-    (Path("folder") / name).write_text("my thesis")
-    assert "was not made here" in refused(*arguments, "folder")
+        assert said in refused(door, place)
+    (Path("folder") / FOLDERS[door]).write_text("my thesis")
+    assert "was not made here" in refused(f"{door} folder")
 
 
 def test_an_input_is_never_an_output():
@@ -91,55 +85,42 @@ def test_an_input_is_never_an_output():
     os.link("model.npz", "same.npz")
     write_csv(reference_measurements()[:5], Path("rows.csv"))
     for arguments in (
-        ("solve", "model.npz", "--out", "model.npz"),
-        ("solve", "model.npz", "--out", "./same.npz"),
-        ("frontier", "./model.npz", "--svg", "model.npz"),
-        ("report", "rows.csv", "--out", "rows.csv"),
+        "solve model.npz --out model.npz",
+        "solve model.npz --out ./same.npz",
+        "frontier ./model.npz --svg model.npz",
+        "report rows.csv --out rows.csv",
     ):
-        assert "is an input and would be lost" in refused(*arguments)
-        assert "is an input and would be lost" in refused(*arguments, "--force")
+        assert "is an input and would be lost" in refused(arguments)
+        assert "is an input and would be lost" in refused(f"{arguments} --force")
     assert Path("model.npz").read_bytes() == before
 
 
 def test_own_files_are_replaced_and_others_only_by_force():
-    assert "was not made here" in refused("solve", "paper-single", "--out", "mine")
-    assert run("solve", "paper-single", "--out", "mine", "--force").exit_code == 0
-    assert run("solve", "paper-single:bins=5", "--out", "mine").exit_code == 0
+    assert "was not made here" in refused("solve paper-single --out mine")
+    assert run("solve paper-single --out mine --force").exit_code == 0
+    assert run("solve paper-single:bins=5 --out mine").exit_code == 0
     assert ds.load_solution("mine").estimator.shape == (2, 5)
-    curve = (
-        "frontier",
-        "paper-single",
-        "--points",
-        "2",
-        "--width",
-        "1",
-        "--csv",
-        "c",
-        "--svg",
-        "s",
-        "--out",
-        "folder",
-    )
+    curve = "frontier paper-single --points 2 --width 1 --csv c --svg s --out folder"
     Path("folder/frontier.csv").write_text("my thesis")
-    assert "was not made here" in refused(*curve)
-    for more in (("--force",), ()):
-        assert run(*curve, *more).exit_code == 0
+    assert "was not made here" in refused(curve)
+    for more in (" --force", ""):
+        assert run(curve + more).exit_code == 0
 
 
 def test_a_study_of_somebody_else_is_left_alone():
     pytest.importorskip("duckdb")
     Path("folder/study.toml").write_text("my thesis")
-    assert "was not made here" in refused("bench", "quick", "--out", "folder")
+    assert "was not made here" in refused("bench quick --out folder")
     assert Path("folder/study.toml").read_text() == "my thesis"
     assert os.listdir("folder") == ["study.toml"]
     Path("locked").mkdir()
     os.mkfifo("locked/lock")
     with pytest.raises(FileError, match="is a device or pipe"), Store(Path("locked")):
         pass
-    assert "was not made here" in refused("bench", "folder", "--reference", _csv("mine.csv"))
+    assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
 
-def _csv(name: str) -> str:
+def _csv(name):
     os.link("mine", name)
     return name
 
@@ -154,27 +135,23 @@ def test_python_replaces_only_a_solution_unless_told():
         solution.save("mine", overwrite=False)
 
 
-def _full(*_: Any) -> None:
+def _full(*_):
     raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (("solve", "paper-single", "--json", "--out", "x"), '"error_probability": 0.0'),
-        (("frontier", "paper-single", "--points", "2", "--width", "1", "--csv", "x"), "certified"),
-        (("frontier", "paper-single", "--points", "2", "--width", "1", "--out", "x"), "certified"),
-        (("compare", "paper-single", "--backends", "tilt", "--out", "x"), "certified"),
-        (
-            ("reproduce", "--sensors", "1", "--curves", "1", "--samples", "9", "--out", "x"),
-            "sensors,",
-        ),
-        (("crosscheck", "--size", "1", "--backends", "tilt", "--junit", "x"), "1 instances"),
+        ("solve paper-single --json --out x", '"error_probability": 0.0'),
+        ("frontier paper-single --points 2 --width 1 --csv x", "certified"),
+        ("compare paper-single --backends tilt --out x", "certified"),
+        ("reproduce --sensors 1 --curves 1 --samples 9 --out x", "sensors,"),
+        ("crosscheck --size 1 --backends tilt --junit x", "1 instances"),
     ],
 )
 def test_a_result_that_cannot_be_written_is_still_shown(arguments, shown, monkeypatch):
     monkeypatch.setattr(os, "replace", _full)
-    found = run(*arguments)
+    found = run(arguments)
     assert found.exit_code == 2
     assert shown in found.stdout
     assert "No space left on device" in found.stderr

@@ -2,10 +2,7 @@
 people from the file.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ import discreet as ds
 
 
 @pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def people(tmp_path, monkeypatch):
     """3,000 people in people.csv of the working folder."""
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m"], 3000)
@@ -37,9 +34,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
     spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
-    found = run(
-        "solve", spec, "--fraction", "0.2", "--backend", "tilt", "--out", "answer.npz", "--json"
-    )
+    found = run(f"solve {spec} --fraction 0.2 --backend tilt --out answer.npz --json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     assert (record["problem"], record["private_values"], record["outcomes"]) == ("people.csv", 4, 4)
@@ -51,36 +46,11 @@ def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
 
 def test_parameters_are_those_of_from_frame(people):
     parameters = (
-        "--set",
-        "hide=sex",
-        "--set",
-        "guess=income",
-        "--set",
-        "bins.age=6",
-        "--set",
-        "bins.race=none",
+        "hide=sex guess=income bins.age=6 bins.race=none smoothing=0 min_count=9"
+        " missing=category use=age,race"
     )
-    more = (
-        "--set",
-        "smoothing=0",
-        "--set",
-        "min_count=9",
-        "--set",
-        "missing=category",
-        "--set",
-        "use=age,race",
-    )
-    found = run(
-        "solve",
-        "people.csv",
-        *parameters,
-        *more,
-        "--measure",
-        "parity-difference",
-        "--leakage",
-        "0.1",
-        "--json",
-    )
+    asked = " ".join(f"--set {each}" for each in parameters.split())
+    found = run(f"solve people.csv {asked} --measure parity-difference --leakage 0.1 --json")
     assert found.exit_code == 0, found.stderr
     record = json.loads(found.stdout)
     assert (record["measure"], record["budget"], record["outcomes"]) == (
@@ -89,22 +59,20 @@ def test_parameters_are_those_of_from_frame(people):
         12,
     )
     odds = run(
-        "solve",
-        "people.csv:hide=sex,guess=income,measure=conditional-mutual-information",
-        "--perfect",
-        "--json",
+        "solve people.csv:hide=sex,guess=income --perfect --json"
+        " --measure conditional-mutual-information"
     )
     assert json.loads(odds.stdout)["private_values"] == 4
-    assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve", "--help").stdout
+    assert "people.csv:hide=sex,guess=income,bins.age=6" in run("solve --help").stdout
 
 
 def test_other_commands_take_tables_and_spare_them(people):
     spec = "people.csv:hide=sex,guess=income"
     before = people.read_bytes()
-    assert run("solve", spec, "--out", "answer.npz").exit_code == 0
-    assert run("audit", spec, "answer.npz").exit_code == 0
-    assert run("verify", spec, "answer.npz").exit_code == 0
-    assert "is an input" in refused("solve", spec, "--out", "people.csv", "--force")
+    assert run(f"solve {spec} --out answer.npz").exit_code == 0
+    assert run(f"audit {spec} answer.npz").exit_code == 0
+    assert run(f"verify {spec} answer.npz").exit_code == 0
+    assert "is an input" in refused(f"solve {spec} --out people.csv --force")
     assert people.read_bytes() == before
 
 
@@ -112,7 +80,7 @@ def test_few_people_are_a_warning_in_one_sentence(people):
     lines = people.read_text().splitlines()[:100]
     people.write_text("\n".join(lines) + "\n")
     with pytest.warns(ds.FewRecordsWarning, match="^99 people "):
-        run("solve", "people.csv:hide=sex,guess=income,bins.age=12", "--backend", "tilt")
+        run("solve people.csv:hide=sex,guess=income,bins.age=12 --backend tilt")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +94,6 @@ def test_few_people_are_a_warning_in_one_sentence(people):
             "people.csv:hide=sex,guess=income,bin=3",
             "a table has no parameter 'bin' (did you mean 'bins'?)",
         ),
-        ("people.csv:hide=sex,guess=income,bins=x", "bins of the table is 'x'; give a number"),
         (
             "people.csv:hide=sex,guess=income,edges.age=a",
             "edges.age of the table is 'a'; give a number",
@@ -135,13 +102,8 @@ def test_few_people_are_a_warning_in_one_sentence(people):
             "people.csv:hide=sex,guess=income,bins=3,bins.age=4",
             "bins is given for all columns and for one",
         ),
-        (
-            "people.csv:hide=sex,guess=income,bins.sex=4",
-            "bins names 'sex', which is no column that is seen",
-        ),
-        ("nobody.csv:hide=sex,guess=income", "nobody.csv cannot be read"),
         ("nobody.parquet:hide=sex,guess=income", "nobody.parquet cannot be read"),
     ],
 )
 def test_bad_tables_are_refused_in_one_sentence(people, spec, said):
-    assert said in refused("solve", spec, "--backend", "tilt")
+    assert said in refused(f"solve {spec} --backend tilt")

@@ -1,7 +1,5 @@
 """Terminals of 80 and 60 columns: no command cuts a number or a word, or writes beyond the edge."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from typing import Any
@@ -60,7 +58,7 @@ MORE = {
 
 
 @pytest.fixture(scope="module")
-def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def prints(tmp_path_factory):
     """What each of the command lines puts on its console; all are run once."""
     folder = tmp_path_factory.mktemp("terminal")
     found = dict[str, list[Any]]()
@@ -100,24 +98,24 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                 "output",
                 lambda printed=printed: type("Recorder", (), {"print": printed.append}),
             )
-            said = run(*line.split())
+            said = run(line)
             assert said.exit_code in (0, 1), said.stderr
     return found
 
 
-def shown(things: list[Any], width: int) -> str:
+def shown(things, width):
     console = Console(width=width, file=io.StringIO(), markup=False, emoji=False, highlight=False)
     for each in things:
         console.print(each)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return console.file.getvalue()
 
 
-def numbers(text: str) -> Counter[str]:
+def numbers(text):
     """Words with a digit."""
     return Counter(word for word in text.split() if any(sign.isdigit() for sign in word))
 
 
-def whole(things: list[Any], width: int) -> str:
+def whole(things, width):
     """What stands in a terminal of this width, where nothing may be cut."""
     wide = shown(things, WIDE)
     narrow = shown(things, width)
@@ -130,7 +128,7 @@ def whole(things: list[Any], width: int) -> str:
 
 
 def test_every_command_is_asked():
-    assert set(LINES) | WITHOUT_TABLES == set(COMMAND.commands)  # type: ignore[attr-defined]
+    assert set(LINES) | WITHOUT_TABLES == set(COMMAND.commands)
 
 
 @pytest.mark.parametrize("width", [80, 60])
@@ -150,7 +148,7 @@ def test_columns_says_how_wide_a_pipe_is(monkeypatch):
     widths = []
     for columns in ("60", "", "many"):
         monkeypatch.setenv("COLUMNS", columns)
-        widths.append(max(map(len, run("problems", "paper-multi").stdout.splitlines())))
+        widths.append(max(map(len, run("problems paper-multi").stdout.splitlines())))
     assert widths[0] <= 60 < widths[1] == widths[2]
 
 

@@ -1,11 +1,8 @@
 """`discreet verify`: exit codes, JSON, budgets and refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from discreet import verification
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """model.npz with its budget, and answers to it: answer.npz (kept), bayes.npz (not), private.npz
     (budget 0).
     """
@@ -47,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_exit_code_says_whether_the_budget_is_kept(folder, solution, budget, code, catalog):
     problem = "paper-single:bins=8" if catalog else str(folder / "model.npz")
     budget = budget or (["--leakage", "0.005"] if catalog else [])
-    result = run("verify", problem, str(folder / solution), *budget, "--json")
+    result = run(f"verify {problem} {folder / solution}", *budget, "--json")
     assert result.exit_code == code
     record = json.loads(result.stdout)
     assert record["budget_kept"] is (code == 0)
@@ -55,7 +52,7 @@ def test_the_exit_code_says_whether_the_budget_is_kept(folder, solution, budget,
         assert record[name][0] <= record[name][1]
     assert record["lower_bound"] == record["bracket"][0]
     assert (record["budget"] is None) == ("inf" in budget)
-    words = run("verify", problem, str(folder / solution), *budget)
+    words = run(f"verify {problem} {folder / solution}", *budget)
     assert words.exit_code == code
     assert ("proven to be kept" if code == 0 else "proven to be exceeded") in words.stdout
 
@@ -64,31 +61,31 @@ def test_an_equivocation_is_a_budget_too(folder):
     entropy = ds.problems.paper_single(bins=8, budget=0.0).entropy_x
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
-    assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0051)).exit_code == 0
-    assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0049)).exit_code == 1
+    assert run(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0051)).exit_code == 0
+    assert run(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0049)).exit_code == 1
 
 
 def test_refusals_are_one_sentence(folder):
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
-    assert "missing.npz" in refused("verify", problem, str(folder / "missing.npz"))
-    assert "missing.npz" in refused("verify", str(folder / "missing.npz"), answer)
-    assert "estimator [2, 4]" in refused("verify", "paper-single:bins=4", answer, "--perfect")
-    assert "budget" in refused("verify", problem, answer, "--leakage", "-1")
-    assert "budget" in refused("verify", problem, answer, "--leakage", "nan")
+    assert "missing.npz" in refused(f"verify {problem} {folder / 'missing.npz'}")
+    assert "missing.npz" in refused(f"verify {folder / 'missing.npz'} {answer}")
+    assert "estimator [2, 4]" in refused(f"verify paper-single:bins=4 {answer} --perfect")
+    assert "budget" in refused(f"verify {problem} {answer} --leakage -1")
+    assert "budget" in refused(f"verify {problem} {answer} --leakage nan")
     assert "both set the leakage budget" in refused(
-        "verify", problem, answer, "--leakage", "1", "--perfect"
+        f"verify {problem} {answer} --leakage 1 --perfect"
     )
     os.mkfifo(folder / "pipe.npz")
-    assert "is no ordinary file" in refused("verify", problem, str(folder / "pipe.npz"))
-    assert "is no ordinary file" in refused("verify", str(folder / "pipe.npz"), answer)
+    assert "is no ordinary file" in refused(f"verify {problem} {folder / 'pipe.npz'}")
+    assert "is no ordinary file" in refused(f"verify {folder / 'pipe.npz'} {answer}")
     (folder / "noise.npz").write_bytes(b"nothing")
-    assert "zip" in refused("verify", problem, str(folder / "noise.npz"))
+    assert "zip" in refused(f"verify {problem} {folder / 'noise.npz'}")
 
 
 def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
-    said = refused("verify", str(folder / "model.npz"), str(folder / "answer.npz"))
+    said = refused(f"verify {folder / 'model.npz'} {folder / 'answer.npz'}")
     assert "pip install 'discreet[verify]'" in said
 
 
@@ -100,5 +97,5 @@ def test_what_a_file_says_of_itself_changes_nothing(folder, tmp_path):
         json.dumps({"error_probability": 0.0, "budget_nats": math.pi, "leakage_nats": 0.0})
     )
     np.savez(tmp_path / "lie.npz", **stored)
-    true = run("verify", str(folder / "model.npz"), str(folder / "answer.npz"), "--json")
-    assert run("verify", str(folder / "model.npz"), str(tmp_path / "lie.npz"), "--json") == true
+    true = run(f"verify {folder / 'model.npz'} {folder / 'answer.npz'} --json")
+    assert run(f"verify {folder / 'model.npz'} {tmp_path / 'lie.npz'} --json") == true

@@ -2,13 +2,9 @@
 is enough.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -21,11 +17,10 @@ from sklearn.naive_bayes import GaussianNB
 import discreet as ds
 from discreet.people import graph
 from discreet.people.folder import Column, feeds
-from discreet.people.saving import save
 from discreet.reports.card import card_data, card_page
 
 
-def table(count: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+def table(count, seed=0):
     """Numbers, times, texts, mixtures and missing values; the sex depends on the age, and so does
     the truth.
     """
@@ -56,14 +51,14 @@ class Rough(HistGradientBoostingClassifier):
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[Any, pd.DataFrame]:
+def fitted():
     frame, truth, sex = table(800)
     private = ds.PrivateClassifier(budget=0.05, calibration=0.4, random_state=0)
     return private.fit(frame, truth, sensitive_features=sex), frame
 
 
 @pytest.fixture(scope="module")
-def folder(fitted: tuple[Any, pd.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(fitted, tmp_path_factory):
     place = tmp_path_factory.mktemp("deployed") / "rule"
     fitted[0].save(
         place,
@@ -77,9 +72,9 @@ def folder(fitted: tuple[Any, pd.DataFrame], tmp_path_factory: pytest.TempPathFa
 # --------------------------------------------------------------------------------------------------
 
 
-def asked(made: bytes, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def asked(made, frame):
     session = onnxruntime.InferenceSession(made)
-    said: Any = session.run(["probabilities", "guess"], feeds(frame, Column.of(frame)))
+    said = session.run(["probabilities", "guess"], feeds(frame, Column.of(frame)))
     return said[0], said[1]
 
 
@@ -139,7 +134,7 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
         private.rule_ = kept
 
 
-def _signed(document: dict[str, Any]) -> ds.Rule:
+def _signed(document):
     from discreet.people.deployed import digest_of
 
     return ds.Rule({**document, "digest": digest_of(document)})
@@ -162,31 +157,12 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, mon
     with pytest.raises(ds.InputError, match="'guess'"):
         private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
-    with pytest.raises(
-        ds.InputError,
-        match=r"graph of the classifier of y says something else about \d+ of 800 examples",
-    ):
+    with pytest.raises(ds.InputError, match=r"of y .*of 800"):
         fitted[0].to_onnx(fitted[1])
 
 
 # -- the folder
 # --------------------------------------------------------------------------------------------------
-
-
-def test_the_folder_guesses_as_the_classifier_does(fitted, folder):
-    private, frame = fitted
-    deployed = ds.DeployedRule.load(folder)
-    ids = [f"person {k}" for k in range(len(frame))]
-    assert (deployed.predict(frame, ids) == private.predict(frame, ids)).all()
-    assert np.abs(deployed.predict_proba(frame) - private.predict_proba(frame)).max() < 1e-12
-    plain = {name: frame[name].astype(object).to_numpy() for name in frame if name != "since"}
-    arrays = {**plain, "since": frame["since"].to_numpy(), "age": frame["age"].to_numpy()}
-    assert (deployed.predict(arrays, ids) == private.predict(frame, ids)).all()
-    assert deployed.about["statement"] == private.statement_
-    assert deployed.about["asked"]["hide"] == ["sex"]
-    assert [each.kind for each in deployed.columns] == [
-        "numbers", "numbers", "texts", "times", "numbers", "numbers", "texts", "texts",
-    ]  # fmt: skip
 
 
 def test_predicting_imports_neither_scikit_learn_nor_pandas(folder):
@@ -203,29 +179,6 @@ def test_predicting_imports_neither_scikit_learn_nor_pandas(folder):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert said.stdout.strip() == "[]"
-
-
-def test_asking_a_thousand_times_about_one_person_tells_nothing_new(fitted, folder, tmp_path):
-    """The attack: average the guesses about one record to learn its probability, which says more
-    than one guess.
-    """
-    private, frame = fitted
-    document = {**private.rule_.document, "ignore": {"probability": 1.0, "towards": [0.5, 0.5]}}
-    kept = private.rule_
-    private.rule_ = _signed(document)
-    try:
-        save(private, tmp_path / "drawing", frame)
-    finally:
-        private.rule_ = kept
-    deployed = ds.DeployedRule.load(tmp_path / "drawing")
-    thousand = frame.iloc[np.zeros(1000, dtype=int)]
-    assert len({*deployed.predict(thousand)}) == 1
-    assert len({*deployed.predict(thousand, ids=np.full(1000, 7))}) == 1
-    fresh = deployed.predict(thousand, fresh=np.random.default_rng(0))
-    assert 400 < (fresh == "yes").sum() < 600
-    everyone = deployed.predict(frame)
-    assert 300 < (everyone == "yes").sum() < 500  # coins of different records differ
-    assert (deployed.predict(frame.iloc[::-1]) == everyone[::-1]).all()
 
 
 @pytest.mark.parametrize("kind", ["frame", "array"])
@@ -269,10 +222,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
             assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
         else:
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
-            with pytest.raises(
-                ds.InputError,
-                match=r"reads an array of numbers \[people, 3\]; give that",
-            ):
+            with pytest.raises(ds.InputError, match=r"\[people, 3\]"):
                 deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
         private.rule_ = kept
@@ -358,18 +308,6 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
         assert word not in page.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_card_of_a_rule_without_people_or_of_a_constant_says_so(fitted, tmp_path):
-    frame, truth, sex = table(150)
-    for k, (calibration, said) in enumerate(
-        ((0.0, "Nobody was kept apart"), (0.3, "always makes the same guess"))
-    ):
-        private = ds.PrivateClassifier(budget=0.0, calibration=calibration, random_state=0)
-        private.fit(frame, truth, sensitive_features=sex).save(tmp_path / str(k), frame)
-        assert said in (tmp_path / str(k) / "card.html").read_text()
-    # a constant needs no coin
-    assert "No guess is drawn." in (tmp_path / "1" / "card.html").read_text()
-
-
 def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path):
     frame, truth, sex = table(400)
     numbers = frame[["age", "hours per week"]].fillna(30.0)
@@ -394,7 +332,7 @@ def test_a_card_without_people_apart_shows_the_curve_of_the_model(tmp_path):
 
 def test_the_digest_of_the_people_is_that_of_their_cells(fitted):
     frame, truth, sex = table(60)
-    settings: dict[str, Any] = {"budget": 0.1, "calibration": 0, "random_state": 0}
+    settings = {"budget": 0.1, "calibration": 0, "random_state": 0}
     digests = {
         ds.PrivateClassifier(**settings).fit(each, truth, sensitive_features=sex).data_["digest"]
         for each in (frame[["age", "job"]], frame[["age", "job"]].astype({"age": float}))

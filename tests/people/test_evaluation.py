@@ -1,23 +1,19 @@
 """`ds.evaluate`: what a fixed rule does to people, from labels of any kind, and its sentences."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.people.design import Labels, constant_rule
 from discreet.people.evaluation import OTHER
 
 PEOPLE = 4000
 
 
-def people(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def people(seed=0):
     """Groups "a" and "b", truths "no" and "yes", and guesses that are right four
     times out of five.
     """
@@ -48,26 +44,6 @@ def test_an_evaluation_counts_what_the_table_says():
         counts[1][1] / sum(row[1] for row in counts)
     )
     assert found.shares["a"].low < 0.7 < found.shares["a"].high
-
-
-def test_every_leakage_and_the_odds_lie_between_their_limits():
-    group, truth, guess = people()
-    found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="chi-square")
-    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {
-        "sibson:alpha=2.0",
-        *CONDITIONAL,
-    }
-    for limits in (
-        *found.leakages.values(),
-        found.odds,
-        found.error,
-        found.leakage_by("g-leakage:gain=[[1,0],[0,2]]"),
-    ):
-        assert limits.low <= limits.estimate <= limits.high
-    assert found.leakage == found.leakages["chi-square"]
-    assert found.odds.high == pytest.approx(
-        math.exp(found.leakages["local-differential-privacy"].high)
-    )
 
 
 def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth():
@@ -139,18 +115,10 @@ def test_every_sensitive_column_is_evaluated_alone_too():
     assert named.secrets["group"].groups == ("c", "a", "b")
 
 
-def test_more_people_and_less_confidence_give_narrower_limits():
-    group, truth, guess = people()
-    few = ds.evaluate(guess[:500], None, truth[:500], sensitive_features=group[:500])
-    many = ds.evaluate(guess, None, truth, sensitive_features=group)
-    unsure = ds.evaluate(guess, None, truth, sensitive_features=group, confidence=0.5)
-    assert unsure.leakage.high < many.leakage.high < few.leakage.high
-
-
 class Constant:
     """A rule that guesses alike."""
 
-    def predict(self, table: Any) -> list[str]:
+    def predict(self, table):
         """The same for everyone."""
         return ["no"] * len(table)
 
@@ -191,22 +159,6 @@ def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise():
     known = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a"])
     assert known.guesses == ("a",)
     assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
-
-
-def test_probabilities_of_guesses_are_summed():
-    group, truth, guess = people()
-    sure = np.column_stack([guess == "no", guess == "yes"]).astype(float)
-    counted = ds.evaluate(guess, None, truth, sensitive_features=group)
-    summed = ds.evaluate(sure, None, truth, sensitive_features=group)
-    assert (counted.table == summed.table).all()
-    assert summed.error.estimate == pytest.approx(counted.error.estimate)
-    # Chernoff's limits are wider than those of counts
-    assert summed.leakage.high > counted.leakage.high
-    drawn = ds.evaluate(0.5 * sure + 0.25, None, truth, sensitive_features=group)
-    assert drawn.leakage.estimate < counted.leakage.estimate
-    assert drawn.table.sum(axis=0).tolist() == counted.table.sum(axis=0).tolist()
-    turned = ds.evaluate(sure[:, ::-1], None, truth, sensitive_features=group, labels=["yes", "no"])
-    assert turned.error.estimate == pytest.approx(counted.error.estimate)
 
 
 def test_a_rule_that_draws_is_asked_for_its_probabilities():
@@ -276,20 +228,6 @@ def test_groups_of_several_columns_and_missing_values():
     assert array.to_dict()["groups"] == ["0, 0", "1, 1"]
 
 
-def test_a_combination_of_several_columns_is_written_with_their_names():
-    columns = {"sex": np.repeat(["f", "m"], 20), "race": np.tile([0, 1], 20)}
-    guess = np.tile([0, 0, 1, 1, 1], 8)
-    found = ds.evaluate(guess, None, guess, sensitive_features=columns)
-    words = ["sex=f, race=0", "sex=f, race=1", "sex=m, race=0", "sex=m, race=1"]
-    assert found.to_dict()["groups"] == [row["group"] for row in found.to_dict()["rates"]] == words
-    assert set(found.to_frame()["group"]) == {"", *words}
-    assert ">sex=f, race=0</td>" in found._repr_html_().replace("<th", "<td").replace(
-        "</th>", "</td>"
-    )
-    assert set(found.rates) == set(found.groups) == {("f", 0), ("f", 1), ("m", 0), ("m", 1)}
-    assert found.secrets["sex"].to_dict()["groups"] == ["f", "m"]
-
-
 def test_the_sentences_say_for_whom_and_how_surely():
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group)
@@ -327,30 +265,18 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits():
     [
         ({"y": None}, "y is missing"),
         ({"sensitive_features": None}, "sensitive_features is missing"),
-        ({"sensitive_features": ["a"] * 3}, "3 entries of sensitive_features and 4000 of y"),
-        (
-            {"sensitive_features": np.linspace(0, 1, PEOPLE)},
-            "4,000 different values.*cut it into ranges",
-        ),
-        ({"sensitive_features": "sex"}, "give one entry for each person"),
+        ({"sensitive_features": ["a"] * 3}, "3 .*sensitive_features.* 4000 of y"),
+        ({"sensitive_features": "sex"}, "each person"),
         ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
-        ({"sensitive_features": ["a"] * PEOPLE}, "all 4000 people are of one group"),
+        ({"sensitive_features": ["a"] * PEOPLE}, "4000 .*one group"),
         ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"measure": "mutual"}, "there is no measure"),
-        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 columns and there are 2 labels"),
+        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 .* 2"),
         ({"rule_or_predictions": np.full((PEOPLE, 2), 0.3)}, "sums to 0.6"),
-        ({"rule_or_predictions": np.full((PEOPLE, 2), [-0.5, 1.5])}, "negative"),
         ({"rule_or_predictions": np.zeros((2, 2, 2))}, r"shape \[2, 2, 2\]"),
-        ({"loss_matrix": np.ones((2, 3))}, "3 columns and there are 2 guesses"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     group, truth, guess = people()
-    given: dict[str, Any] = {
-        "rule_or_predictions": guess,
-        "y": truth,
-        "sensitive_features": group,
-        **changed,
-    }
+    given = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)

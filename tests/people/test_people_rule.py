@@ -2,8 +2,6 @@
 new when asked again.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -12,7 +10,6 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,28 +17,26 @@ from weight import tokens_of
 
 import discreet as ds
 from discreet.people import deployed
-from discreet.people.deployed import Rule, coins, digest_of
-from discreet.people.design import Labels, constant_rule, people_rule
+from discreet.people.deployed import Rule, digest_of
+from discreet.people.design import Labels, people_rule
 from discreet.problems.rule import OutcomeRule
 
 KEY = bytes(range(16)).hex()
 
 
-def people(count: int, m: int = 2, n: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def people(count, m=2, n=2, seed=0):
     """p(y given z) and p(x given z) of people whose Y and X depend on common features."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(count, 3))
 
-    def softmax(scores: np.ndarray) -> np.ndarray:
+    def softmax(scores):
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 
     return softmax(features @ rng.normal(size=(3, m))), softmax(features @ rng.normal(size=(3, n)))
 
 
-def table_of(
-    p_y: np.ndarray, p_x: np.ndarray, budget: float, measure: str = "mutual-information"
-) -> ds.Problem:
+def table_of(p_y, p_x, budget, measure="mutual-information"):
     people_ = len(p_y)
     return ds.Problem(
         p_x.T / people_, (p_y @ (1 - np.eye(p_y.shape[1]))).T / people_, budget, measure=measure
@@ -114,20 +109,18 @@ def test_other_measures_weights_losses_and_fractions():
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"p_x": np.ones((5, 2)) / 2}, "300 people and p_x 5"),
+        ({"p_x": np.ones((5, 2)) / 2}, "300 .*p_x 5"),
         ({"p_y": np.ones((300, 2))}, "sums to 2.0"),
         ({"p_y": [0.5, 0.5]}, r"p_y has shape \[2\]"),
-        ({"budget": None}, "one of budget= and fraction="),
-        ({"fraction": 0.5}, "one of budget= and fraction="),
-        ({"guesses": ["a"]}, "1 labels for 2 columns"),
-        ({"sample_weight": [1.0]}, "sample_weight has 1 entries"),
+        ({"budget": None}, "budget= .*fraction="),
+        ({"guesses": ["a"]}, "1 .* 2"),
         ({"key": "secret"}, "32 hexadecimal digits"),
-        ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 columns and X has 2 values"),
+        ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 .*X has 2"),
     ],
 )
 def test_what_cannot_be_designed_is_refused_in_a_sentence(changed, complaint):
     p_y, p_x = people(300)
-    given: dict[str, Any] = {"p_y": p_y, "p_x": p_x, "budget": 0.01, **changed}
+    given = {"p_y": p_y, "p_x": p_x, "budget": 0.01, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.design_rule(given.pop("p_y"), given.pop("p_x"), given.pop("budget"), **given)
 
@@ -136,7 +129,7 @@ def test_what_cannot_be_designed_is_refused_in_a_sentence(changed, complaint):
 # --------------------------------------------------------------------------------------------------
 
 
-def designed(budget: float = 0.002, **labels: Any) -> tuple[Rule, np.ndarray, np.ndarray]:
+def designed(budget=0.002, **labels):
     p_y, p_x = people(300)
     return ds.design_rule(p_y, p_x, budget, key=KEY, **labels).rule, p_y, p_x
 
@@ -235,7 +228,7 @@ def test_listed_ties_are_found_however_many_share_their_first_number():
 # --------------------------------------------------------------------------------------------------
 
 
-def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
+def siphash(key, message, compress, finish):
     """SipHash of J.-P. Aumasson and D. J. Bernstein (2012), in plain integers."""
     mask = (1 << 64) - 1
     k = struct.unpack("<QQ", key)
@@ -246,10 +239,10 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
         0x7465646279746573 ^ k[1],
     ]
 
-    def left(x: int, bits: int) -> int:
+    def left(x, bits):
         return (x << bits | x >> (64 - bits)) & mask
 
-    def rounds(count: int) -> None:
+    def rounds(count):
         for _ in range(count):
             v[0], v[2] = (v[0] + v[1]) & mask, (v[2] + v[3]) & mask
             v[1], v[3] = left(v[1], 13) ^ v[0], left(v[3], 16) ^ v[2]
@@ -272,15 +265,9 @@ def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def test_coins_are_siphash():
+def test_words_of_a_coin_are_those_of_the_documentation():
     # The authors' own example.
     assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5
-    words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
-    expected = [(siphash(bytes(range(16)), row.tobytes(), 1, 3) >> 11) * 2.0**-53 for row in words]
-    assert coins(words, KEY).tolist() == expected
-
-
-def test_words_of_a_coin_are_those_of_the_documentation():
     rule = drawing()
     half = np.full((1, 2), 0.5)
 
@@ -306,7 +293,7 @@ def test_words_of_a_coin_are_those_of_the_documentation():
     assert rule.predict(half, half, ids=["\ud800"]).size == 1
 
 
-def drawing(probability: float = 0.3) -> Rule:
+def drawing(probability=0.3):
     """A rule that guesses "yes" with this probability for everyone."""
     labels = Labels.of(["no", "yes"], None, None, 1 - np.eye(2), 2)
     rule = OutcomeRule(np.zeros((2, 2)), share=1.0, towards=[1 - probability, probability])
@@ -358,28 +345,13 @@ def test_one_person_is_guessed_as_in_a_crowd():
     ].tolist()
 
 
-def test_a_constant_rule_says_that_it_is_one():
-    rule = constant_rule(1, Labels.of(["no", "yes"], ["f", "m"], None, 1 - np.eye(2), 2), KEY)
-    assert rule.possible_guesses == ("yes",)
-    p_y, p_x = people(50)
-    group = np.where(p_x[:, 0] > 0.5, "f", "m")
-    found = ds.evaluate(rule, (p_y, p_x), ["yes"] * 50, sensitive_features=group)
-    assert (found.leakage.high, found.error.estimate) == (0.0, 0.0)
-    assert designed()[0].possible_guesses == (0, 1)
-
-
 @pytest.mark.parametrize(
     ("p_y", "p_x", "ids", "complaint"),
     [
-        (
-            [[0.5, 0.5]],
-            [[0.5, 0.5], [0.5, 0.5]],
-            None,
-            r"p_y has shape \[1, 2\] .* give a row a person, \[2, 2\]",
-        ),
+        ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], None, r"p_y .*\[1, 2\] .*\[2, 2\]"),
         ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
         ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),
-        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "one id for each of 1 people"),
+        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "of 1 people"),
     ],
 )
 def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y, p_x, ids, complaint):

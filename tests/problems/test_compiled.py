@@ -1,7 +1,5 @@
 """Compilation: threads share its result, and it needs no writable folder."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess
@@ -16,7 +14,7 @@ from discreet.numerics.compiled import compile_seconds, flat, jit, once, prefetc
 
 
 def test_threads_share_one_result():
-    calls: list[int] = []
+    calls = []
 
     @once
     def build(k):
@@ -24,7 +22,7 @@ def test_threads_share_one_result():
         time.sleep(0.05)
         return object()
 
-    found: list[object] = []
+    found = []
     threads = [threading.Thread(target=lambda: found.append(build(3))) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -45,7 +43,7 @@ def test_compilation_works_where_the_cache_cannot_be_written(monkeypatch):
         monkeypatch.setattr(locator, "ensure_cache_path", refuse, raising=False)
 
     @jit
-    def double(x):  # type: ignore[no-untyped-def]
+    def double(x):
         return 2 * x
 
     assert double(21) == 42
@@ -64,13 +62,13 @@ def test_the_seconds_of_compiling_are_counted(monkeypatch):
 def test_inlined_functions_work_in_their_callers():
     pytest.importorskip("numba")
 
-    def add(total, x):  # type: ignore[no-untyped-def]
+    def add(total, x):
         return total + x
 
     added = jit(add, inline=True)
 
     @jit
-    def sum_of(values):  # type: ignore[no-untyped-def]
+    def sum_of(values):
         total = 0.0
         for value in values:
             total = added(total, value)
@@ -84,7 +82,7 @@ def test_prefetching_any_address_is_harmless():
     ask = prefetch()
 
     @jit
-    def last(values):  # type: ignore[no-untyped-def]
+    def last(values):
         for k in range(-1000, 1_000_000, 1000):
             ask(values, k)
         return values[values.size - 1]

@@ -1,10 +1,7 @@
 """Continuous problems, rules, and the lower bound: laws, exact values, and refusals."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,28 +12,24 @@ from scipy import optimize, stats
 import discreet as ds
 from discreet.errors import InputError
 from discreet.judge import certify
-from discreet.numerics.double_double import Array
-from discreet.problems.certificate import Certificate
 from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
 from discreet.problems.continuous.density import Density, Mixture, component
-from discreet.problems.continuous.model import ACCURACY, ContinuousProblem, paper_continuous
+from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.sensors.bins import NormalDensity
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
 
 
-def grid(family: Any) -> list[list[Any]]:
+def grid(family):
     return [[family(j, i) for i in range(2)] for j in range(2)]
 
 
-def shifted_normals() -> list[list[Any]]:
+def shifted_normals():
     return grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
 
 
-def mixtures(
-    seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = math.inf
-) -> ContinuousProblem:
+def mixtures(seed, n=3, m=3, parts=3, budget=math.inf):
     rng = np.random.default_rng(seed)
     laws = [
         [
@@ -75,25 +68,6 @@ def test_equal_distributions_are_one_density():
     assert len(spelt.components) == 1
 
 
-def test_tails_keep_relative_precision():
-    problem = paper_continuous(0.01)
-    masses, error = problem.masses(np.array([2.0, 2.1, np.inf]))
-    expected = stats.norm(1.0, 0.1).sf(2.0) - stats.norm(1.0, 0.1).sf(2.1)
-    assert masses[3, 0] == pytest.approx(expected, rel=1e-13)
-    assert error[3, 0] < 1e-12 * masses[3, 0]
-
-
-def test_normal_values_are_as_accurate_as_assumed():
-    import mpmath
-
-    density = NormalDensity(0.0, 1.0)
-    with mpmath.workdps(40):
-        for z in (-37.0, -20.0, -8.3, -1.1, 0.0, 0.7, 5.5, 15.0, 30.0):
-            assert float(abs(density.pdf(z) / mpmath.npdf(z) - 1)) < ACCURACY
-            assert float(abs(density.cdf(z) / mpmath.ncdf(z) - 1)) < ACCURACY
-            assert float(abs(density.sf(z) / mpmath.ncdf(-z) - 1)) < ACCURACY
-
-
 def test_budget_and_equivocation_agree():
     problem = paper_continuous(0.01)
     assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(
@@ -128,10 +102,6 @@ def test_budget_and_equivocation_agree():
             "not from 0 to 1",
         ),
         (
-            Density(NormalDensity(0.01, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0]),
-            "does not integrate",
-        ),
-        (
             Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]),
             "nan",
         ),
@@ -142,12 +112,10 @@ def test_budget_and_equivocation_agree():
             ),
             "add up to 1",
         ),
-        (stats.rdist(0.2), "is infinite near z = -?1, and too much of its mass is next to it"),
-        (stats.rdist(0.9), r"off by 2.*e-07, most near z = -?1\)"),
-        (stats.norm(0, -1), "nan"),
+        (stats.rdist(0.2), "infinite near z = -?1"),
+        (stats.rdist(0.9), r"2.*e-07.* z = -?1\)"),
         (stats.norm([0, 1], 1), "one distribution"),
         (stats.poisson(3), "no pdf and cdf"),
-        ("normal", "no pdf and cdf"),
     ],
 )
 def test_a_bad_density_is_refused_in_one_sentence(entry, words):
@@ -190,54 +158,6 @@ def test_a_total_within_the_tolerance_is_scaled():
 
 # -- densities
 # --------------------------------------------------------------------------------------------------
-
-FAMILIES = {
-    "beta": stats.beta(0.5, 0.7),
-    "beta22": stats.beta(2, 3),
-    "cauchy": stats.cauchy(1, 2),
-    "chi": stats.chi(3),
-    "chi2": stats.chi2(5),
-    "expon": stats.expon(1, 2),
-    "gamma": stats.gamma(0.4),
-    "gamma3": stats.gamma(3, loc=1),
-    "gumbel_l": stats.gumbel_l(1),
-    "gumbel_r": stats.gumbel_r(1),
-    "halfcauchy": stats.halfcauchy(),
-    "halfnorm": stats.halfnorm(1, 2),
-    "hypsecant": stats.hypsecant(),
-    "invgamma": stats.invgamma(3),
-    "laplace": stats.laplace(1, 2),
-    "logistic": stats.logistic(1),
-    "lognorm": stats.lognorm(0.7),
-    "maxwell": stats.maxwell(),
-    "norm": stats.norm(1, 2),
-    "pareto": stats.pareto(2.5),
-    "rayleigh": stats.rayleigh(),
-    "t": stats.t(3, 1, 2),
-    "triang": stats.triang(0.3),
-    "truncnorm": stats.truncnorm(-1, 2, 3, 2),
-    "uniform": stats.uniform(1, 2),
-    "weibull_min": stats.weibull_min(2.2),
-}
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_known_densities_are_monotone_between_their_breakpoints(name):
-    law = FAMILIES[name]
-    prepared = component(law, name)
-    assert not prepared.located
-    points = np.unique(
-        np.concatenate([law.ppf(np.linspace(1e-6, 1 - 1e-6, 2000)), prepared.breakpoints])
-    )
-    density = prepared.pdf(points)
-    pieces = np.split(np.arange(points.size), np.flatnonzero(np.isin(points, prepared.breakpoints)))
-    for piece in pieces:
-        values = density[piece]
-        values = values[np.isfinite(values)]
-        # The breakpoint itself may be a jump.
-        steps = np.diff(values[1:]) if values.size > 2 else np.empty(0)
-        rounding = 1e-12 * np.abs(values).max(initial=0.0)
-        assert (steps >= -rounding).all() or (steps <= rounding).all()
 
 
 @pytest.mark.parametrize(
@@ -297,13 +217,13 @@ def test_turning_points_are_found_where_they_are_not_known():
 # --------------------------------------------------------------------------------------------------
 
 
-def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
+def integral_of_the_least(problem, tilt):
     """The integral by roots and cdf differences alone: labels on a fine grid, every change
     bisected.
     """
     coefficients = problem.tilted(tilt)
 
-    def label(z: Array) -> Array:
+    def label(z):
         return np.asarray((coefficients @ problem.densities(z)).argmin(axis=0))
 
     points = np.unique(
@@ -343,8 +263,13 @@ def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed, size):
 @given(st.integers(0, 10**6))
 def test_the_sweep_of_any_families_is_a_lower_bound_where_losses_nearly_tie(seed):
     rng = np.random.default_rng(seed)
-    bounded = sorted(FAMILIES.keys() - {"beta", "gamma"})
-    laws = [[FAMILIES[name] for name in rng.choice(bounded, 2)] for _ in range(2)]
+    families = [
+        *(stats.beta(2, 3), stats.cauchy(1, 2), stats.chi(3), stats.expon(1, 2)),
+        *(stats.gamma(3, loc=1), stats.gumbel_l(1), stats.halfcauchy(), stats.invgamma(3)),
+        *(stats.laplace(1, 2), stats.lognorm(0.7), stats.norm(1, 2), stats.pareto(2.5)),
+        *(stats.rayleigh(), stats.t(3, 1, 2), stats.triang(0.3), stats.uniform()),
+    ]
+    laws = [[families[k] for k in rng.integers(len(families), size=2)] for _ in range(2)]
     problem = ContinuousProblem(laws, P_XY, math.inf)
     tilt = np.zeros((2, 2))
     point = float(rng.choice(problem.quantiles))
@@ -365,16 +290,6 @@ def test_sub_exponential_tails_that_nearly_tie_need_few_cells():
     swept = sweep(problem, np.zeros((2, 1)), 1e-11)
     assert swept.slack <= 1e-11
     assert swept.cells < 10_000
-
-
-@pytest.mark.parametrize("target", [1e-3, 1e-5, 1e-8, 1e-12])
-def test_a_coarse_sweep_is_valid_too(target):
-    problem = mixtures(3)
-    tilt = np.random.default_rng(1).normal(size=(3, 3))
-    finest = sweep(problem, tilt, 1e-13)
-    coarse = sweep(problem, tilt, target)
-    assert coarse.value <= finest.value + finest.slack + finest.allowance
-    assert coarse.cells <= finest.cells
 
 
 def test_a_sweep_whose_time_is_over_is_coarse_and_valid():
@@ -434,27 +349,6 @@ def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label():
 # --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True),
-    st.integers(0, 1000),
-)
-def test_refining_a_rule_changes_neither_error_nor_leakage(points, seed):
-    rng = np.random.default_rng(seed)
-    problem = paper_continuous(0.01)
-    inner = np.sort(np.array(points))
-    if (np.diff(inner) < 1e-9).any():
-        return
-    coarse = IntervalRule(np.array([-np.inf, inner[0], np.inf]), rng.dirichlet(np.ones(2), 2).T)
-    edges = np.concatenate([[-np.inf], inner, [np.inf]])
-    fine = IntervalRule(edges, coarse.probabilities(np.concatenate([[inner[0]], inner[1:], [1e9]])))
-    assert fine.error_probability(problem) == pytest.approx(
-        coarse.error_probability(problem), rel=1e-13
-    )
-    assert fine.leakage(problem) == pytest.approx(coarse.leakage(problem), rel=1e-9, abs=1e-30)
-    assert fine.simplified().edges.size == coarse.simplified().edges.size
-
-
 def test_a_rule_guesses_by_interval():
     rule = IntervalRule.from_labels([0.0, 1.0], np.array([0, 1, 0]), 2)
     assert rule([-1.0, 0.0, 0.5, 1.0, 1.5]).tolist() == [0, 0, 1, 1, 0]
@@ -474,18 +368,6 @@ def test_a_random_rule_draws_with_its_probabilities():
     assert rule.labels.tolist() == [0, -1]
 
 
-def test_exact_error_agrees_with_simulation():
-    problem = paper_continuous(0.01)
-    rng = np.random.default_rng(5)
-    rule = IntervalRule.from_labels([0.4746, 1.196], np.array([0, 1, 0]), 2)
-    x = rng.random(400_000) < 0.3
-    y = rng.random(400_000) < 0.5
-    wrong = rule(0.4 * x + 0.6 * y + rng.normal(0, 0.1, x.size)) != y
-    assert wrong.mean() == pytest.approx(
-        rule.error_probability(problem), abs=4 * math.sqrt(0.075 / x.size)
-    )
-
-
 @pytest.mark.parametrize(
     ("edges", "estimator", "words"),
     [
@@ -493,12 +375,8 @@ def test_exact_error_agrees_with_simulation():
         ([-np.inf, np.nan, np.inf], np.full((2, 2), 0.5), "strictly increasing"),
         ([0.0, np.inf], np.ones((2, 1)), "from -inf to inf"),
         ([-np.inf, np.inf], np.full((2, 2), 0.5), "shape"),
-        ([-np.inf, np.inf], [[0.5], [0.6]], "column 0 of the estimator sums to 1.1, not to 1"),
-        (
-            [-np.inf, np.inf],
-            [[np.nan], [1.0]],
-            r"the estimator\[0, 0\] is nan, which is not finite",
-        ),
+        ([-np.inf, np.inf], [[0.5], [0.6]], "column 0 .*1.1"),
+        ([-np.inf, np.inf], [[np.nan], [1.0]], r"the estimator\[0, 0\] is nan"),
     ],
 )
 def test_a_bad_rule_is_refused(edges, estimator, words):
@@ -521,7 +399,7 @@ def test_invalid_labels_measurements_and_problems_are_refused():
 
 
 @cache
-def optimum_of_the_paper(budget: float) -> Certificate:
+def optimum_of_the_paper(budget):
     """The bracket of the optimum under a budget that a solution proves."""
     from discreet.backends.run import solve
 
@@ -582,24 +460,3 @@ def test_a_less_accurate_model_gets_a_wider_bracket():
     ]
     gaps = [certify(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]
-
-
-@pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_certify_takes_densities(budget):
-    problem = paper_continuous(budget=budget)
-    rule = IntervalRule.from_labels([0.4], [0, 1], 2)
-    here = certify(problem, rule)
-    assert isinstance(here.answer, IntervalRule)
-    assert here.certificate.lower <= here.certificate.upper
-    assert here.certificate.own_error == pytest.approx(rule.error_probability(problem), rel=1e-12)
-
-
-def test_a_wrong_density_is_refused_with_the_first_of_the_places_where_it_is_wrong_most():
-    law = ds.problems.Density(
-        lambda z: 1.01 * stats.norm.pdf(z), stats.norm.cdf, stats.norm.sf, breakpoints=[0.0]
-    )
-    with pytest.raises(
-        ds.InputError,
-        match=r"cdf .* z = -1\.28338\)",
-    ):
-        ds.ContinuousProblem([[law, stats.norm(1)]], [[0.5, 0.5]], budget=0.1)

@@ -2,8 +2,6 @@
 certificate.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -16,9 +14,8 @@ from strategies import budgets, estimators, problems, tilts
 
 from discreet.errors import InputError
 from discreet.judge import certify
-from discreet.numerics.double_double import Array
 from discreet.problems.catalog import build
-from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
+from discreet.problems.envelope import Bound, Scale, envelope_of
 from discreet.problems.problem import Problem
 from discreet.reports.curve import frontier
 
@@ -29,7 +26,7 @@ MULTIPLIERS = st.floats(0.0, 1e3)
 
 
 @st.composite
-def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
+def judged(draw):
     """A model and a few certificates of it at drawn budgets, from any estimators, with and without
     any duals.
     """
@@ -47,7 +44,7 @@ def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
     return model, bounds
 
 
-def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
+def places(model, bounds, found):
     """Budgets to check: all known ones, some between and around them, and some beyond."""
     known = [
         0.0,
@@ -82,7 +79,7 @@ def test_laws_of_envelopes(drawn, data):
     nowhere_wider_than_at_its_candidates(found)
 
 
-def in_order_and_not_increasing(model: Problem, bounds: list[Bound], found: Envelope) -> None:
+def in_order_and_not_increasing(model, bounds, found):
     at = places(model, bounds, found)
     upper = found.upper(at)
     lower = found.lower(at)
@@ -93,7 +90,7 @@ def in_order_and_not_increasing(model: Problem, bounds: list[Bound], found: Enve
     assert (found.width(at) >= 0.0).all()
 
 
-def convex_above_in_exact_arithmetic(found: Envelope) -> None:
+def convex_above_in_exact_arithmetic(found):
     corners = [(Fraction(x), Fraction(y)) for x, y in found.vertices.tolist()]
     assert corners[0][0] == 0
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(corners)]
@@ -103,7 +100,7 @@ def convex_above_in_exact_arithmetic(found: Envelope) -> None:
     assert all(a <= b * (1 - Fraction(1, 2**40)) for a, b in itertools.pairwise(slopes))
 
 
-def convex_below(bounds: list[Bound], found: Envelope) -> None:
+def convex_below(bounds, found):
     ends = [
         0.0,
         *(bound.budget for bound in bounds if bound.budget <= found.horizon),
@@ -116,7 +113,7 @@ def convex_below(bounds: list[Bound], found: Envelope) -> None:
                 assert values[1] <= 0.5 * (values[0] + values[2]) + 1e-13 * found.upper(0.0)
 
 
-def as_tight_as_every_certificate(model: Problem, bounds: list[Bound], found: Envelope) -> None:
+def as_tight_as_every_certificate(model, bounds, found):
     for bound in bounds:
         assert found.upper(max(bound.budget, bound.reached_at)) <= bound.upper * (1.0 + 1e-14)
         if 0.0 < bound.budget <= found.horizon:
@@ -127,12 +124,12 @@ def as_tight_as_every_certificate(model: Problem, bounds: list[Bound], found: En
     assert found.lower(np.inf) <= model.bayes_error
 
 
-def over_no_estimator(model: Problem, estimator: Array, found: Envelope) -> None:
+def over_no_estimator(model, estimator, found):
     leakage = model.output_law(estimator).leakage_ceiling(1e-15)
     assert model.error_probability(estimator) >= found.lower(leakage) * (1.0 - 1e-12)
 
 
-def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: Envelope) -> None:
+def no_wider_with_more_certificates(model, bounds, many):
     few = envelope_of(model, bounds[:-1])
     at = places(model, bounds, many)
     slack = 1e-13 * few.upper(0.0)
@@ -143,22 +140,12 @@ def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: E
     assert (many.lower(at) >= few.lower(at) - slack).all()
 
 
-def nowhere_wider_than_at_its_candidates(found: Envelope) -> None:
+def nowhere_wider_than_at_its_candidates(found):
     budget, width = found.candidates()
     assert (np.diff(width) <= 0.0).all()
     assert ((budget >= found.start) & (budget <= found.horizon)).all()
     dense = found.width(np.maximum(found.start, found.horizon * np.linspace(0.0, 1.0, 301) ** 2))
     assert dense.max() <= width[0] + 1e-12 * found.upper(0.0)
-
-
-def test_without_certificates_it_is_the_bayes_rule_and_the_best_constant():
-    model = build("paper-single", bins=16)
-    found = envelope_of(model, ())
-    assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
-    assert found.upper(found.horizon) == pytest.approx(model.bayes_error, rel=1e-14)
-    assert found.lower(0.0) == pytest.approx(model.bayes_error, rel=1e-14)
-    half = found.upper(0.5 * found.horizon)
-    assert half == pytest.approx(0.5 * (0.5 + model.bayes_error), rel=1e-12)  # the chord
 
 
 def test_a_single_tangent_is_followed_on_both_sides():

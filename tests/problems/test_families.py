@@ -2,13 +2,10 @@
 at both ends.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ flint = pytest.importorskip("flint", reason="the extra `verify` is not installed
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
-SHAPES: dict[str, list[tuple[float, ...]]] = {
+SHAPES = {
     "beta": [(1.3, 2.4), (3.0, 0.6), (65.0, 34.0), (200.0, 300.0)],
     "chi": [(0.8,), (195.0,), (600.0,)],
     "chi2": [(1.2,), (195.0,), (900.0,)],
@@ -51,13 +48,13 @@ SHAPES: dict[str, list[tuple[float, ...]]] = {
 
 
 @pytest.fixture
-def exactly(monkeypatch: pytest.MonkeyPatch) -> Any:
+def exactly(monkeypatch):
     """The campaign of densities, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module("densities")
 
 
-def points_of(law: Any, rng: np.random.Generator) -> np.ndarray:
+def points_of(law, rng):
     """Points in the middle, in tails down to 1e-250, and next to finite ends down to the
     neighbouring double.
     """

@@ -2,10 +2,6 @@
 are cut into parts.
 """
 
-from __future__ import annotations
-
-import math
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InputError
 from discreet.problems.folds import FAN, finished, fold, found_in, joined
-from discreet.problems.outcomes import ArrayBlocks, Chunk, Mapped, chunk_size
+from discreet.problems.outcomes import Chunk, Mapped, chunk_size
 
 
 class Counted:
@@ -23,20 +19,20 @@ class Counted:
 
     n = m = 1
 
-    def __init__(self, outcomes: int) -> None:
+    def __init__(self, outcomes):
         self.N = outcomes
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self):
         for start in range(self.N):
-            yield Chunk(start, 1, lambda start=start: (np.full((1, 1), float(start)),) * 2)  # type: ignore[misc]
+            yield Chunk(start, 1, lambda start=start: (np.full((1, 1), float(start)),) * 2)
 
 
-def nested(parts: list[object]) -> object:
+def nested(parts):
     """A merge that shows the order of all merges."""
     return tuple(parts)
 
 
-def own_start(chunk: Chunk) -> object:
+def own_start(chunk):
     return chunk.start
 
 
@@ -87,24 +83,6 @@ def test_chunks_out_of_order_are_refused():
 
     with pytest.raises(InputError, match=r"outcome 1 .*0 "):
         fold(Late(5), own_start, nested)
-
-
-def test_sums_that_round_do_not_depend_on_the_parts():
-    values = np.random.default_rng(0).random((1, 6000))
-    chunks = list(ArrayBlocks(values, values, 10).chunks())
-
-    def rounded(chunk):
-        return float(chunk.read()[0].sum())
-
-    found = []
-    for cuts in ([0, 600], [0, 1, 599, 600], list(range(0, 601, 50))):
-        parts = [
-            joined(found_in(chunks[lo:hi], 10 * lo, lo, rounded, None), sum)
-            for lo, hi in pairwise(cuts)
-        ]
-        found.append(finished(joined([node for part in parts for node in part], sum), sum))
-    assert found[0] == found[1] == found[2] == fold(ArrayBlocks(values, values, 10), rounded, sum)
-    assert found[0] != math.fsum(map(rounded, chunks))  # these sums do round
 
 
 def test_there_are_never_more_than_some_hundred_thousand_chunks():

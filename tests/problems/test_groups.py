@@ -2,8 +2,6 @@
 leaves out of them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import discreet as ds
 from discreet.errors import InputError
-from discreet.numerics.double_double import Array
-from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks
+from discreet.problems.outcomes import CHUNK_OUTCOMES
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, grouped_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams import groups
@@ -24,16 +20,16 @@ FAR, NEAR = (linear_conditional(weight, 0.6, 0.5, PAPER_EDGES) for weight in (0.
 LOSSES = np.array([[0.0, 1.0, 0.3], [2.0, 0.0, 0.3]])
 
 
-def alike(law: Array, sensors: int) -> Array:
+def alike(law, sensors):
     return np.tile(law, (sensors, 1, 1, 1))
 
 
-def different(seed: int, sensors: int, bins: int, n: int = 3, m: int = 2) -> Array:
+def different(seed, sensors, bins, n=3, m=2):
     return np.random.default_rng(seed).dirichlet(np.full(bins, 0.7), size=(sensors, n, m))
 
 
 SPARSE = np.array([[0.1, 0.2], [0.3, 0.0], [0.15, 0.25]])
-CASES: dict[str, tuple[list[Array], Array]] = {
+CASES = {
     "two groups": ([alike(FAR, 12), alike(NEAR, 9)], paper_p_xy()),
     "one group": ([alike(FAR, 20)], paper_p_xy()),
     "three of several bins": ([different(1, 4, 3), different(2, 3, 2), different(3, 5, 4)], SPARSE),
@@ -46,7 +42,7 @@ CASES: dict[str, tuple[list[Array], Array]] = {
 }
 
 
-def together(blocks: Blocks) -> tuple[Array, Array]:
+def together(blocks):
     """All blocks as two arrays; checks that chunks follow one another and are not too large."""
     parts = []
     at = 0
@@ -101,44 +97,6 @@ def test_what_is_left_out_is_in_the_last_outcome(name, tail):
     assert (rest <= lost * (1 + 1e-8) + 1e-14).all()
 
 
-def test_left_out_are_the_least_probable_under_every_pair():
-    laws, prior = CASES["two groups"]
-    whole, _ = groups._kept(laws[0], prior, 0.0)
-    table, out = groups._kept(laws[0], prior, 1e-3)
-    least = table.max(axis=0).min()
-    gone = whole[:, whole.max(axis=0) < least]
-    assert gone.shape[1] == whole.shape[1] - table.shape[1] > 0
-    assert (gone.sum(axis=1) <= out).all()
-    assert (out <= 1e-3).all()
-    following = whole[:, whole.max(axis=0) == least]
-    assert (gone.sum(axis=1) + following[:, 0]).max() > 1e-3  # one more would be too many
-
-
-@pytest.mark.parametrize("tail", [0.0, 1e-15, 1e-9])
-def test_the_optimum_is_that_of_the_stored_model(tail):
-    laws, prior = CASES["two groups"]
-    stored = Problem.from_joint(grouped_sensors(laws, prior), 0.01)
-    streamed = grouped_problem(laws, prior, 0.01, tail=tail)
-    one = ds.solve(stored, "tilt")
-    other = ds.solve(streamed, "tilt", gap=1e-6)
-    assert one.status.value == other.status.value == "certified"
-    assert max(one.certificate.lower, other.certificate.lower) <= min(
-        one.certificate.upper, other.certificate.upper
-    )
-    assert other.leakage <= 0.01
-
-
-def test_perfect_privacy_and_equivocation():
-    laws, prior = CASES["three of several bins"]
-    stored = Problem.from_joint(grouped_sensors(laws, prior), equivocation=0.9)
-    streamed = grouped_problem(laws, prior, equivocation=0.9)
-    assert streamed.budget == pytest.approx(stored.budget, rel=1e-12)
-    one, other = (
-        ds.solve(each.with_budget(0.0), "tilt").error_probability for each in (stored, streamed)
-    )
-    assert other == pytest.approx(one, rel=1e-9)
-
-
 def test_what_is_refused_for_memory_in_arrays_is_streamed():
     many = [alike(FAR, 50), alike(NEAR, 50)]
     with pytest.raises(InputError, match="grouped_problem"):
@@ -165,9 +123,3 @@ def test_what_is_refused_for_memory_in_arrays_is_streamed():
 def test_bad_models_are_refused(laws, prior, tail, words):
     with pytest.raises(InputError, match=words):
         GroupLattice(laws, prior, tail=tail)
-
-
-def test_groups_are_cut_where_tables_are_smallest():
-    assert groups._cut([10, 10, 100]) == 2
-    assert groups._cut([7]) in (0, 1)
-    assert groups._cut([2] * 10) == 5

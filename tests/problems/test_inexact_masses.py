@@ -2,12 +2,9 @@
 50 digits.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -17,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet.judge import certify
-from discreet.numerics.double_double import Array
 from discreet.problems.continuous.density import Density
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
@@ -26,13 +22,13 @@ from discreet.problems.sensors.bins import NormalDensity
 _NARROW = 1e-9
 
 
-def _real(value: float) -> Any:
+def _real(value):
     """A double as an exact mpf."""
     exact = Fraction(value)
     return mpmath.mpf(exact.numerator) / exact.denominator
 
 
-def _normal_mass(mean: float, sigma: float, low: float, high: float) -> Any:
+def _normal_mass(mean, sigma, low, high):
     """Pr(low < Z ≤ high), with 30 digits and more."""
     with mpmath.workdps(50):
         if low > mean:  # the upper tail keeps its digits as a lower one
@@ -44,9 +40,7 @@ def _normal_mass(mean: float, sigma: float, low: float, high: float) -> Any:
         return mpmath.ncdf(above) - mpmath.ncdf(below)
 
 
-def _true_law(
-    problem: ContinuousProblem, rule: IntervalRule, laws: list[tuple[float, float]]
-) -> tuple[Any, Any]:
+def _true_law(problem, rule, laws):
     """(error probability, leakage) of a rule for normal components (mean, σ), as mpf.
 
     Columns of doubles sum to 1 but for a rounding, which is no leakage: the joint law is divided by
@@ -56,7 +50,7 @@ def _true_law(
         edges = rule.edges.tolist()
         masses = [[_normal_mass(*law, *ends) for ends in pairwise(edges)] for law in laws]
 
-        def given_guess(coefficients: Array, probabilities: Array) -> Any:
+        def given_guess(coefficients, probabilities):
             parts = (
                 _real(c) * mass * _real(p)
                 for c, row in zip(coefficients.tolist(), masses, strict=True)

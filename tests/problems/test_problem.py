@@ -2,10 +2,7 @@
 derived numbers.
 """
 
-from __future__ import annotations
-
 import math
-import pickle
 
 import exactly
 import numpy as np
@@ -15,8 +12,6 @@ from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
 from discreet.errors import InputError
-from discreet.numerics.double_double import Array
-from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.problem import Problem
 
@@ -24,7 +19,7 @@ P_XZ = np.array([[0.3, 0.2], [0.1, 0.4]])
 LOSS = np.array([[0.1, 0.3], [0.3, 0.2]])
 
 
-def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
+def _changed(array, index, value):
     other = array.copy()
     other[index] = value
     return other
@@ -37,37 +32,18 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
 @pytest.mark.parametrize(
     ("p_xz", "loss", "words"),
     [
-        (np.ones(4) / 4, LOSS, r"p_xz has shape \[4\]; give a non-empty array of shape \[n, N\]"),
-        (np.zeros((2, 0)), LOSS, r"p_xz has shape \[2, 0\]; give a non-empty array"),
-        (
-            P_XZ,
-            np.ones((2, 2, 2)),
-            r"loss has shape \[2, 2, 2\]; give a non-empty array of shape \[m, N\]",
-        ),
-        (P_XZ, np.ones((2, 3)), "p_xz has 2 outcomes and loss has 3"),
-        (_changed(P_XZ, (1, 0), np.nan), LOSS, r"p_xz\[1, 0\] is nan, which is not finite"),
-        (_changed(P_XZ, (0, 1), np.inf), LOSS, r"p_xz\[0, 1\] is inf, which is not finite"),
-        (_changed(P_XZ, (0, 1), -0.2), LOSS, r"p_xz\[0, 1\] is -0.2, which is negative"),
-        (P_XZ, _changed(LOSS, (1, 1), -1e-300), r"loss\[1, 1\] is -1e-300, which is negative"),
-        (P_XZ, _changed(LOSS, (0, 0), np.nan), r"loss\[0, 0\] is nan, which is not finite"),
-        (
-            P_XZ,
-            _changed(LOSS, (1, 0), 1e101),
-            r"loss\[1, 0\] is 1e\+101, above 1e\+100; state losses in a larger unit",
-        ),
-        (P_XZ * 10, LOSS, r"p_xz sums to 10.0, not to 1 within 1e-09; divide it by its sum"),
+        (np.ones(4) / 4, LOSS, r"p_xz .*\[4\].*\[n, N\]"),
+        (np.zeros((2, 0)), LOSS, r"p_xz .*\[2, 0\]"),
+        (P_XZ, np.ones((2, 3)), "p_xz has 2 .*loss has 3"),
+        (_changed(P_XZ, (1, 0), np.nan), LOSS, r"p_xz\[1, 0\] is nan"),
+        (_changed(P_XZ, (0, 1), -0.2), LOSS, r"p_xz\[0, 1\] is -0.2"),
+        (P_XZ, _changed(LOSS, (1, 1), -1e-300), r"loss\[1, 1\] is -1e-300"),
+        (P_XZ, _changed(LOSS, (1, 0), 1e101), r"loss\[1, 0\] is 1e\+101.* 1e\+100"),
+        (P_XZ * 10, LOSS, "p_xz sums to 10.0"),
         (P_XZ * (1 + 2e-9), LOSS, "p_xz sums to 1.000000002"),
-        (P_XZ * 0, LOSS * 0, "p_xz sums to 0.0"),
-        (np.full((2, 2), 1e308), LOSS, "p_xz sums to inf"),
-        (
-            np.array([[0.6, 0.0], [0.4, 0.0]]),
-            LOSS,
-            "outcome 1 has zero probability in p_xz but a positive loss mass",
-        ),
-        ("no array", LOSS, "p_xz is not an array of real numbers"),
-        ([[0.5, 0.5], [0.1]], LOSS, "p_xz is not an array of real numbers"),
-        (P_XZ + 0j, LOSS, "p_xz is not an array of real numbers"),
-        (None, LOSS, "p_xz"),
+        (np.array([[0.6, 0.0], [0.4, 0.0]]), LOSS, "outcome 1 .*p_xz .*loss"),
+        ("no array", LOSS, "p_xz is not"),
+        (P_XZ + 0j, LOSS, "p_xz is not"),
     ],
 )
 def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
@@ -79,24 +55,10 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
 @pytest.mark.parametrize(
     ("joint", "matrix", "words"),
     [
-        (
-            np.ones((2, 2)) / 4,
-            None,
-            r"joint has shape \[2, 2\]; give a non-empty array of shape \[n, m, N\]",
-        ),
-        (np.ones((2, 2, 2)), None, "joint sums to 8.0, not to 1"),
-        (
-            _changed(np.ones((2, 2, 2)) / 8, (1, 0, 1), -0.125),
-            None,
-            r"joint\[1, 0, 1\] is -0.125, which is negative",
-        ),
-        (np.ones((2, 2, 2)) / 8, np.ones((3, 2)), "loss_matrix has 3 rows but Y has 2 values"),
-        (
-            np.ones((2, 2, 2)) / 8,
-            [[0.0, -1.0], [1.0, 0.0]],
-            r"loss_matrix\[0, 1\] is -1.0, which is negative",
-        ),
-        (np.ones((2, 2, 2)) / 8, np.ones(2), r"loss_matrix has shape \[2\]"),
+        (np.ones((2, 2)) / 4, None, r"joint .*\[2, 2\].*\[n, m, N\]"),
+        (np.ones((2, 2, 2)), None, "joint sums to 8.0"),
+        (np.ones((2, 2, 2)) / 8, np.ones((3, 2)), "loss_matrix has 3 .*Y has 2"),
+        (np.ones((2, 2, 2)) / 8, [[0.0, -1.0], [1.0, 0.0]], r"loss_matrix\[0, 1\] is -1.0"),
     ],
 )
 def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
@@ -107,22 +69,12 @@ def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
 @pytest.mark.parametrize(
     ("budgets", "words"),
     [
-        ({}, "give exactly one of budget="),
-        ({"budget": 0.1, "equivocation": 0.1}, "give exactly one of budget="),
-        ({"budget": -1e-9}, "the leakage budget is -1e-09 nats; give a number ≥ 0"),
-        ({"budget": math.nan}, "the leakage budget is nan nats"),
-        ({"budget": "much"}, "the leakage budget is 'much', which is not a number"),
+        ({}, "budget="),
+        ({"budget": math.nan}, "budget is nan"),
+        ({"budget": "much"}, "budget is 'much'"),
         ({"budget": [0.1, 0.2]}, "which is not a number|budget has 2 entries"),
-        ({"budget": True}, "which is not a number"),
-        (
-            {"equivocation": 0.7},
-            (
-                r"equivocation 0.7 nats exceeds H\(X\) = 0.69314718056 nats, "
-                r"which no estimator can keep"
-            ),
-        ),
-        ({"equivocation": math.nan}, "equivocation nan nats exceeds"),
-        ({"equivocation": "H"}, "the equivocation is 'H', which is not a number"),
+        ({"equivocation": 0.7}, ("equivocation 0.7 .*0.69314718056")),
+        ({"equivocation": math.nan}, "equivocation nan"),
     ],
 )
 def test_bad_budgets_are_named_in_one_sentence(budgets, words):
@@ -138,7 +90,7 @@ def test_every_refusal_is_also_a_value_error():
     with pytest.raises(ValueError, match="nats"):
         LeakageBudget(-1.0)
     with pytest.raises(InputError, match="not a number"):
-        LeakageBudget(None)  # type: ignore[arg-type]
+        LeakageBudget(None)
 
 
 # -- budgets
@@ -201,7 +153,7 @@ def test_problems_cannot_be_changed():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
     with pytest.raises(AttributeError):
-        problem.name = "other"  # type: ignore[misc]
+        problem.name = "other"
 
 
 @given(problems(), st.floats(-9e-10, 9e-10))
@@ -213,19 +165,6 @@ def test_building_again_from_the_arrays_gives_the_arrays(problem, off):
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
     np.testing.assert_array_equal(again.p_xz, scaled.p_xz)
     np.testing.assert_array_equal(again.loss, scaled.loss)
-
-
-def test_pickling_keeps_the_numbers():
-    problem = Problem(P_XZ, LOSS, 0.1, name="kept")
-    other = pickle.loads(pickle.dumps(problem))
-    np.testing.assert_array_equal(other.p_xz, problem.p_xz)
-    assert (other.name, other.budget, other.bayes_error) == ("kept", 0.1, problem.bayes_error)
-
-
-def test_integers_and_lists_are_converted():
-    problem = Problem([[1, 0]], [[0, 0], [1, 0]], 1)
-    assert (problem.n, problem.m, problem.N) == (1, 2, 2)
-    assert problem.p_xz.dtype == np.float64
 
 
 def test_repr_names_the_problem():
@@ -287,32 +226,10 @@ def test_bayes_rule_has_the_least_error(data):
     assert problem.constant_error == problem.constant_errors.min()
 
 
-def test_ties_of_the_bayes_rule_go_to_the_first_guess():
-    problem = Problem(P_XZ, np.array([[0.2, 0.3], [0.2, 0.1]]), 0.1)
-    np.testing.assert_array_equal(problem.bayes_estimator, [[1, 0], [0, 1]])
-
-
-@given(problems(0.1))
-def test_phi_is_centred_both_ways(problem):
-    assert np.abs(problem.phi.sum(axis=1)).max() < 1e-13
-    assert np.abs(problem.p_x @ problem.phi).max() < 1e-13
-    assert (problem.phi[problem.p_x == 0.0] == 0.0).all()
-
-
 def test_phi_of_the_definition():
     np.testing.assert_allclose(
         Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]]
     )
-
-
-@pytest.mark.parametrize(("n", "outcomes"), [(2, 5), (3, 5), (4, 3), (3, 2)])
-def test_rank_of_generic_phi(n, outcomes):
-    p_xz = np.random.default_rng(0).dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
-    found = Problem(p_xz, np.zeros((2, outcomes)), 0.0).phi_rank
-    assert found.rank == min(n, outcomes) - 1
-    assert found.nullity == outcomes - found.rank
-    assert found.gap > 1e6
-    assert found.singular_values.max() <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("outcomes", [2, 50, 20_000])
@@ -345,11 +262,3 @@ def test_rank_of_certain_private_values():
             np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0
         ).phi_rank.singular_values
     ).all()
-
-
-def test_one_secret_is_one_term_of_one_group():
-    problem = Problem(P_XZ, LOSS, 0.1)
-    for each in (problem, BlockProblem.of(problem)):
-        (term,) = each.terms
-        assert term.rows == slice(0, 2) == term.groups[0]
-        assert (term.budget, term.measure) == (problem.constraint, problem.measure)

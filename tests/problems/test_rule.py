@@ -1,7 +1,5 @@
 """Rules: their decisions, the agreement of all ways to evaluate them, and their refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from discreet.errors import FileError, InputError
-from discreet.numerics.double_double import Array
 from discreet.numerics.label_strips import strip_sums
 from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.outcomes import ArrayBlocks
@@ -17,7 +14,7 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 
-def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float = 0.01) -> Problem:
+def random_problem(n, m, outcomes, seed=0, budget=0.01):
     joint = (
         np.random.default_rng(seed)
         .dirichlet(np.full(n * m * outcomes, 0.5))
@@ -26,7 +23,7 @@ def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float =
     return Problem.from_joint(joint, budget)
 
 
-def random_rule(problem: Problem, ties: int, seed: int = 0, share: float = 0.0) -> OutcomeRule:
+def random_rule(problem, ties, seed=0, share=0.0):
     rng = np.random.default_rng(seed)
     index = rng.choice(problem.N, size=ties, replace=False)
     columns = rng.dirichlet(np.ones(problem.m), size=ties).T
@@ -39,7 +36,7 @@ def random_rule(problem: Problem, ties: int, seed: int = 0, share: float = 0.0) 
     )
 
 
-def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
+def blocks_of(problem, size=1 << 16):
     return ArrayBlocks(problem.p_xz, problem.loss, size)
 
 
@@ -69,19 +66,6 @@ def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small():
     rule = OutcomeRule.of(tilt, estimator, problem.p_xz, problem.loss)
     assert rule.ties.tolist() == [2]
     np.testing.assert_array_equal(rule.dense(blocks_of(problem)), estimator)
-
-
-def test_equal_losses_go_to_the_first_guess():
-    rule = OutcomeRule(np.zeros((3, 2)))
-    a = np.full((2, 4), 0.125)
-    loss = np.zeros((3, 4))
-    np.testing.assert_array_equal(
-        rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [0] * 4]
-    )
-    loss = np.array([[1.0], [0.5], [0.5]]) * np.ones(4)
-    np.testing.assert_array_equal(
-        rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [1] * 4]
-    )
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
@@ -214,12 +198,10 @@ def test_a_dense_estimator_that_is_too_large_needs_out():
     [
         (([1.0, 2.0],), r"give \[m, n\]"),
         (([[np.nan]],), r"tilt\[0, 0\]"),
-        (([[1e201]],), r"tilt\[0, 0\]"),
         (("words",), "not an array"),
         (([[0.0]], [-1], [[1.0]]), "indices ≥ 0"),
         (([[0.0]], [0.5], [[1.0]]), "indices ≥ 0"),
         (([[0.0]], [3, 3], [[1.0, 1.0]]), "listed twice"),
-        (([[0.0]], [3], None), "columns has shape"),
         (([[0.0], [0.0]], [3], [[0.5], [0.4]]), "sums to 0.9"),
         (([[0.0], [0.0]], [3], [[-0.5], [1.5]]), "negative"),
         (([[0.0]], (), None, 0.5), "towards is not given"),
@@ -233,7 +215,7 @@ def test_invalid_rules_are_refused(arguments, words):
 
 
 def test_rules_are_frozen():
-    columns: Array = np.array([[1.0], [0.0]])
+    columns = np.array([[1.0], [0.0]])
     rule = OutcomeRule(np.zeros((2, 1)), [0], columns)
     with pytest.raises(ValueError, match="read-only"):
         rule.tilt[0, 0] = 1.0

@@ -2,21 +2,18 @@
 it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.numerics.double_double import Array
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams.sample import sample
 
 SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
 
 
-def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> dict[int, Array]:
+def weighed(blocks, *, by_error=False):
     """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh
     by unless `by_error`.
     """
@@ -84,7 +81,7 @@ def test_only_the_strips_that_are_drawn_from_are_read():
     p_xz[:, 3000:3100] = 0.005
     blocks = ArrayBlocks(p_xz, loss, 512)
     first = weighed(ArrayBlocks(p_xz, loss, 512))
-    read: list[int] = []
+    read = []
 
     class Watched(ArrayBlocks):
         def chunks(self):
@@ -93,7 +90,7 @@ def test_only_the_strips_that_are_drawn_from_are_read():
                     chunk.start,
                     chunk.count,
                     lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1],
-                )  # type: ignore[misc]
+                )
 
     drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
     assert read == [2560, 3072]

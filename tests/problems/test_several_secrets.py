@@ -2,13 +2,10 @@
 arithmetic, laws, files.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import Any
 
 import exactly
 import mpmath
@@ -23,13 +20,9 @@ from discreet.errors import FileError, InputError
 from discreet.files.mapped import map_problem
 from discreet.judge import certify
 from discreet.measures import measure_of
-from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constraint, LeakageBudget, Term
-from discreet.problems.duals import feasible_for
-from discreet.problems.exact_privacy import exact_columns
-from discreet.problems.private_rows import PrivateRows
+from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.problems.rule import OutcomeRule
@@ -44,7 +37,7 @@ GIVEN = FULL.sum(axis=1).transpose(1, 0, 2)
 LOSS = Problem.from_joint(FULL.sum(axis=0), math.inf).loss
 
 
-def several(*constraints: tuple[Any, ...], loss: Array = LOSS) -> Problem:
+def several(*constraints, loss=LOSS):
     return Problem(loss=loss, constraints=[Constraint(*each) for each in constraints])
 
 
@@ -86,10 +79,7 @@ def test_what_is_about_one_budget_names_the_terms():
         lambda: TWO.leakage(TWO.bayes_estimator),
         lambda: TWO.refuse_other_measures("densities are"),
     ):
-        with pytest.raises(
-            InputError,
-            match=r"2 constraints, so no one budget or measure; read those of its \.terms",
-        ):
+        with pytest.raises(InputError, match=r"2 constraints.* \.terms"):
             ask()
     with pytest.raises(InputError, match=r"use problem\.law"):
         TWO.output_law(TWO.bayes_estimator)
@@ -102,96 +92,50 @@ def test_what_is_about_one_budget_names_the_terms():
         (lambda: Problem(loss=LOSS, constraints=[]), "constraints is empty or no row"),
         (
             lambda: Problem(loss=LOSS, constraints=[FIRST]),
-            r"constraints\[0\] is .*; give a discreet.Constraint",
+            r"constraints\[0\] is .*discreet.Constraint",
         ),
         (
             lambda: Problem(FIRST, LOSS, constraints=[Constraint(FIRST, 0.1)]),
-            "give loss= and constraints= alone",
+            "loss= .*constraints=",
         ),
-        (
-            lambda: Problem(loss=LOSS, budget=0.1, constraints=[Constraint(FIRST, 0.1)]),
-            "give loss= and constraints= alone",
-        ),
-        (
-            lambda: several((FIRST, 0.1), (SECOND, -1.0)),
-            r"constraints\[1\]: the leakage budget is -1 nats",
-        ),
-        (
-            lambda: several((FIRST, 0.1), (SECOND, 0.1, "chi")),
-            r"constraints\[1\]: there is no measure 'chi'",
-        ),
-        (
-            lambda: several((FIRST, 0.1), (-SECOND, 0.1)),
-            r"constraints\[1\]: p_xz\[0, 0\] is -0.* which is negative",
-        ),
+        (lambda: several((FIRST, 0.1), (SECOND, -1.0)), r"constraints\[1\]: .*budget is -1"),
         (
             lambda: several((FIRST, 0.1), (SECOND[:, :5], 0.1)),
-            r"constraints\[1\]: p_xz has 5 outcomes and that of .* 12",
+            r"constraints\[1\]: p_xz has 5 .* 12",
         ),
-        (lambda: several((FIRST, 0.1), (2.0 * SECOND, 0.1)), r"constraints\[1\]: p_xz sums to 2"),
         (
             lambda: several((FIRST, 0.1), (SECOND[:, ::-1], 0.1)),
-            r"outcome \d+ has probability .* by constraints\[1\] and .*\[0\]",
+            r"outcome \d+ .*constraints\[1\] .*\[0\]",
         ),
         (
             lambda: several((FIRST, 0.1), (GIVEN, 0.1)),
-            r"constraints\[1\]: p_xz has shape \[2, 2, 12\]; .* \[n, N\]",
+            r"constraints\[1\]: p_xz .*\[2, 2, 12\].* \[n, N\]",
         ),
-        (
-            lambda: several((FIRST, 0.1, CONDITIONAL)),
-            r"constraints\[0\]: p_xz has shape \[2, 12\]; .*\[given, n, N\]",
-        ),
-        (
-            lambda: several((FIRST, 0.1), (SECOND, 0.1), loss=LOSS[:, :5]),
-            "p_xz has 12 outcomes and loss has 5",
-        ),
-        (
-            lambda: Problem(FIRST, LOSS, 0.1, measure=CONDITIONAL),
-            r"give a non-empty array of shape \[given, n, N\]",
-        ),
-        (
-            lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL),
-            "the private joint has no given variable",
-        ),
+        (lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL), "given variable"),
         (
             lambda: Problem(GIVEN, LOSS, 0.1, measure=CONDITIONAL).with_budget(
                 0.1, measure="chi-square"
             ),
-            "a given variable, so",
+            "given variable",
         ),
         (
             lambda: Problem(GIVEN, LOSS, equivocation=0.1, measure=CONDITIONAL),
             "an equivocation bounds mutual information",
         ),
-        (
-            lambda: TWO.with_budget(0.1),
-            "budget has 1 entries; give as many budgets as there are constraints, 2",
-        ),
-        (lambda: TWO.with_budget([0.1]), "budget has 1 entries; give as many"),
-        (lambda: TWO.with_budget([0.1, -1.0]), r"constraints\[1\]: the leakage budget is -1"),
+        (lambda: TWO.with_budget(0.1), "budget has 1 .* 2"),
         (
             lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"),
             "this problem has 2 constraints",
         ),
-        (lambda: TWO.with_budget(equivocation=0.1), "this problem has 2 constraints"),
         (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
         (
             lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0),
-            r"multiplier has shape \[1\] but .*\[2\]",
+            r"multiplier .*\[1\] .*\[2\]",
         ),
-        (
-            lambda: ds.certify(
-                Problem(FIRST, LOSS, 0.1), TWO.bayes_estimator, np.ones((2, 2)), [1.0, 2.0]
-            ),
-            "multiplier has",
-        ),
-        (
-            lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]),
-            "the terms are not about the 5 rows",
-        ),
+        (lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]), "terms .*5 rows"),
         (
             lambda: block_problem(BlockProblem.of(TWO).blocks, 0.1, terms=TWO.terms),
-            "leave budget and equivocation out",
+            "budget and equivocation",
         ),
     ],
 )
@@ -245,18 +189,18 @@ def test_reduction_keeps_terms():
 # -------------------------------------------------------------------------------------------------
 
 
-def _exactly(problem: Problem, estimator: Array) -> list[Any]:
+def _exactly(problem, estimator):
     """Mutual information of each term, given the groups, in 120 digits."""
     found = []
     for term in problem.terms:
-        whole = exactly.total(SimpleNamespace(p_xz=problem.p_xz[term.rows]))  # type: ignore[arg-type]
+        whole = exactly.total(SimpleNamespace(p_xz=problem.p_xz[term.rows]))
         parts = [
             SimpleNamespace(p_xz=problem.p_xz[group])
             for group in term.groups
             if problem.p_xz[group].any()
         ]
-        shares = [exactly.total(part) / whole for part in parts]  # type: ignore[arg-type]
-        leaks = [exactly.leakage(part, estimator, normalised=True) for part in parts]  # type: ignore[arg-type]
+        shares = [exactly.total(part) / whole for part in parts]
+        leaks = [exactly.leakage(part, estimator, normalised=True) for part in parts]
         found.append(
             sum(
                 mpmath.mpf(s.numerator) / s.denominator * leak
@@ -267,7 +211,7 @@ def _exactly(problem: Problem, estimator: Array) -> list[Any]:
 
 
 @st.composite
-def secrets(draw: Any) -> Problem:
+def secrets(draw):
     """X, Y, and X given Y as secrets, in any combination, without a constraint."""
     joint = draw(joints())
     loss = Problem.from_joint(joint, math.inf).loss
@@ -295,10 +239,7 @@ def test_no_certificate_is_false(data, problem):
     multiplier = np.array(prices) if len(prices) > 1 else prices[0]
     error = exactly.error_probability(problem, estimator, normalised=True)
     clipped = np.clip(tilt, -1e150, 1e150)
-    answers: list[Any] = [
-        (case, estimator),
-        (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss)),
-    ]
+    answers = [(case, estimator), (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss))]
     answers.append((BlockProblem.of(case), answers[1][1]))
     for model, answer in answers:
         judged = certify(model, answer, tilt, multiplier).certificate
@@ -313,40 +254,6 @@ def test_no_certificate_is_false(data, problem):
             assert parts == pytest.approx(judged.gap, rel=1e-6, abs=1e-9)
 
 
-@given(st.data(), secrets())
-def test_leakages_are_exact_and_duals_feasible(data, problem):
-    estimator = normalise(data.draw(estimators((problem.m, problem.N))))
-    ceilings = problem.law(estimator).ceilings(2.0**-80)
-    for found, exact, ceiling in zip(
-        problem.leakages(estimator), _exactly(problem, estimator), ceilings.tolist(), strict=True
-    ):
-        assert found == pytest.approx(float(exact), rel=1e-11, abs=1e-40)
-        assert ceiling >= exact
-    tilt = data.draw(finite_tilts((problem.m, problem.n)))
-    prices = np.full(len(problem.terms), 0.7)
-    case = problem.with_budget([0.1] * len(prices))
-    duals = feasible_for(tilt, np.asarray(prices), case.p_x, case.terms)
-    assert duals is not None
-    for term in case.terms:
-        for group in term.groups:
-            if problem.p_x[group].any():
-                part = SimpleNamespace(
-                    p_xz=problem.p_xz[group], n=group.stop - group.start, m=problem.m
-                )
-                assert exactly.support(part, duals[0][:, group], 0.7) <= 0  # type: ignore[arg-type]
-
-
-def test_information_given_a_constant_is_mutual_information():
-    plain = Problem(FIRST, LOSS, 0.005)
-    constant = Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
-    assert constant.measures[0].conditional
-    assert constant.bayes_leakage == pytest.approx(plain.bayes_leakage, rel=1e-14)
-    solution = ds.solve(plain, "tilt")
-    judged = certify(constant, solution.estimator, solution.tilt, solution.multiplier).certificate
-    assert judged.relative_gap <= 1e-9
-    assert judged.upper == pytest.approx(solution.error_probability, rel=1e-12)
-
-
 def test_given_y_from_a_joint_is_the_same_as_given_by_hand():
     joint = FULL.sum(axis=1)
     one = Problem.from_joint(joint, 0.01, measure=CONDITIONAL)
@@ -354,25 +261,6 @@ def test_given_y_from_a_joint_is_the_same_as_given_by_hand():
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     assert one.terms == two.terms
     assert one.constraint == LeakageBudget(0.01, measure_of(CONDITIONAL))
-
-
-def test_the_same_secret_twice_and_one_that_is_slack_change_nothing():
-    """The bracket of the single problem, by its own answer with its duals shared out."""
-    plain = Problem(SECOND, LOSS, 0.003)
-    solution = ds.solve(plain, "tilt")
-    assert solution.tilt is not None
-    half = np.hstack([0.5 * solution.tilt] * 2), np.full(2, 0.5 * float(solution.multiplier or 0.0))
-    twice = ds.certify(several((SECOND, 0.003), (SECOND, 0.003)), solution.estimator, *half)
-    beside = np.hstack([solution.tilt, np.zeros((2, 2))]), np.array([solution.multiplier, 0.0])
-    slack = ds.certify(several((SECOND, 0.003), (FIRST, 5.0)), solution.estimator, *beside)
-    for found in (twice, slack):
-        assert found.status is ds.Status.CERTIFIED
-        assert found.error_probability == pytest.approx(solution.error_probability, rel=1e-12)
-        assert found.certificate is not None
-        assert found.certificate.lower == pytest.approx(solution.certificate.lower, rel=1e-9)  # type: ignore[union-attr]
-    free = [ds.certify(each, TWO.bayes_estimator[::-1]) for each in (plain, twice.problem)]
-    worst = [each.certificate.kkt.worst_entry for each in free if each.certificate is not None]
-    assert worst[0] == pytest.approx(worst[1], rel=1e-9)
 
 
 def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
@@ -398,7 +286,7 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
 # -------------------------------------------------------------------------------------
 
 
-def _private(problem: Problem, rows: list[slice]) -> Array:
+def _private(problem, rows):
     """An estimator with no information in these rows: few outcomes are drawn, exactly as the
     equations ask.
     """
@@ -490,7 +378,7 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
     assert all(term.own_budget_kept for term in solution.certificate.terms)
 
 
-def three_secrets(seed: int, budget: float) -> Problem:
+def three_secrets(seed, budget):
     """One with a budget, an adversary's gain that must be 0, and one that must not leak."""
     joint = np.random.default_rng(seed).gamma(0.5, size=(2, 2, 2, 2, 12)) + 1e-9
     joint /= joint.sum()
@@ -518,28 +406,6 @@ def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_
     assert all(term.leakage_ceiling <= term.budget or term.perfect for term in certificate.terms)
 
 
-@pytest.mark.parametrize(
-    ("axes", "points", "shape", "seed"),
-    [(2, 30, (2, 2), 3), (2, 30, (3, 2), 6), (1, 40_000, (2, 3), 5)],
-    ids=str,
-)
-def test_equalized_odds_are_served_at_every_size(axes, points, shape, seed):
-    """Sensors with Gaussian noise on a grid, of which one group of X given Y is nearly known: the
-    first steps are slow.
-    """
-    rng = np.random.default_rng(seed)
-    sensed = np.stack(np.meshgrid(*[np.linspace(-4.0, 4.0, points)] * axes)).reshape(axes, -1)
-    means = rng.normal(size=(*shape, axes))
-    joint = np.exp(-0.5 * ((sensed - means[..., None]) ** 2).sum(axis=-2))
-    joint *= rng.dirichlet(np.ones(math.prod(shape))).reshape(*shape, 1) / joint.sum(
-        axis=-1, keepdims=True
-    )
-    solution = ds.solve(Problem.from_joint(joint, 0.0, measure=CONDITIONAL), "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
-    assert solution.certificate is not None
-    assert solution.certificate.private_within == solution.certificate.blend == 0.0
-
-
 def test_groups_that_say_the_same_are_one_condition():
     """The problem drawn("secrets", 1, 90) of the campaign: with two outcomes one number says what
     all groups do.
@@ -551,24 +417,6 @@ def test_groups_that_say_the_same_are_one_condition():
     )
     solution = ds.solve(problem, "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
-
-
-def test_blocks_and_arrays_are_judged_alike():
-    for problem in (
-        TWO,
-        Problem(GIVEN, LOSS, 0.002, measure=CONDITIONAL),
-        several((FIRST, 0.0), (GIVEN, 0.002, CONDITIONAL)),
-    ):
-        tilt = 0.1 * np.random.default_rng(0).normal(size=(2, problem.n))
-        prices = np.full(len(problem.terms), 0.1) if len(problem.terms) > 1 else 0.1
-        rule = OutcomeRule.of(tilt, problem.bayes_estimator, problem.p_xz, problem.loss)
-        blocks = block_problem(BlockProblem.of(problem).blocks, terms=problem.terms)
-        assert blocks.terms == problem.terms
-        inner = certify(problem, rule, tilt, prices).certificate
-        outer = certify(blocks, rule, tilt, prices).certificate
-        assert outer.lower == pytest.approx(inner.lower, rel=1e-12)
-        assert outer.upper == pytest.approx(inner.upper, rel=1e-12)
-        assert blocks.in_memory().terms == problem.terms
 
 
 @pytest.mark.parametrize(
@@ -594,13 +442,13 @@ def test_files_keep_all_constraints(problem, tmp_path):
     one, other = (ds.verify(each, problem.bayes_estimator) for each in (path, problem))
     assert repr(one) == repr(other)  # nan is in both
     if len(problem.terms) > 1:
-        with pytest.raises(InputError, match="as many budgets as there are constraints"):
+        with pytest.raises(InputError, match="budgets"):
             ds.load_problem(path, budget=0.1)
     judged = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n)))
     place = tmp_path / "solution.npz"
     judged.save(place)
     found = ds.load_solution(place)
-    np.testing.assert_array_equal(found.multipliers, judged.multipliers)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found.multipliers, judged.multipliers)
     assert ds.audit(problem, place).error_probability == pytest.approx(judged.error_probability)
 
 
@@ -637,15 +485,3 @@ def test_records_state_each_constraint():
     assert given_y["measure"] == CONDITIONAL
     assert "constraints" not in given_y
     assert " and " in repr(ds.certify(TWO, TWO.bayes_estimator))
-
-
-def test_a_term_knows_its_level_and_price():
-    term = Term.of(LeakageBudget(0.5, measure_of("maximal-leakage")), [2, 3], 1)
-    assert (term.rows, term.sizes) == (slice(1, 6), [2, 3])
-    assert term.level == pytest.approx(math.expm1(0.5))
-    assert term.priced
-    assert not Term.of(LeakageBudget(0.0), [2]).priced
-    private = PrivateRows.of(TWO.terms, TWO.p_x)
-    nothing = np.zeros((2, 0), dtype=np.intp)
-    rule = TWO.rule_of(TWO.bayes_estimator)
-    assert exact_columns(TWO.blocks, rule, nothing, private) == {}

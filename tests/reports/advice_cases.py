@@ -2,35 +2,31 @@
 outcomes by a known law.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import cache
+
+from measured import measurement
 
 import discreet as ds
 from discreet.backends.solution import Status
-from discreet.problems.problem import Problem
-from discreet.reports.measurements import Measurement
 
 ENTRIES = tuple(f"kind-{k}" for k in range(18))
 
 
 def row(
-    problem: Problem,
-    backend: str,
-    seconds: float,
+    problem,
+    backend,
+    seconds,
     *,
-    entry: str = "file",
-    status: Status = Status.CERTIFIED,
-    gap: float = 1e-9,
-    reached: float = 1e-12,
-    repeat: int = 0,
-) -> Measurement:
+    entry="file",
+    status=Status.CERTIFIED,
+    gap=1e-9,
+    reached=1e-12,
+    repeat=0,
+):
     """One attempt; an answer that violates privacy leaks twice the budget."""
     broken = status is Status.VIOLATED_PRIVACY
     answered = status in (Status.CERTIFIED, Status.VIOLATED_PRIVACY)
-    return Measurement(
-        study="made-up",
+    return measurement(
         cell=f"{entry} {problem.N} {problem.budget} {backend} {gap} {repeat}",
         problem=entry,
         entry=entry,
@@ -47,8 +43,6 @@ def row(
         constant_error=problem.constant_error,
         problem_hash=f"{entry} {problem.N} {problem.budget}",
         backend=backend,
-        settings={},
-        settings_hash="",
         profile=f"{gap:g}",
         gap_target=gap,
         repeat=repeat,
@@ -62,14 +56,12 @@ def row(
 
 
 @cache
-def sensor(bins: int, fraction: float = 0.5) -> Problem:
+def sensor(bins, fraction=0.5):
     """The paper's single sensor at a share of the Bayes leakage."""
     return ds.problems.paper_single(bins=bins, fraction=fraction)
 
 
-def grid(
-    laws: dict[str, Callable[[int], float]], *, fraction: float = 0.5, gap: float = 1e-9
-) -> list[Measurement]:
+def grid(laws, *, fraction=0.5, gap=1e-9):
     """Every backend on two sizes of every made-up entry; seconds by the law of N, two repeats a
     tenth of a percent apart.
     """

@@ -1,11 +1,7 @@
 """asv's files as records: skips and failures stay distinct, damage ends in a sentence."""
 
-from __future__ import annotations
-
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +12,7 @@ GRID = [["'tilt'", "'conic'"], ["4", "16"]]
 NAME = "bench_bins.Bins.time_solve"
 
 
-def held(**changes: Any) -> dict[str, Any]:
+def held(**changes):
     """A file as asv 0.6.6 writes it."""
     result = [1.0, math.nan, 3.0, None]
     columns = ["result", "params", "version", "started_at", "duration", "stats_q_25", "stats_q_75"]
@@ -34,7 +30,7 @@ def held(**changes: Any) -> dict[str, Any]:
     )
 
 
-def written(folder: Path, content: str) -> Path:
+def written(folder, content):
     (folder / "box").mkdir()
     (folder / "box" / "machine.json").write_text("{}")
     (folder / "box" / "c0ffee-env.json").write_text(content)
@@ -70,7 +66,7 @@ def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path):
         ("[]", "no mapping"),
         (json.dumps(held(version=1)), "version 1"),
         (json.dumps({"version": 2}), "damaged"),
-        (json.dumps(held(results={NAME: [[1.0], GRID]})), "1 values for a grid of 4"),
+        (json.dumps(held(results={NAME: [[1.0], GRID]})), "1 .* 4"),
         (json.dumps(held(date="yesterday")), "damaged"),
     ],
 )

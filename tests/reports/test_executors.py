@@ -2,19 +2,15 @@
 resumed on any of them.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import fake_backends
 import pytest
@@ -23,9 +19,9 @@ from waiting import within
 
 from discreet.backends.solution import Status
 from discreet.errors import Absent, InputError
-from discreet.reports.measurements import Measurement, read_csv
+from discreet.reports.measurements import read_csv
 from discreet.reports.study import executors, runner
-from discreet.reports.study.cells import Cell, cells_of
+from discreet.reports.study.cells import cells_of
 from discreet.reports.study.executors import checked, opened
 from discreet.reports.study.plan import AttemptLimits, parse_study
 from discreet.reports.study.runner import run_cells
@@ -62,25 +58,25 @@ SIX = STUDY.replace("bins = 4", "bins = [4, 5]").replace(
 )
 
 
-def study_cells(text: str = STUDY) -> tuple[Cell, ...]:
+def study_cells(text=STUDY):
     return cells_of(parse_study(text, "spread.toml")).cells
 
 
 @pytest.fixture(autouse=True)
-def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def trial(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.KILLS_WORKER}")
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)
 
 
 @pytest.fixture(scope="module")
-def note(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def note(tmp_path_factory):
     """Where a backend that hangs writes the numbers of its processes."""
     return tmp_path_factory.mktemp("note") / "pids"
 
 
 @pytest.fixture(scope="module")
-def address(note: Path) -> Iterator[str]:
+def address(note):
     """Of a cluster of one worker, which Dask replaces when it dies."""
     import dask
 
@@ -127,7 +123,7 @@ it ran out of memory.
 
 
 @pytest.fixture
-def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def queue(tmp_path, monkeypatch):
     """A folder of these programs, which keeps what was submitted."""
     if os.name != "posix":
         pytest.skip("SLURM is POSIX")
@@ -141,7 +137,7 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def outcome(row: Measurement) -> tuple[object, ...]:
+def outcome(row):
     """What depends neither on the clock nor on the place."""
     return (
         row.cell,
@@ -155,7 +151,7 @@ def outcome(row: Measurement) -> tuple[object, ...]:
     )
 
 
-def on(words: str, folder: Path, cells: Sequence[Cell]) -> None:
+def on(words, folder, cells):
     """Run the missing cells of a study in a folder, one executor after another."""
     with Store(folder) as store, opened(words, folder, AttemptLimits(20.0)) as executor:
         run_cells("spread", cells, store, store.finished()[0], None, executor)
@@ -217,7 +213,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(tmp_path, wher
 
 def test_a_job_that_is_lost_or_cancelled(tmp_path, queue):
     with opened("submitit:long", tmp_path, AttemptLimits()) as executor:
-        executor._executor._executor.python = "false"  # type: ignore[attr-defined]
+        executor._executor._executor.python = "false"
         lost = executor.submit(divmod, 7, 2)
         cancelled = executor.submit(divmod, 7, 2)
         assert within(30, lambda: len([*queue.glob("over-*")]) == 2)
@@ -265,44 +261,44 @@ class Scripted:
     run = "a run"
     pause = 0.0
 
-    def __init__(self, room: int, losses: dict[str, int], fault: Exception | None = None) -> None:
+    def __init__(self, room, losses, fault=None):
         self._room = room
         self.losses = losses
         self.fault = fault
-        self.under_way: list[tuple[str, ...]] = []
-        self.open: dict[Any, str] = {}
-        self.stopped: list[str] = []
+        self.under_way = []
+        self.open = {}
+        self.stopped = []
 
-    def room(self) -> int:
+    def room(self):
         return self._room
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+    def submit(self, function, *given):
         cell = given[-1]
         future = Scripted.Call(self, lambda: function(*given), cell.key)
         self.open[future] = cell.key
         self.under_way.append(tuple(self.open.values()))
         return future
 
-    def lost(self, error: Exception) -> str:
+    def lost(self, error):
         return "the worker is gone" if isinstance(error, Gone) else ""
 
-    def stop(self, futures: Iterable[Any]) -> None:
+    def stop(self, futures):
         self.stopped = [self.open[future] for future in futures]
 
-    def close(self) -> None:
+    def close(self):
         raise AssertionError("whoever opened it closes it")
 
     class Call:
-        def __init__(self, owner: Scripted, work: Callable[[], Any], key: str) -> None:
+        def __init__(self, owner, work, key):
             self.owner = owner
             self.work = work
             self.key = key
 
-        def done(self) -> bool:
+        def done(self):
             """Only with a full house, or when nothing else can be added."""
             return True
 
-        def result(self) -> Any:
+        def result(self):
             del self.owner.open[self]
             if self.owner.fault is not None:
                 raise self.owner.fault
@@ -312,16 +308,14 @@ class Scripted:
             return self.work()
 
 
-def run_scripted(
-    tmp_path: Path, executor: Scripted, cells: Sequence[Cell]
-) -> dict[str, Measurement]:
+def run_scripted(tmp_path, executor, cells):
     with Store(tmp_path) as store:
         run_cells("spread", cells, store, store.finished()[0], None, executor)
     return {row.cell: row for row in rows(tmp_path)}
 
 
 @pytest.fixture
-def cells(monkeypatch: pytest.MonkeyPatch) -> tuple[Cell, ...]:
+def cells(monkeypatch):
     solving_here(monkeypatch)
     return study_cells(SIX)
 
@@ -349,10 +343,7 @@ def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path, cells):
 
 def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cells):
     executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
-    with pytest.raises(
-        InputError,
-        match=r"loky cannot run a cell \(ModuleNotFoundError: No module named 'discreet'\); see",
-    ):
+    with pytest.raises(InputError, match=r"loky .*'discreet'"):
         run_scripted(tmp_path, executor, cells)
     assert executor.stopped == [cell.key for cell in cells[1:3]]
 
@@ -360,10 +351,7 @@ def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cel
 def test_a_worker_with_other_versions_is_refused(tmp_path, cells, monkeypatch):
     keys = [cell.key for cell in cells]
     monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
-    with pytest.raises(
-        InputError,
-        match=r"has numpy 1\.0, and the study was laid out with \d.*install the same there",
-    ):
+    with pytest.raises(InputError, match=r"numpy 1\.0, .*\d"):
         run_scripted(tmp_path, Scripted(1, {}), cells)
     assert [cell.key for cell in cells] == keys
 
@@ -416,7 +404,7 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
     ],
 )
 def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):
-    assert said in refused("bench", "quick", "--executor", words, "--out", str(tmp_path / "new"))
+    assert said in refused("bench quick --executor", words, "--out", str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
@@ -433,13 +421,7 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
-        pytest.raises(
-            InputError,
-            match=(
-                r"no scheduler of Dask answers at '127\.0\.0\.1:\d+' \(nothing came "
-                r"within 0\.5 s\)"
-            ),
-        ),
+        pytest.raises(InputError, match=(r"Dask .*'127\.0\.0\.1:\d+' .*0\.5 s")),
         opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
     ):
         pass
@@ -515,7 +497,7 @@ def test_ctrl_c_ends_every_process(tmp_path, where, note, request):
     assert within(30, lambda: not is_group(running.pid))
 
 
-def is_alive(pid: int) -> bool:
+def is_alive(pid):
     """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -523,7 +505,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def is_group(pid: int) -> bool:
+def is_group(pid):
     try:
         os.killpg(pid, 0)
     except ProcessLookupError:

@@ -2,17 +2,15 @@
 the place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import math
 from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from measured import measurement
 
 import discreet as ds
 from discreet.backends.solution import Status
@@ -43,7 +41,7 @@ PLAIN = st.dictionaries(
     st.one_of(TEXT, WHOLE, NUMBER, st.booleans(), st.none(), st.lists(WHOLE, max_size=2)),
     max_size=2,
 )
-BY_TYPE: dict[str, Any] = {
+BY_TYPE = {
     "str": TEXT,
     "int": WHOLE,
     "int | None": st.one_of(WHOLE, st.none()),
@@ -55,7 +53,7 @@ BY_TYPE: dict[str, Any] = {
 }
 
 
-def by_column() -> dict[str, Any]:
+def by_column():
     found = {each.name: BY_TYPE[str(each.type)] for each in fields(Measurement)}
     found["lower"] = st.one_of(NUMBER, st.just(-math.inf))
     for name in (
@@ -76,34 +74,6 @@ MODEST = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-def example(**changes: Any) -> Measurement:
-    row = Measurement(
-        study="s",
-        cell="abc",
-        problem="paper-single:bins=4",
-        entry="paper-single",
-        family="paper",
-        parameters={"bins": 4},
-        budget_word="perfect",
-        budget_nats=0.0,
-        private_values=2,
-        guesses=2,
-        outcomes=4,
-        bayes_error=0.1,
-        bayes_leakage_nats=0.1,
-        constant_error=0.5,
-        problem_hash="h",
-        backend="tilt",
-        settings={},
-        settings_hash="k",
-        profile="default",
-        gap_target=1e-9,
-        repeat=0,
-        status=Status.CERTIFIED,
-    )
-    return replace(row, **changes)
 
 
 @MODEST
@@ -137,7 +107,7 @@ def test_a_row_survives_parquet(row, tmp_path_factory):
 
 
 def test_a_file_of_before_the_later_columns_reads(tmp_path):
-    record = to_record(example())
+    record = to_record(measurement())
     for name in (
         "samples",
         "wall_seconds",
@@ -150,11 +120,11 @@ def test_a_file_of_before_the_later_columns_reads(tmp_path):
         "leakage_ceiling_nats",
     ):
         del record[name]
-    assert from_record(record | {"unheard_of": 3}, "here") == example()
+    assert from_record(record | {"unheard_of": 3}, "here") == measurement()
 
 
 def test_a_required_column_that_is_missing_is_named():
-    record = to_record(example())
+    record = to_record(measurement())
     del record["gap_target"]
     record.pop("outcomes")
     with pytest.raises(FileError, match="column outcomes "):
@@ -173,7 +143,7 @@ def test_a_required_column_that_is_missing_is_named():
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path):
-    write_csv([example(), example()], tmp_path / "rows.csv")
+    write_csv([measurement(), measurement()], tmp_path / "rows.csv")
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     import csv
 
@@ -188,7 +158,7 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path
 @settings(MODEST, max_examples=25)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_never_anything_else(data, tmp_path):
-    written = [example(), example(cell="def")]
+    written = [measurement(), measurement(cell="def")]
     write_csv(written, tmp_path / "whole.csv.gz")
     whole = (tmp_path / "whole.csv.gz").read_bytes()
     cut = data.draw(st.integers(0, len(whole) - 1))
@@ -247,15 +217,15 @@ def test_the_reference_results_read_and_hold_nothing_private():
 
 
 def test_derived_values_fail_safe():
-    row = example()
+    row = measurement()
     assert row.certified
     assert not row.answered
     assert row.leakage_over_budget == math.inf
     assert not row.violated
-    assert example(upper=0.2, status=Status.VIOLATED_PRIVACY).violated
-    assert not example(upper=0.2, own_phi_residual=0.0).violated
-    assert example(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
-    assert example(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"
+    assert measurement(upper=0.2, status=Status.VIOLATED_PRIVACY).violated
+    assert not measurement(upper=0.2, own_phi_residual=0.0).violated
+    assert measurement(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
+    assert measurement(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"
 
 
 def test_of_several_constraints_the_unit_is_their_budgets():

@@ -2,11 +2,8 @@
 changed since.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +28,7 @@ def test_a_folder_is_made_written_and_written_again(tmp_path):
     assert sorted(entry.name for entry in folder.iterdir()) == ["a.txt", "b.bin", "c.txt", MANIFEST]
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
+def snapshot(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -84,7 +81,7 @@ def test_links_folders_and_false_manifests_are_refused(tmp_path):
 def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path, monkeypatch):
     write_folder(tmp_path, CONTENTS, {})
     replace = os.replace
-    done: list[str] = []
+    done = []
 
     def interrupted(source, target):
         if len(done) == 2:

@@ -2,21 +2,19 @@
 what the tables say.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+from measured import measurement
 
 from discreet.backends.solution import Status
 from discreet.errors import FileError, InputError
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
-from discreet.reports.measurements import Measurement
 from discreet.reports.pictures import leakage_figure, perfect_figure
 from discreet.reports.published import NAMES, publish
 
@@ -24,46 +22,26 @@ HOME = "/" + "/".join(("home", "someone"))
 
 
 def row(
-    backend: str,
-    size: int,
-    seconds: float,
+    backend,
+    size,
+    seconds,
     *,
-    ratio: float = 0.5,
-    message: str = "",
-    answered: bool = True,
-) -> Measurement:
+    ratio=0.5,
+    message="",
+    answered=True,
+):
     """A row with what a snapshot shows."""
-    status = (
-        Status.FAILED
-        if not answered
-        else Status.CERTIFIED
-        if ratio <= 1.0
-        else Status.VIOLATED_PRIVACY
-    )
-    base = Measurement(
-        "s",
-        "c",
-        f"paper-single:bins={size}",
-        "paper-single",
-        "paper",
-        {"bins": size},
-        "fraction=0.5",
-        0.01,
-        2,
-        2,
-        size,
-        0.1,
-        0.02,
-        0.5,
-        f"h{size}",
-        backend,
-        {},
-        "",
-        "p",
-        1e-9,
-        0,
-        status,
-        message,
+    found = measurement(
+        problem=f"paper-single:bins={size}",
+        parameters={"bins": size},
+        budget_word="fraction=0.5",
+        budget_nats=0.01,
+        outcomes=size,
+        bayes_leakage_nats=0.02,
+        problem_hash=f"h{size}",
+        backend=backend,
+        status=Status.FAILED,
+        message=message,
         started="2026-01-02T03:04:05",
         traceback=f"File {HOME}/secret.py",
         machine={"processor": "fast", "host": "secret-host"},
@@ -74,9 +52,10 @@ def row(
         time_limit_seconds=10.0,
     )
     if not answered:
-        return base
+        return found
     return replace(
-        base,
+        found,
+        status=Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY,
         claimed="optimal",
         upper=0.2,
         lower=0.2,
@@ -199,14 +178,14 @@ def test_the_lead_picture_tells_rounding_from_harm():
 
 
 def record(
-    method: str,
-    size: int,
-    commit: int,
-    value: float,
+    method,
+    size,
+    commit,
+    value,
     *,
-    unit: str = "seconds",
-    outcome: str = "measured",
-) -> AsvRecord:
+    unit="seconds",
+    outcome="measured",
+):
     """A value of asv on the commit of that number."""
     return AsvRecord(
         f"bench_bins.Bins{method}",

@@ -2,8 +2,6 @@
 unsound one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -20,18 +18,8 @@ from discreet.reports.second_opinion import second_opinion
 
 
 @pytest.fixture(scope="module")
-def sound() -> ds.Solution:
+def sound():
     return ds.solve(ds.problems.paper_single(bins=8, budget=0.01), "tilt")
-
-
-@pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
-def test_the_second_opinion_agrees_with_sound_certificates(budget):
-    found, faults = second_opinion(
-        ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9
-    )
-    assert found is not None
-    assert found.budget_kept
-    assert faults == []
 
 
 @pytest.mark.parametrize(
@@ -42,7 +30,6 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget):
         (lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
         (lambda s: {"answer": s.estimator * 1.001}, "is not ≥ 0 with sum 1"),
         (lambda s: {"multipliers": np.array([-1.0])}, "else ≥ 0"),
-        (lambda s: {"multipliers": np.array([math.inf])}, "the duals prove 0.0"),
         (
             lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)},
             "above the upper bound",
@@ -50,10 +37,6 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget):
         (
             lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)},
             "the lower bound is stated as",
-        ),
-        (
-            lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)},
-            "wider than a gap",
         ),
         (lambda s: {"certificate": replace(s.certificate, upper=math.nan)}, "is no bracket"),
         (

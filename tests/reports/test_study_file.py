@@ -2,8 +2,6 @@
 remedy.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -17,7 +15,7 @@ from discreet.errors import FileError, InputError
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.catalog import entries
 from discreet.problems.catalog.registry import FAMILIES
-from discreet.reports.study.cells import Work, cells_of, choose
+from discreet.reports.study.cells import cells_of, choose
 from discreet.reports.study.plan import SHIPPED, parse_study, read_study
 
 GOOD = """
@@ -44,7 +42,7 @@ reason = "for the test"
 """
 
 
-def changed(old: str, new: str) -> str:
+def changed(old, new):
     assert old in GOOD
     return GOOD.replace(old, new, 1)
 
@@ -134,32 +132,12 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
     [
         ('name = "small"', "", "name is missing"),
         ('name = "small"', 'name = "small', "not TOML.*line 2"),
-        ("repeats = 2", "repeat = 2", "repeat: 'repeat' is no key.*did you mean 'repeats'"),
-        ("repeats = 2", 'repeats = "2"', "repeats is '2'; give a whole number"),
-        ("repeats = 2", "repeats = 0", "repeats is 0; give a whole number from 1 to"),
-        ("repeats = 2", "repeats = true", "repeats is True; give a whole number"),
-        (
-            "time_seconds = 5",
-            "time_seconds = -5",
-            "limits.time_seconds is -5; give a number above 0",
-        ),
-        ("time_seconds", "time_second", "limits.time_second: .* is no key.*time_seconds"),
+        ("repeats = 2", "repeat = 2", "repeat: .*'repeats'"),
+        ("repeats = 2", "repeats = 0", "repeats is 0"),
+        ("repeats = 2", "repeats = true", "repeats is True"),
         ("gap = 1e-9", "gap = 2", r"profiles.default.gap is 2"),
-        (
-            'name = "tilt"',
-            'name = "tlit"',
-            r"backends\[1\].name: 'tlit' is no backend \(did you mean 'tilt'\?\)",
-        ),
-        (
-            '{ solver = "scs" }',
-            '{ solvr = "scs" }',
-            r"'solvr' is no setting of conic \(did you mean 'solver'\?\)",
-        ),
-        (
-            "settings.conic",
-            "settings.conc",
-            "profiles.default.settings.conc: 'conc' is no backend.*'conic'",
-        ),
+        ('name = "tilt"', 'name = "tlit"', r"backends\[1\].name: 'tlit' .*'tilt'"),
+        ('{ solver = "scs" }', '{ solvr = "scs" }', "'solvr' .*conic .*'solver'"),
         (
             'name = "conic"\nsettings = { solver = "scs" }',
             'name = "tilt"',
@@ -167,15 +145,9 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
         ),
         ("bins = [4, 8]", "bins = []", "parameters.bins is"),
         ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
-        ('"perfect"]', '"perfct"]', "'perfct' is no budget; write fraction=0.5"),
         ('"perfect"]', '"fraction=half"]', "'fraction=half' is no budget"),
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
-        (
-            'backends = ["conic"]',
-            'backends = ["highs"]',
-            r"reach\[1\].backends: 'highs' is no backend of this study",
-        ),
-        ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
+        ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs'"),
     ],
 )
 def test_a_mistake_is_named(old, new, said):
@@ -194,28 +166,8 @@ def test_a_mistake_is_named(old, new, said):
             "twice",
         ),
         ("bins = [4, 8]", "bins = [4, -8]", r"small.toml: instances\[1\]: "),
-        (
-            '"paper-single"',
-            '"paper-singel"',
-            r"small.toml: instances\[1\]: .*did you mean 'paper-single'",
-        ),
-        (
-            '"paper-single"',
-            '"model.npz"',
-            r"small.toml: instances\[1\]: .* is a file and has no parameters",
-        ),
-        (
-            "bins = [4, 8]",
-            "bns = [4, 8]",
-            r"small.toml: instances\[1\]: .*no parameter 'bns' \(did you mean 'bins'\?\)",
-        ),
-        (
-            "bins = [4, 8]",
-            'measure = "privacy"',
-            r"small.toml: instances\[1\]: there is no measure 'privacy'",
-        ),
-        ("bins = [4, 8]", 'bins = ["four"]', r"small.toml: instances\[1\]: "),
-        ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
+        ('"paper-single"', '"model.npz"', r"small.toml: instances\[1\]: .*a file"),
+        ("bins = [4, 8]", "bns = [4, 8]", r"small.toml: instances\[1\]: .*'bns' .*'bins'"),
     ],
 )
 def test_what_a_problem_refuses_names_the_instance(old, new, said):
@@ -254,7 +206,7 @@ def test_the_shipped_studies_are_valid(name):
     assert read_study(name).name == name
 
 
-def _shrunk(name: str) -> Work:
+def _shrunk(name):
     """The cells of a shipped study, large sizes replaced by others, each by its own: building them
     takes longest.
     """
@@ -262,26 +214,6 @@ def _shrunk(name: str) -> Work:
         r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study(name).source
     )
     return cells_of(parse_study(source, f"{name}.toml"))
-
-
-def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several():
-    text = changed("paper-single", "census").replace(
-        "bins = [4, 8]", "educations = 2, secrets = [1, 2]"
-    )
-    text = text.replace('name = "tilt"', 'name = "blahut-arimoto"')
-    cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
-    several = {
-        len(cell.instance.problem.terms): cell
-        for cell in cells
-        if cell.configuration.backend == "blahut-arimoto"
-    }
-    able = load_backend("blahut-arimoto").capabilities
-    assert several[2].skipped == (
-        ""
-        if able.several
-        else "blahut-arimoto does not serve several constraints, and this problem has 2"
-    )
-    assert len({cell.instance.problem.digest for cell in cells}) == 4
 
 
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not():

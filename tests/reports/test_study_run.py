@@ -2,8 +2,6 @@
 says what happened.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -19,7 +17,6 @@ from waiting import within
 from discreet import verification
 from discreet.backends.solution import Status
 from discreet.errors import FileError, InputError
-from discreet.reports.measurements import Measurement
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
@@ -69,13 +66,13 @@ budgets = ["fraction=0.5"]
 
 
 @pytest.fixture(autouse=True)
-def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def trial(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
     # What hangs here never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
-def outcome(row: Measurement) -> tuple[object, ...]:
+def outcome(row):
     """What does not depend on the clock."""
     return (
         row.cell,

@@ -2,16 +2,13 @@
 refused.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from command import files_limited_to
-from test_measurements import example
+from measured import measurement
 
 from discreet.errors import FileError
 from discreet.reports.study.store import Store, query, rows
@@ -22,10 +19,10 @@ KEYS = [f"{k:016x}" for k in range(4)]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     with Store(tmp_path / "study") as store:
         for key in KEYS:
-            store.add(example(cell=key, repeat=int(key, 16)))
+            store.add(measurement(cell=key, repeat=int(key, 16)))
     return tmp_path / "study"
 
 
@@ -55,7 +52,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder, 
             }[damage]
         )
     if damage != "other":
-        with pytest.raises(FileError, match="run discreet bench on the folder again"):
+        with pytest.raises(FileError, match="discreet bench"):
             rows(folder)
     with Store(folder) as store:
         found, notices = store.finished()
@@ -65,7 +62,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder, 
     assert len(list((folder / "set-aside").iterdir())) == 1
     with Store(folder) as store:
         assert store.finished()[1] == []
-        store.add(example(cell=KEYS[1]))
+        store.add(measurement(cell=KEYS[1]))
         assert len(store.finished()[0]) == 4
 
 
@@ -92,14 +89,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(folder, step, monkeypatch
     with Store(folder) as store:
         with monkeypatch.context() as patch:
             patch.setattr(os, step, full)
-            with pytest.raises(
-                FileError,
-                match="No space left on device",
-            ):
-                store.add(example(cell="f" * 16))
+            with pytest.raises(FileError, match="No space left on device"):
+                store.add(measurement(cell="f" * 16))
         assert len(store.finished()[0]) == 4
         assert not list((folder / "cells").glob(".*"))
-        store.add(example(cell="f" * 16))
+        store.add(measurement(cell="f" * 16))
         assert len(store.finished()[0]) == 5
 
 
@@ -111,7 +105,7 @@ def test_a_write_that_really_fails_loses_nothing(folder):
         files_limited_to(512),
         pytest.raises(FileError, match="make room there"),
     ):
-        store.add(example(cell="f" * 16))
+        store.add(measurement(cell="f" * 16))
     assert [row.cell for row in rows(folder)] == KEYS
 
 

@@ -454,11 +454,10 @@ def known_bends(entry: Any) -> list[float] | None:
     """Inflection points of a frozen scipy.stats distribution (or a normal density); None when they
     are not known.
     """
-    if isinstance(entry, NormalDensity):
-        return [float(entry.mean - entry.sigma), float(entry.mean + entry.sigma)]
+    bends: list[float] | None = getattr(entry, "bends", None)
     member = Member.of(entry)
     try:
-        bends = None if member is None else member.bends
+        bends = bends if member is None else member.bends
     except OverflowError:
         return None
     return bends if bends is not None and np.isfinite(bends).all() else None

@@ -185,6 +185,11 @@ class NormalDensity:
         return [float(self.mean)]
 
     @property
+    def bends(self) -> list[float]:
+        """Where its curvature changes its sign."""
+        return [float(self.mean - self.sigma), float(self.mean + self.sigma)]
+
+    @property
     def ratio_family(self) -> Hashable:
         """A key that densities of monotone ratios share."""
         return "normal", float(self.sigma)
