@@ -74,7 +74,7 @@ class Intervals(Unlifted):
                 if options.progress is not None:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
         claimed = f"stopped after {rounds} rounds"
-        if lowered.width + lowered.leak_allowance <= options.gap:
+        if lowered.optimal:
             claimed = "optimal"
         elif lowered.narrow:
             claimed = "stopped: the accuracy of the distribution functions sets the gap"
@@ -120,8 +120,13 @@ class _Search:
         """The bracket is narrow enough, or six rounds have hardly narrowed it; one round, if it is
         within the gap asked for, as partitions grow by the round.
         """
-        patience = 1 if self.width <= self.precision.gap else 6
+        patience = 1 if self.optimal else 6
         return self.narrow or self.waiting >= patience
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bracket, and what may leak at budget 0, are within the gap asked for."""
+        return self.width + self.leak_allowance <= self.precision.gap
 
     @property
     def narrow(self) -> bool:
