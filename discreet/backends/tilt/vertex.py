@@ -342,11 +342,13 @@ class Vertex:
         state = _State([], [], [], [], dict.fromkeys(self._budgets, 0.0))
         for group, law in self._laws(shares):
             mass = law.mass + group.never  # any number will do for a guess that never occurs
-            with np.errstate(divide="ignore", invalid="ignore"):
-                x = law.deviation / (mass[:, None] * group.p_x)
-            if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
-                return None
-            x = np.maximum(x, -1.0)
+            x = np.zeros_like(law.deviation)
+            if not group.term.budget.perfect:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    x = law.deviation / (mass[:, None] * group.p_x)
+                if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
+                    return None
+                x = np.maximum(x, -1.0)
             measure = group.term.measure
             state.masses.append(mass)
             state.ratios.append(x)
