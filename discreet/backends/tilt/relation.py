@@ -275,6 +275,7 @@ class Exact(Block):
         return np.eye(self.frame.shape[1])[1:]
 
     def law(self, coordinates: Array) -> BlockLaw:
+        """Nothing counts as leakage."""
         mass, joint, deviation, x = self._law(coordinates, -1.0)
         return BlockLaw(coordinates, mass, joint, deviation, x, coordinates, np.zeros_like(mass))
 
@@ -283,6 +284,7 @@ class Exact(Block):
         return float(np.abs(law.deviation / self.p_x).max())
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+        """No tilt."""
         return Inner.unpaired(np.zeros_like(law.coordinates[:, 1:]), 0), np.zeros(0)
 
     def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
@@ -368,9 +370,11 @@ class Entropic(_Smooth):
 
     @property
     def steep(self) -> float:
+        """Log ratios are of the size of x."""
         return self.size
 
     def law(self, coordinates: Array) -> BlockLaw:
+        """The slopes are log ratios."""
         # Of a guess that excludes a private value.
         mass, joint, deviation, x = self._law(coordinates, -1.0 + UNIT)
         log_ratio = np.log1p(x)
@@ -382,6 +386,7 @@ class Entropic(_Smooth):
         return BlockLaw(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+        """The part that does not depend on deviations is diagonal."""
         ratios = law.joint * law.slope
         bent = np.matmul(self.frame.T, law.deviation[:, :, None] * self.frame)
         tilted = ratios @ self.frame
@@ -405,6 +410,7 @@ class Quadratic(_Smooth):
 
     @property
     def size(self) -> float:
+        """G is x²."""
         return math.sqrt(self.level)
 
     @property

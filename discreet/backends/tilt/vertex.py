@@ -342,11 +342,13 @@ class Vertex:
         state = _State([], [], [], [], dict.fromkeys(self._budgets, 0.0))
         for group, law in self._laws(shares):
             mass = law.mass + group.never  # any number will do for a guess that never occurs
-            with np.errstate(divide="ignore", invalid="ignore"):
-                x = law.deviation / (mass[:, None] * group.p_x)
-            if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
-                return None
-            x = np.maximum(x, -1.0)
+            x = np.zeros_like(law.deviation)
+            if not group.term.budget.perfect:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    x = law.deviation / (mass[:, None] * group.p_x)
+                if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
+                    return None
+                x = np.maximum(x, -1.0)
             measure = group.term.measure
             state.masses.append(mass)
             state.ratios.append(x)
@@ -455,8 +457,8 @@ class Vertex:
                 gradients[row] += along.sum(axis=1) if guess < 0 else along[:, guess]
                 weights[slice(None) if guess < 0 else guess] = price
             bend, pull = measure.curvature(x, group.p_x)
-            change = group.by_joint / group.p_x - (1.0 + x) * group.by_mass[:, :, None]
-            change /= mass[:, None]
+            change = self._by_deviation[:, :, group.rows] / group.p_x
+            change = (change - x * group.by_mass[:, :, None]) / mass[:, None]
             bent = (change * (bend * (weights * mass)[:, None])).reshape(count, -1)
             curvature += bent @ change.reshape(count, -1).T
             pulled = np.einsum("fij,ij->fi", change, pull) * np.sqrt(weights * mass)
@@ -523,17 +525,17 @@ class Vertex:
         A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i as it is to first order, and
         costs Σ_ij u_ij δ_ij² / (2 μ).
         """
-        by_joint = np.empty_like(self._by_deviation)
-        raised = np.empty_like(self._by_deviation)
+        count = self._lost.size
+        unequal = -self._lost - self._by_deviation.reshape(count, -1) @ tilt.ravel()
+        effect = self._by_deviation.copy()
         for group in self._groups:
             own = joint[:, group.rows]
-            by_joint[:, :, group.rows] = group.by_joint
-            posterior = own / own.sum(axis=1)[:, None]
-            raised[:, :, group.rows] = group.by_mass[:, :, None] * posterior
+            ratio = group.p_x - own / own.sum(axis=1)[:, None]
+            effect[:, :, group.rows] += group.by_mass[:, :, None] * ratio
+            unequal -= group.by_mass @ (tilt[:, group.rows] @ group.p_x)
         scale = np.sqrt(joint)
-        effect = ((by_joint - raised) / scale).reshape(len(by_joint), -1)
+        effect = (effect / scale).reshape(count, -1)
         size = sizes(effect)
-        unequal = -self._lost - by_joint.reshape(len(by_joint), -1) @ tilt.ravel()
         move = least_norm(effect / size[:, None], unequal / size)
         return None if move is None else tilt + move.reshape(tilt.shape) / scale
 
