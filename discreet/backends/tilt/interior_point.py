@@ -257,7 +257,7 @@ def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured
     products = _outcome_products(model, at)
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
     lowered, cost = model.chart.bound(at.inner, at.multiplier)
-    tilted = model.losses + at.tilt @ model.features - lowered @ model.features
+    tilted = model.losses + (at.tilt - lowered) @ model.features
     lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
     excess = 0.0
     if not model.perfect:
