@@ -182,7 +182,7 @@ def test_what_has_no_matrix_says_so():
             show()
     continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
     for show in (continuous.plot, continuous.to_frame):
-        with pytest.raises(ds.InputError, match=r"solution.rule"):
+        with pytest.raises(ds.InputError, match=r"problem.on\(edges\)"):
             show()
 
 

@@ -47,8 +47,9 @@ def test_one_split_end_to_end(load, tmp_path):
             assert perturbed.fitted_error == pytest.approx(theirs.fitted_error, abs=1e-3)
             assert ours.fitted_leakage <= tolerance + 1e-20
             assert ours.fitted_error == pytest.approx(theirs.fitted_error, abs=1e-6)
-        # 88 people can promise nothing else
-        assert named["discreet, promised", setting, "parity"].note == "constant"
+        # 88 people can promise little else
+        note = named["discreet, promised", setting, "parity"].note
+        assert note == "constant" or float(note.removeprefix("lottery of ")) > 0.5
     assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
     report.write(tmp_path / "people", rows)
     page = (tmp_path / "people.md").read_text(encoding="utf-8")

@@ -69,7 +69,8 @@ _FITTED = """On the fitted law {better} of {count} answers err less than the cer
   more than 1e-9. The others err up to {excess:.2g} more."""
 
 _PROMISED = """The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
-  the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant."""
+  the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant, and
+  {lottery} make the same guess for some of the people by a lottery."""
 
 _SLOWER = """How many times as long as discreet the others take to design a rule for {people:,} people, in the median of the
 splits and, in brackets, at the least:"""
@@ -97,7 +98,9 @@ def _summary(rows: Sequence[Row]) -> list[Part]:
         kept = sum(not _broken(row) for row in promised)
         over = sum(map(_over, promised))
         constant = sum(row.note == "constant" for row in promised)
-        lines.append(_PROMISED.format(kept=kept, count=len(promised), over=over, constant=constant))
+        lottery = sum(row.note.startswith("lottery") for row in promised)
+        counts = {"over": over, "constant": constant, "lottery": lottery}
+        lines.append(_PROMISED.format(kept=kept, count=len(promised), **counts))
     if few := _few(rows):
         lines.append(few)
     return [Sentences(lines), *_speed(rows)]

@@ -261,7 +261,11 @@ def _promise(
         sensitive_features=table.hide[inside],
     )
     row.seconds = time.process_time() - start
-    row.note = "constant" if private.design_ is None else ""
+    taken = private.promise_.taken
+    if taken is None:
+        row.note = "constant"
+    elif taken.lottery:
+        row.note = f"lottery of {taken.lottery:.2f}"
     columns = private.predict_proba(_features(table, outside, setting))
     _held_out(row, columns, table.guess[outside], table.hide[outside])
     return row

@@ -61,8 +61,7 @@ def test_the_exit_code_says_whether_the_budget_holds_for_people(people, budget, 
 
 
 def test_no_constraint_on_a_column_is_null_in_the_record(people):
-    more = ("--hide", "old", "--leakage", "sex=0.5", "--leakage", "old=inf", "--json")
-    found = run("evaluate", str(people), *ASKED, *more)
+    found = run(f"evaluate {people} {ASKED} --hide old --leakage sex=0.5 --leakage old=inf --json")
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["budget"] == {"sex": 0.5, "old": None}
 
