@@ -525,17 +525,17 @@ class Vertex:
         A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i as it is to first order, and
         costs Σ_ij u_ij δ_ij² / (2 μ).
         """
-        count = self._lost.size
-        unequal = -self._lost - self._by_deviation.reshape(count, -1) @ tilt.ravel()
-        effect = self._by_deviation.copy()
+        by_joint = np.empty_like(self._by_deviation)
+        raised = np.empty_like(self._by_deviation)
         for group in self._groups:
             own = joint[:, group.rows]
-            ratio = group.p_x - own / own.sum(axis=1)[:, None]
-            effect[:, :, group.rows] += group.by_mass[:, :, None] * ratio
-            unequal -= group.by_mass @ (tilt[:, group.rows] @ group.p_x)
+            by_joint[:, :, group.rows] = group.by_joint
+            posterior = own / own.sum(axis=1)[:, None]
+            raised[:, :, group.rows] = group.by_mass[:, :, None] * posterior
         scale = np.sqrt(joint)
-        effect = (effect / scale).reshape(count, -1)
+        effect = ((by_joint - raised) / scale).reshape(len(by_joint), -1)
         size = sizes(effect)
+        unequal = -self._lost - by_joint.reshape(len(by_joint), -1) @ tilt.ravel()
         move = least_norm(effect / size[:, None], unequal / size)
         return None if move is None else tilt + move.reshape(tilt.shape) / scale
 
