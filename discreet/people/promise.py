@@ -41,7 +41,7 @@ from discreet.problems.constraint import LeakageBudget
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(39))
 """Design budgets over the budget asked for: a fiftieth to fifty times, each 23 % above the last."""
 
-_STRIDE = 5  # rungs, in the search for the one to begin with
+_STRIDE = 2  # rungs, in the search for the one to begin with
 
 Budgets = Mapping[Any, LeakageBudget]
 """The budget about each sensitive column by name, or about all together by an empty name."""
@@ -218,10 +218,10 @@ def _beginning(
     design: Callable[[float], RuleDesign],
     foresee: Callable[[RuleDesign], Evaluation],
 ) -> int:
-    """The rung of the ladder from which the diluted rule is expected to err least.
+    """A stride below the rung whose diluted rule is expected to err least.
 
-    A search in strides from the budget asked for, as long as that helps. Rules that cannot be
-    diluted are tried from the bottom.
+    A search in strides from the budget asked for, as long as that helps. It stops below the best,
+    since rules that pass lead upward. Rules that cannot be diluted are tried from the bottom.
     """
 
     def error(rung: int) -> float:
@@ -238,7 +238,7 @@ def _beginning(
             rung, least = rung + stride, other
         if rung != whole:
             break
-    return rung
+    return max(rung - _STRIDE, 0)
 
 
 def _least(found: Evaluation) -> float:
