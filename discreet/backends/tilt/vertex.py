@@ -87,13 +87,14 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Iterate:
-    """Shares [F], the prices of the budgets that bind, and tilts [m, n] of secrets that must not
-    leak.
+    """Shares [F], the prices of the budgets that bind, tilts [m, n] of secrets that must not leak,
+    and the state of the shares where it is known.
     """
 
     shares: Array
     binding: dict[_Budget, float]
     exact: Array
+    state: _State | None = None
 
 
 class Vertex:
@@ -285,7 +286,7 @@ class Vertex:
             surest = max(excess, key=excess.__getitem__)
             excess[surest] = math.inf
         binding = {budget: price for budget, price in prices.items() if excess[budget] > 0.0}
-        return _Iterate(shares, binding, tilt * self._exact)
+        return _Iterate(shares, binding, tilt * self._exact, state)
 
     def _price(
         self, budget: _Budget, state: _State, tilt: Array, multipliers: Array
@@ -322,16 +323,20 @@ class Vertex:
             found = self._newton(at, inside)
             if found is None:
                 return None
-            at, state = found
+            at = found
             binding = {budget: price for budget, price in at.binding.items() if price > 0.0}
-            for budget in self._budgets:
+            others = [budget for budget in self._budgets if budget not in at.binding]
+            state = self._state(at.shares) if others else None
+            if others and state is None:
+                return None
+            for budget in others:
                 most = self._level(budget) * (1.0 - inside) * (1.0 + Precision.searched)
-                if budget not in at.binding and state.levels[budget] > most:
+                if state is not None and state.levels[budget] > most:
                     dearest = max(at.binding.values(), default=1.0)
                     binding[budget] = dearest * Precision.certain
             if binding.keys() == at.binding.keys():
                 return at
-            at = _Iterate(at.shares, binding, at.exact)
+            at = _Iterate(at.shares, binding, at.exact, state)
         return None
 
     # -- Newton's method
@@ -362,7 +367,7 @@ class Vertex:
                 state.levels[group.number, -1] += float(mass @ excess)
         return state
 
-    def _newton(self, at: _Iterate, inside: float) -> tuple[_Iterate, _State] | None:
+    def _newton(self, at: _Iterate, inside: float) -> _Iterate | None:
         """None when Newton's method does not settle.
 
         Converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does
@@ -370,7 +375,7 @@ class Vertex:
         """
         size = math.inf
         for _ in range(_STEPS):
-            state = self._state(at.shares)
+            state = at.state or self._state(at.shares)
             moved = None if state is None else self._step(at, state, inside)
             if moved is None:
                 return None
@@ -386,8 +391,7 @@ class Vertex:
         else:
             if size > 1e6 * Precision.settled:
                 return None
-        state = self._state(at.shares)
-        return None if state is None else (at, state)
+        return at
 
     def _step(self, at: _Iterate, state: _State, inside: float) -> tuple[_Iterate, float] | None:
         """The next iterate and the size of the step; None beyond range."""
@@ -451,7 +455,7 @@ class Vertex:
             if measure.scope is Scope.POSTERIOR:
                 level = exact_level(group.term) * (1.0 - inside)
                 slope = slope + (state.excesses[k] - level)[:, None]
-            along = np.einsum("fij,ij->fi", group.by_joint, slope)
+            along = (group.by_joint * slope).sum(axis=2)
             weights = np.zeros(mass.size)
             for row, guess, price in binding:
                 gradients[row] += along.sum(axis=1) if guess < 0 else along[:, guess]
@@ -461,7 +465,7 @@ class Vertex:
             change = (change - x * group.by_mass[:, :, None]) / mass[:, None]
             bent = (change * (bend * (weights * mass)[:, None])).reshape(count, -1)
             curvature += bent @ change.reshape(count, -1).T
-            pulled = np.einsum("fij,ij->fi", change, pull) * np.sqrt(weights * mass)
+            pulled = (change * pull).sum(axis=2) * np.sqrt(weights * mass)
             curvature -= pulled @ pulled.T
         return gradients, curvature
 
